@@ -1,7 +1,9 @@
 #include "base/dataset_file.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -14,7 +16,7 @@ namespace {
 constexpr char kKindKey[] = "ablate.dataset";  // in the metadata
 constexpr char kTokenizerName[] = "tokenizer", kTokensName[] = "tokens";
 constexpr char kVocabularyTensor[] = "vocab.json", kMergesTensor[] = "merges.txt";
-constexpr char kTokensTensor[] = "tokens";
+constexpr char kTokensTensor[] = "tokens", kLengthsTensor[] = "lengths";
 constexpr uint32_t kNarrow = 65'536;  // tokens of such a vocabulary have 16 bits
 
 TensorView FileTensor(const char* name, absl::string_view bytes) {
@@ -55,6 +57,24 @@ absl::StatusOr<std::vector<uint32_t>> FindTokens(const SafetensorsFile& file) {
   return narrow ? Widened<uint16_t>(tensor->bytes) : Widened<uint32_t>(tensor->bytes);
 }
 
+// Returns the lengths of documents with so many tokens together; none if the file has none.
+absl::StatusOr<std::vector<uint32_t>> FindLengths(const SafetensorsFile& file, size_t tokens) {
+  const TensorView* tensor = file.Find(kLengthsTensor);
+  if (tensor == nullptr) return std::vector<uint32_t>();
+  if (tensor->type != TensorType::kU32 || tensor->shape.size() != 1) {
+    return absl::InvalidArgumentError(
+        "lengths has another form; expected a tensor of type U32 with one axis");
+  }
+  std::vector<uint32_t> lengths = Widened<uint32_t>(tensor->bytes);
+  const uint64_t sum = std::accumulate(lengths.begin(), lengths.end(), uint64_t{0});
+  const bool empty = std::find(lengths.begin(), lengths.end(), 0u) != lengths.end();
+  if (sum == tokens && !empty) return lengths;
+  return absl::InvalidArgumentError(
+      absl::StrCat("lengths doesn't divide the tokens into documents; expected numbers of at least "
+                   "1 that add up to ",
+                   tokens));
+}
+
 }  // namespace
 
 bool IsText(absl::string_view beginning) {
@@ -68,7 +88,7 @@ std::string WriteTokenizerFile(const TokenizerFiles& tokenizer) {
 }
 
 std::string WriteTokenFile(const TokenizerFiles& tokenizer, uint32_t vocabulary,
-                           absl::Span<const uint32_t> tokens) {
+                           absl::Span<const uint32_t> tokens, absl::Span<const uint32_t> lengths) {
   TensorView view{kTokensTensor, TensorType::kU32, {static_cast<int64_t>(tokens.size())}, {}};
   std::vector<uint16_t> narrow;
   if (vocabulary <= kNarrow) {
@@ -78,9 +98,16 @@ std::string WriteTokenFile(const TokenizerFiles& tokenizer, uint32_t vocabulary,
   } else {
     view.bytes = {reinterpret_cast<const char*>(tokens.data()), tokens.size() * sizeof(uint32_t)};
   }
-  return *WriteSafetensors({FileTensor(kVocabularyTensor, tokenizer.vocabulary),
-                            FileTensor(kMergesTensor, tokenizer.merges), view},
-                           {{kKindKey, kTokensName}});
+  std::vector<TensorView> views = {FileTensor(kVocabularyTensor, tokenizer.vocabulary),
+                                   FileTensor(kMergesTensor, tokenizer.merges), view};
+  if (!lengths.empty()) {
+    views.push_back(
+        {kLengthsTensor,
+         TensorType::kU32,
+         {static_cast<int64_t>(lengths.size())},
+         {reinterpret_cast<const char*>(lengths.data()), lengths.size() * sizeof(uint32_t)}});
+  }
+  return *WriteSafetensors(views, {{kKindKey, kTokensName}});
 }
 
 absl::StatusOr<DatasetFile> ReadDatasetFile(absl::string_view bytes) {
@@ -103,7 +130,10 @@ absl::StatusOr<DatasetFile> ReadDatasetFile(absl::string_view bytes) {
   if (read.kind == DatasetKind::kTokenizer) return read;
   auto tokens = FindTokens(*file);
   if (!tokens.ok()) return tokens.status();
+  auto lengths = FindLengths(*file, tokens->size());
+  if (!lengths.ok()) return lengths.status();
   read.tokens = *std::move(tokens);
+  read.lengths = *std::move(lengths);
   return read;
 }
 

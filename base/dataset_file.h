@@ -28,6 +28,8 @@ struct DatasetFile {
   DatasetKind kind = DatasetKind::kTokenizer;
   TokenizerFiles tokenizer;
   std::vector<uint32_t> tokens;  // of kind kTokens; not checked against the vocabulary
+  // The number of tokens of each document, at least 1; empty if the tokens are of a whole text.
+  std::vector<uint32_t> lengths;
 };
 
 // The largest such file. It is read as a whole.
@@ -41,9 +43,10 @@ bool IsText(absl::string_view beginning);
 std::string WriteTokenizerFile(const TokenizerFiles& tokenizer);
 
 // Returns the file of a text's tokens: 16 bits each if the vocabulary has at most 65,536, else 32.
-// Every token must be below `vocabulary`.
+// Every token must be below `vocabulary`. `lengths` as in DatasetFile.
 std::string WriteTokenFile(const TokenizerFiles& tokenizer, uint32_t vocabulary,
-                           absl::Span<const uint32_t> tokens);
+                           absl::Span<const uint32_t> tokens,
+                           absl::Span<const uint32_t> lengths = {});
 
 // Returns INVALID_ARGUMENT with the problem. Doesn't read the tokenizer's files.
 absl::StatusOr<DatasetFile> ReadDatasetFile(absl::string_view file);

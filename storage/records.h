@@ -230,8 +230,10 @@ struct DatasetRecord {
   std::string encoded_from = {};  // EncodedFrom(); empty for all others
 };
 
-// Names the text and the tokenizer, by their hashes, that tokens were made of.
-std::string EncodedFrom(absl::string_view text_sha256, absl::string_view tokenizer_sha256);
+// Names the text and the tokenizer, by their hashes, that tokens were made of: of the whole text,
+// or of each of its documents.
+std::string EncodedFrom(absl::string_view text_sha256, absl::string_view tokenizer_sha256,
+                        bool documents);
 
 // Counts of a data set's text, opaque to the store; empty if not counted yet.
 struct DatasetCounts {

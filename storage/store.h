@@ -310,8 +310,8 @@ class Store final : public LeaseStore {
   // Returns the data sets with these bytes that the viewer sees, private ones first.
   absl::StatusOr<std::vector<DatasetRecord>> FindDatasetsOf(const Viewer& viewer,
                                                             absl::string_view sha256);
-  // Returns the tokens made of EncodedFrom(text, tokenizer): those private to a user, or public
-  // ones; nothing if there are none.
+  // Returns the tokens made of EncodedFrom's result: those private to a user, or public ones;
+  // nothing if there are none.
   absl::StatusOr<std::optional<DatasetRecord>> FindEncoded(absl::string_view encoded_from,
                                                            absl::string_view private_to);
   absl::StatusOr<std::vector<DatasetRecord>> ListDatasets(const Viewer& viewer,

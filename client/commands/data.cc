@@ -40,8 +40,10 @@ std::string FactsText(const v1::Dataset& dataset) {
     return absl::StrCat(Count(dataset.documents(), "document"), ", ",
                         Count(dataset.characters(), "character"));
   }
-  return absl::StrCat(v1::DatasetKind::Value_Name(dataset.kind()), " with a vocabulary of ",
-                      text::Grouped(dataset.vocabulary()));
+  const std::string documents =
+      dataset.documents() > 0 ? absl::StrCat(" of ", Count(dataset.documents(), "document")) : "";
+  return absl::StrCat(v1::DatasetKind::Value_Name(dataset.kind()), documents,
+                      " with a vocabulary of ", text::Grouped(dataset.vocabulary()));
 }
 
 absl::StatusOr<int> Ls(const DataOptions& options, const Context& context, Connection* connection) {
@@ -64,7 +66,7 @@ absl::StatusOr<int> Ls(const DataOptions& options, const Context& context, Conne
     table.Add(
         {Id(dataset.name()), dataset.display_name(), owners ? OwnerText(dataset) : "",
          is_text ? "text" : v1::DatasetKind::Value_Name(dataset.kind()), Bytes(dataset.bytes()),
-         is_text || IsTagged(dataset) ? text::Grouped(dataset.documents()) : "",
+         is_text || dataset.documents() > 0 ? text::Grouped(dataset.documents()) : "",
          IsTagged(dataset) ? ""
                            : text::Grouped(is_text ? dataset.characters() : dataset.vocabulary()),
          Ago(dataset.create_time(), context.now())});

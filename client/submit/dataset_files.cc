@@ -256,6 +256,9 @@ std::vector<BaseDataset> FindBaseDatasets(v1::ExperimentSpec* spec) {
   if (task->documents().has_dataset()) {
     found.push_back({"documents", "dataset", task->mutable_documents()->mutable_dataset()});
   }
+  if (task->documents().has_tokenizer()) {
+    found.push_back({"documents", "tokenizer", task->mutable_documents()->mutable_tokenizer()});
+  }
   if (task->text().has_dataset()) {
     found.push_back({"text", "dataset", task->mutable_text()->mutable_dataset()});
   }

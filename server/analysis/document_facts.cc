@@ -58,17 +58,6 @@ absl::StatusOr<engine::DocumentFacts> KeptFacts(storage::Store* store,
   return facts;
 }
 
-// Returns the facts of a data set that isn't plain text, which are always stored.
-absl::StatusOr<engine::DocumentFacts> FactsOfFile(storage::Store* store,
-                                                  const storage::DatasetRecord& dataset) {
-  const absl::StatusOr<storage::DatasetCounts> kept = store->Counts(dataset.id);
-  if (!kept.ok()) return kept.status();
-  engine::DocumentFacts facts;
-  facts.characters = dataset.characters;
-  facts.code_points = kept->code_points;
-  return facts;
-}
-
 bool HasLengths(const engine::DocumentFacts& facts) { return facts.longest > 0; }
 bool HasAll(const engine::DocumentFacts& facts) {
   return HasLengths(facts) && facts.code_points > 0;
@@ -115,7 +104,8 @@ absl::StatusOr<uint64_t> TextBytesOf(storage::Store* store, const storage::Datas
 
 absl::StatusOr<engine::DocumentFacts> FactsOf(storage::Store* store,
                                               const storage::DatasetRecord& dataset, bool as_text) {
-  if (dataset.kind != DatasetKind::kText) return FactsOfFile(store, dataset);
+  // Those of a file that isn't plain text are always stored.
+  if (dataset.kind != DatasetKind::kText) return KeptFacts(store, dataset);
   return KnownOrCounted(store, dataset, as_text ? HasAll : HasLengths);
 }
 

@@ -17,11 +17,10 @@ absl::StatusOr<engine::DocumentFacts> InspectBlob(storage::Blobs* blobs,
 // the store's.
 absl::StatusOr<uint64_t> TextBytesOf(storage::Store* store, const storage::DatasetRecord& dataset);
 
-// Returns the facts of a stored data set. Of tokens, code_points is their number and characters the
-// size of the vocabulary. If they aren't stored yet, reads the whole text, counts
-// and stores them. Lengths are 0 and empty if the store has no files; the counts as one text are 0
-// if they are unknown and `as_text` is false. If the text can't be read, the error names the data
-// set. Blocks on the store.
+// Returns the facts of a stored data set, of tokens as spec::DatasetFacts has them. If they aren't
+// stored yet, reads the whole text, counts and stores them. Lengths are 0 and empty if the store
+// has no files; the counts as one text are 0 if they are unknown and `as_text` is false. If the
+// text can't be read, the error names the data set. Blocks on the store.
 absl::StatusOr<engine::DocumentFacts> FactsOf(storage::Store* store,
                                               const storage::DatasetRecord& dataset, bool as_text);
 

@@ -26,7 +26,8 @@ absl::Status CheckPrompt(const engine::SampleOptions& options, const v1::BaseSpe
   constexpr uint32_t kMostCharactersPerToken = 64;
   engine::ModelConfig config;
   config.context = static_cast<int>(spec.model().context());
-  const bool stored = spec.task().text().tokenizer() == spec::kStoredTokens;
+  const std::string* tokenizer = spec::TokenizerOf(spec.task()).name;
+  const bool stored = tokenizer != nullptr && *tokenizer == spec::kStoredTokens;
   const uint32_t longest = engine::LongestPrompt(config);
   if (options.prompt_ids.size() > longest) {
     return rpc::InvalidField(

@@ -13,7 +13,7 @@ namespace ablate::engine {
 // request gains (tests/spec/engine_config_test.cc checks it). A worker declares it when it
 // attaches. A server grants runs and hands analyses only to workers whose version covers what it
 // may ask for. It isn't part of a fingerprint; kNumericsVersion covers changes of the numbers.
-inline constexpr uint32_t kConfigVersion = 12;
+inline constexpr uint32_t kConfigVersion = 13;
 
 enum class NormKind { kLayer, kRms, kBatch, kL2 };
 // Describes a norm's formula, x̂ = (x − μ)/√(Σ(x − μ)²/m + ε). Sums are over the features of a
@@ -126,9 +126,11 @@ struct ModelConfig {
 
 struct TokenizedDocuments;  // data/documents.h
 
-// Documents, one per line. Tokens are the distinct code points in ascending order, then BOS, which
-// opens and closes every document.
+// Documents, one per line. Tokens are the distinct code points in ascending order, or a
+// tokenizer's. BOS opens and closes every document (data/documents.h).
 struct DocumentsTask {
+  // True if the data set holds the documents' tokens and their tokenizer, false if it is a text.
+  bool stored = false;
   // The data set as task.h reads it, shared by runs. Null until it is read.
   std::shared_ptr<const TokenizedDocuments> documents;
   // Number of documents at the end of the shuffled order that are evaluated and never trained on.

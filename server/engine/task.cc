@@ -46,9 +46,7 @@ absl::StatusOr<TaskShape> ShapeOfGenerated(const TaskConfig& task) {
 absl::StatusOr<TaskShape> ShapeOfDocuments(const TaskConfig& task) {
   const TokenizedDocuments* documents = std::get<DocumentsTask>(task).documents.get();
   if (documents == nullptr) return absl::InvalidArgumentError("task: its documents were not read");
-  DocumentFacts facts;
-  facts.characters = static_cast<uint32_t>(documents->alphabet.size());
-  return DocumentsShape(facts);
+  return DocumentsShape(documents->vocabulary());
 }
 
 absl::StatusOr<TaskShape> ShapeOfText(const TaskConfig& task) {
@@ -63,24 +61,29 @@ Json Characters(const std::u32string& alphabet) {
   return characters;
 }
 
+// Returns the meaning of the tokens of a text or of documents, without their boundary.
+template <typename Data>
+Json VocabularyJson(const Data& data) {
+  if (data.encoding == nullptr) return Json{{"characters", Characters(data.alphabet)}};
+  return Json{{"tokenizer", "byte_level_bpe"}, {"tokens", data.encoding->vocabulary()}};
+}
+
 std::string DocumentsVocabulary(const TaskConfig& task) {
   const TokenizedDocuments& documents = *std::get<DocumentsTask>(task).documents;
-  return Json{{"characters", Characters(documents.alphabet)}, {"bos", documents.bos()}}.dump();
+  Json json = VocabularyJson(documents);
+  json["bos"] = documents.bos();
+  return json.dump();
 }
 
 std::string TextVocabulary(const TaskConfig& task) {
-  const TokenizedText& text = *std::get<TextTask>(task).text;
-  if (text.encoding != nullptr) {
-    return Json{{"tokenizer", "byte_level_bpe"}, {"tokens", text.vocabulary()}}.dump();
-  }
-  return Json{{"characters", Characters(text.alphabet)}}.dump();
+  return VocabularyJson(*std::get<TextTask>(task).text).dump();
 }
 
 std::string NoVocabulary(const TaskConfig&) { return ""; }
 
 // In the order of TaskConfig's alternatives.
 constexpr TaskKind kTasks[] = {
-    {"documents", ReadAs<TokenizedDocuments, TokenizeDocuments>,
+    {"documents", ReadAs<TokenizedDocuments, ReadDocuments>,
      SetData<DocumentsTask, TokenizedDocuments, &DocumentsTask::documents>, ShapeOfDocuments,
      MakeDocumentBatches, DocumentsVocabulary},
     {"legacy_recall", nullptr, nullptr, ShapeOfGenerated<LegacyRecallTask, LegacyRecallShape>,
@@ -97,14 +100,31 @@ bool SaySame(const std::shared_ptr<const Data>& a, const std::shared_ptr<const D
   return a == b || (a != nullptr && b != nullptr && *a == *b);
 }
 
+// Adds a document of so many code points or tokens.
+void CountDocument(size_t size, DocumentFacts* facts) {
+  ++facts->documents;
+  facts->code_points += size;
+  facts->longest = std::max<uint64_t>(facts->longest, size);
+  const size_t length = std::min(size, DocumentFacts::kCountedLength);
+  if (length >= facts->lengths.size()) facts->lengths.resize(length + 1);
+  ++facts->lengths[length];
+}
+
 }  // namespace
 
 const TaskKind& KindOf(const TaskConfig& task) { return kTasks[task.index()]; }
 
+bool HasStoredTokens(const TaskConfig& task) {
+  const auto* documents = std::get_if<DocumentsTask>(&task);
+  const auto* text = std::get_if<TextTask>(&task);
+  return documents != nullptr ? documents->stored : text != nullptr && text->stored;
+}
+
 absl::StatusOr<DocumentsTask> ReadDocumentsTask(absl::string_view text, uint32_t held_out) {
   absl::StatusOr<TokenizedDocuments> documents = TokenizeDocuments(text);
   if (!documents.ok()) return documents.status();
-  return DocumentsTask{std::make_shared<const TokenizedDocuments>(*std::move(documents)), held_out};
+  return DocumentsTask{false, std::make_shared<const TokenizedDocuments>(*std::move(documents)),
+                       held_out};
 }
 
 absl::StatusOr<TextTask> ReadTextTask(absl::string_view text, double validation) {
@@ -117,7 +137,8 @@ absl::StatusOr<TextTask> ReadTextTask(absl::string_view text, double validation)
 }
 
 bool DocumentsTask::operator==(const DocumentsTask& other) const {
-  return held_out == other.held_out && SaySame(documents, other.documents);
+  return stored == other.stored && held_out == other.held_out &&
+         SaySame(documents, other.documents);
 }
 
 bool TextTask::operator==(const TextTask& other) const {
@@ -166,12 +187,7 @@ absl::Status DocumentInspector::Inspect(absl::string_view lines) {
     const absl::StatusOr<bool> found = reader.Next(document);
     if (!found.ok()) return found.status();
     if (!*found) return absl::OkStatus();
-    ++facts_.documents;
-    facts_.code_points += document.size();
-    facts_.longest = std::max<uint64_t>(facts_.longest, document.size());
-    const size_t length = std::min(document.size(), DocumentFacts::kCountedLength);
-    if (length >= facts_.lengths.size()) facts_.lengths.resize(length + 1);
-    ++facts_.lengths[length];
+    CountDocument(document.size(), &facts_);
     for (const char32_t point : document) characters_->seen.set(point);
   }
 }
@@ -182,6 +198,15 @@ absl::StatusOr<DocumentFacts> InspectDocuments(absl::string_view text) {
   return inspector.Finish();
 }
 
+DocumentFacts FactsOfEncoded(const TokenizedDocuments& documents) {
+  DocumentFacts facts;
+  facts.characters = documents.vocabulary();
+  for (size_t i = 0; i < documents.documents(); ++i) {
+    CountDocument(documents.starts[i + 1] - documents.starts[i], &facts);
+  }
+  return facts;
+}
+
 uint64_t CutDocuments(const std::vector<uint64_t>& lengths, uint64_t context) {
   const size_t first = std::min<uint64_t>(context, DocumentFacts::kCountedLength);
   if (first >= lengths.size()) return 0;
@@ -189,8 +214,8 @@ uint64_t CutDocuments(const std::vector<uint64_t>& lengths, uint64_t context) {
                          uint64_t{0});
 }
 
-TaskShape DocumentsShape(const DocumentFacts& facts) {
-  return {static_cast<int>(facts.characters) + 1, 0, LossPositions::kAll};
+TaskShape DocumentsShape(uint32_t vocabulary) {
+  return {static_cast<int>(vocabulary), 0, LossPositions::kAll};
 }
 
 TextFacts FactsOfText(const DocumentFacts& facts) {

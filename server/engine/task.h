@@ -17,7 +17,8 @@
 
 namespace ablate::engine {
 
-// Facts of a text read as documents, found in one pass.
+// Facts of a text read as documents, found in one pass. Of documents that are tokens, `characters`
+// is the vocabulary with the boundary, and code points are tokens.
 struct DocumentFacts {
   uint64_t documents = 0;    // non-empty lines
   uint32_t characters = 0;   // distinct code points; the vocabulary is one more (BOS)
@@ -39,7 +40,10 @@ uint64_t CutDocuments(const std::vector<uint64_t>& lengths, uint64_t context);
 // character other than line ends and tabs, or has no document.
 absl::StatusOr<DocumentFacts> InspectDocuments(absl::string_view text);
 
-// Computes the same facts for a text that arrives in pieces cut anywhere. Holds at most one line of
+// Returns the facts of documents that a tokenizer has encoded.
+DocumentFacts FactsOfEncoded(const TokenizedDocuments& documents);
+
+// Computes the facts of a text that arrives in pieces cut anywhere. Holds at most one line of
 // it.
 class DocumentInspector {
  public:
@@ -108,7 +112,7 @@ struct TaskShape {
   LossPositions loss = LossPositions::kAll;
 };
 
-TaskShape DocumentsShape(const DocumentFacts& facts);
+TaskShape DocumentsShape(uint32_t vocabulary);  // with the boundary
 TaskShape LegacyRecallShape(const LegacyRecallTask& task);
 TaskShape RecallShape(const RecallTask& task);
 TaskShape TextShape(const TextFacts& facts);
@@ -125,14 +129,17 @@ struct TaskKind {
   // Returns INVALID_ARGUMENT if the task's data wasn't read.
   absl::StatusOr<TaskShape> (*shape)(const TaskConfig& task);
   absl::StatusOr<std::unique_ptr<BatchSource>> (*batches)(const RunConfig& run);
-  // Returns the meaning of tokens as JSON: {"characters": [...], "bos": id}, without "bos" for a
-  // text; {"tokenizer": "byte_level_bpe", "tokens": number} for one of stored tokens. Empty if
+  // Returns the meaning of tokens as JSON: {"characters": [...]}, or {"tokenizer":
+  // "byte_level_bpe", "tokens": number} for stored tokens; of documents with "bos": id. Empty if
   // tokens are numbers.
   std::string (*vocabulary)(const TaskConfig& task);
 };
 
 // Returns the row of a task.
 const TaskKind& KindOf(const TaskConfig& task);
+
+// Returns true if the task's data set holds tokens and their tokenizer.
+bool HasStoredTokens(const TaskConfig& task);
 
 // Return a documents task with the documents of a text, and a text task with all of it.
 absl::StatusOr<DocumentsTask> ReadDocumentsTask(absl::string_view text, uint32_t held_out);

@@ -314,6 +314,7 @@ v1::Dataset ToProto(const storage::DatasetRecord& record) {
       break;
     case DatasetKind::kTokens:
       message.set_kind(v1::DatasetKind::tokens);
+      message.set_documents(record.documents);
       message.set_vocabulary(record.characters);
       break;
   }

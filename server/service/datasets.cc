@@ -213,8 +213,9 @@ absl::StatusOr<storage::DatasetCounts> UploadDatasetReactor::Inspect(
     const auto facts = InspectFile(blobs, *pin_);
     if (facts.ok()) {
       record->kind = facts->kind;
-      record->characters = facts->vocabulary;
-      return storage::DatasetCounts{"", facts->tokens, 0};
+      record->documents = facts->facts.documents;
+      record->characters = facts->facts.characters;
+      return analysis::CountsOf(facts->facts);
     }
     problem = facts.status();
   }

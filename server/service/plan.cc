@@ -97,19 +97,17 @@ absl::StatusOr<spec::DatasetFacts> LookUpDataset(const rpc::View& view,
 absl::StatusOr<spec::DatasetFacts> EncodeDataset(const rpc::View& view,
                                                  const std::string& private_to,
                                                  const std::string& text,
-                                                 const std::string& tokenizer, Plan* plan) {
+                                                 const std::string& tokenizer, bool documents,
+                                                 Plan* plan) {
   const auto text_record = LookUpRecord(view, private_to, text);
   if (!text_record.ok()) return text_record.status();
   const auto tokenizer_record = LookUpRecord(view, private_to, tokenizer);
   if (!tokenizer_record.ok()) return tokenizer_record.status();
-  absl::StatusOr<EncodedText> encoded = EncodeText(view, *text_record, *tokenizer_record);
+  absl::StatusOr<EncodedText> encoded =
+      EncodeText(view, *text_record, *tokenizer_record, documents);
   if (!encoded.ok()) return encoded.status();
-  spec::DatasetFacts facts;
-  facts.id = encoded->record.id;
-  facts.sha256 = encoded->record.sha256;
-  facts.kind = DatasetKind::kTokens;
-  facts.characters = encoded->record.characters;
-  facts.code_points = encoded->tokens;
+  const spec::DatasetFacts facts{encoded->facts, encoded->record.id, encoded->record.sha256,
+                                 DatasetKind::kTokens};
   plan->encoded.push_back(*std::move(encoded));
   return facts;
 }
@@ -415,15 +413,6 @@ absl::Status CheckUsersQuota(const Backend& backend, const std::string& user, Pl
   return absl::OkStatus();
 }
 
-// An eager step on one core: the calls of a small step take some milliseconds whatever they
-// compute; large steps run at about this rate.
-constexpr double kStepOverheadMicros = 8'000;
-constexpr double kFlopsPerMicro = 50e3;
-// On a lane of a GPU. Measured on an H100 in float32 (docs/explanation/benchmarks.md): a small step
-// takes 1 ms in each of four lanes, and one lane makes 40 TFLOP/s with GPT-2.
-constexpr double kGpuStepOverheadMicros = 1'000;
-constexpr double kGpuFlopsPerMicro = 40e6;
-
 // Returns the number of evaluations: before the first step, every so many steps, and at the end.
 double EvaluationsOf(const RunCost& run) {
   const uint32_t every = std::max<uint32_t>(run.every, 1);
@@ -432,13 +421,11 @@ double EvaluationsOf(const RunCost& run) {
 
 // Returns a guess for a run whose shape was not measured, in microseconds.
 double GuessedTime(const RunCost& run) {
-  const bool gpu = run.device_kind == "cuda";
-  const double overhead = gpu ? kGpuStepOverheadMicros : kStepOverheadMicros;
-  const double flops = gpu ? kGpuFlopsPerMicro : kFlopsPerMicro;
-  const double step = overhead + run.flops_per_step / flops;
+  const auto& [pass, flops] = run.guessed_speed;
   // A step is one forward and one backward pass.
-  const double evaluation = overhead / 2 * run.evaluation.passes + run.evaluation.flops / flops;
-  return (run.steps * step + EvaluationsOf(run) * evaluation) / run.guessed_speed;
+  const double step = 2 * pass + run.flops_per_step / flops;
+  const double evaluation = pass * run.evaluation.passes + run.evaluation.flops / flops;
+  return run.steps * step + EvaluationsOf(run) * evaluation;
 }
 
 // Resume states of a lane at once: the newest, and the one that it replaces or that of the previous
@@ -597,8 +584,9 @@ absl::StatusOr<Plan> MakePlan(const Backend& backend, const rpc::View& view,
     return LookUpDataset(view, private_to, name, as_text);
   };
   Plan plan;
-  surroundings.encode_dataset = [&](const std::string& text, const std::string& tokenizer) {
-    return EncodeDataset(view, private_to, text, tokenizer, &plan);
+  surroundings.encode_dataset = [&](const std::string& text, const std::string& tokenizer,
+                                    bool documents) {
+    return EncodeDataset(view, private_to, text, tokenizer, documents, &plan);
   };
   surroundings.find_model = [&](const std::string& name) {
     return FindInitialModel(view, private_to, name);

@@ -32,7 +32,7 @@ struct RunCost {
   bool grows = false;         // its saved training state is kept after its end
   uint32_t every = 1;         // steps between evaluations
   spec::EvaluationCost evaluation = {};
-  double guessed_speed = 1;  // as in spec::ResolvedCell
+  spec::Speed guessed_speed = {};
   std::string device_kind = "cpu";
   uint32_t lanes = 1;  // that train it together
 };

@@ -10,6 +10,8 @@
 #include "base/decimal.h"
 #include "base/sha256.h"
 #include "base/tokenizer/encoder.h"
+#include "server/analysis/document_facts.h"
+#include "server/engine/data/documents.h"
 #include "server/engine/data/whole_text.h"
 #include "server/rpc/blob_streams.h"
 #include "server/rpc/limits.h"
@@ -39,19 +41,28 @@ absl::Status ReadPieces(storage::Store* store, const storage::DatasetRecord& dat
   return absl::OkStatus();
 }
 
-// Returns the name of tokens: "tinyshakespeare-gpt2.tokens".
+// Returns the name of tokens: "tinyshakespeare-gpt2.tokens", "names-gpt2.documents".
 std::string DisplayNameOf(const storage::DatasetRecord& text,
-                          const storage::DatasetRecord& tokenizer) {
+                          const storage::DatasetRecord& tokenizer, bool documents) {
   const auto stem = [](absl::string_view name) {
     constexpr size_t kShown = 16;  // so that an ID, which may be a label, has at most 40 characters
     return name.substr(0, std::min(name.rfind('.'), kShown));
   };
-  return absl::StrCat(stem(text.display_name), "-", stem(tokenizer.display_name), ".tokens");
+  return absl::StrCat(stem(text.display_name), "-", stem(tokenizer.display_name),
+                      documents ? ".documents" : ".tokens");
 }
 
-// Divides a text. `file` receives the file of its tokens.
+std::vector<uint32_t> LengthsOf(const engine::TokenizedDocuments& documents) {
+  std::vector<uint32_t> lengths(documents.documents());
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    lengths[i] = static_cast<uint32_t>(documents.starts[i + 1] - documents.starts[i]);
+  }
+  return lengths;
+}
+
+// Divides a text, or each of its documents. Sets the facts and the file of its tokens.
 absl::Status Divide(storage::Store* store, const storage::DatasetRecord& text,
-                    const storage::DatasetRecord& tokenizer, EncodedText* encoded) {
+                    const storage::DatasetRecord& tokenizer, bool documents, EncodedText* encoded) {
   std::string bytes;
   absl::Status read = ReadPieces(store, tokenizer,
                                  [&](absl::string_view piece) { absl::StrAppend(&bytes, piece); });
@@ -60,14 +71,27 @@ absl::Status Divide(storage::Store* store, const storage::DatasetRecord& text,
   if (!file.ok()) return CannotRead(tokenizer, file.status());
   const auto encoding = engine::ReadEncoding(file->tokenizer);
   if (!encoding.ok()) return CannotRead(tokenizer, encoding.status());
+  const uint32_t vocabulary = (*encoding)->vocabulary();
+  if (documents) {
+    std::string lines;
+    read =
+        ReadPieces(store, text, [&](absl::string_view piece) { absl::StrAppend(&lines, piece); });
+    if (!read.ok()) return read;
+    const auto divided = engine::EncodeDocuments(lines, *encoding);
+    if (!divided.ok()) return CannotRead(text, divided.status());
+    encoded->facts = engine::FactsOfEncoded(*divided);
+    encoded->file =
+        WriteTokenFile(file->tokenizer, vocabulary, divided->tokens, LengthsOf(*divided));
+    return absl::OkStatus();
+  }
   tokenizer::Encoder encoder(*encoding);
   std::vector<uint32_t> tokens;
   read = ReadPieces(store, text, [&](absl::string_view piece) { encoder.Add(piece, &tokens); });
   if (!read.ok()) return read;
   encoder.Finish(&tokens);
-  encoded->tokens = tokens.size();
-  encoded->record.characters = (*encoding)->vocabulary();
-  encoded->file = WriteTokenFile(file->tokenizer, (*encoding)->vocabulary(), tokens);
+  encoded->facts.code_points = tokens.size();
+  encoded->facts.characters = vocabulary;
+  encoded->file = WriteTokenFile(file->tokenizer, vocabulary, tokens);
   return absl::OkStatus();
 }
 
@@ -86,11 +110,19 @@ absl::StatusOr<FileFacts> InspectFile(storage::Blobs* blobs, const storage::Blob
   if (!bytes.ok()) return bytes.status();
   absl::StatusOr<DatasetFile> file = ReadDatasetFile(*bytes);
   if (!file.ok()) return file.status();
-  const DatasetKind kind = file->kind;
+  FileFacts facts{file->kind, {}};
+  if (!file->lengths.empty()) {
+    const auto documents = engine::ReadDocuments(*bytes);
+    if (!documents.ok()) return documents.status();
+    facts.facts = engine::FactsOfEncoded(*documents);
+    return facts;
+  }
   // A tokenizer is a file without tokens.
   const auto read = engine::ReadTokens(*std::move(file));
   if (!read.ok()) return read.status();
-  return FileFacts{kind, read->vocabulary(), read->tokens.size()};
+  facts.facts.characters = read->vocabulary();
+  facts.facts.code_points = read->tokens.size();
+  return facts;
 }
 
 absl::StatusOr<TaggedFacts> InspectTagged(storage::Blobs* blobs, const storage::Blobs::Pin& blob) {
@@ -124,29 +156,29 @@ std::string DatasetId(absl::string_view display_name, absl::string_view sha256,
 }
 
 absl::StatusOr<EncodedText> EncodeText(const rpc::View& view, const storage::DatasetRecord& text,
-                                       const storage::DatasetRecord& tokenizer) {
+                                       const storage::DatasetRecord& tokenizer, bool documents) {
   const std::string& private_to = text.private_to.empty() ? tokenizer.private_to : text.private_to;
-  const std::string from = storage::EncodedFrom(text.sha256, tokenizer.sha256);
+  const std::string from = storage::EncodedFrom(text.sha256, tokenizer.sha256, documents);
   const auto known = view.store->FindEncoded(from, private_to);
   if (!known.ok()) return known.status();
   EncodedText encoded;
   if (known->has_value()) {
-    encoded.record = **known;
-    const auto counts = view.store->Counts(encoded.record.id);
-    if (!counts.ok()) return counts.status();
-    encoded.tokens = counts->code_points;
-    return encoded;
+    auto facts = analysis::FactsOf(view.store, **known, /*as_text=*/false);
+    if (!facts.ok()) return facts.status();
+    return EncodedText{**known, *std::move(facts), ""};
   }
   if (text.bytes > kMaxEncodedText) {
     return absl::InvalidArgumentError(absl::StrCat(
         text.id, " has ", text::Grouped(text.bytes), " bytes; expected at most ",
         text::Grouped(kMaxEncodedText), " with a tokenizer. Divide it with `ablate data encode`"));
   }
-  const absl::Status divided = Divide(view.store, text, tokenizer, &encoded);
+  const absl::Status divided = Divide(view.store, text, tokenizer, documents, &encoded);
   if (!divided.ok()) return divided;
   storage::DatasetRecord& record = encoded.record;
   record.kind = DatasetKind::kTokens;
-  record.display_name = DisplayNameOf(text, tokenizer);
+  record.documents = encoded.facts.documents;
+  record.characters = encoded.facts.characters;
+  record.display_name = DisplayNameOf(text, tokenizer, documents);
   record.sha256 = Sha256Hex(encoded.file);
   record.id = DatasetId(record.display_name, record.sha256, private_to);
   record.bytes = encoded.file.size();
@@ -170,7 +202,7 @@ absl::Status StoreEncoded(const Backend& backend, const EncodedText& encoded) {
   if (!pin.ok()) return pin.status();
   const auto added = backend.store->AddDataset(record);
   if (!added.ok()) return added.status();
-  return backend.store->KeepCounts(added->id, {"", encoded.tokens, 0});
+  return backend.store->KeepCounts(added->id, analysis::CountsOf(encoded.facts));
 }
 
 }  // namespace ablate::service

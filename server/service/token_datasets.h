@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/dataset_file.h"
+#include "server/engine/task.h"
 #include "server/rpc/names.h"
 #include "server/service/services.h"
 #include "storage/blobs.h"
@@ -22,8 +23,7 @@ inline constexpr uint64_t kMaxEncodedText = uint64_t{256} << 20;
 // Facts of a file that isn't plain text.
 struct FileFacts {
   DatasetKind kind = DatasetKind::kTokenizer;
-  uint32_t vocabulary = 0;
-  uint64_t tokens = 0;  // 0 for a tokenizer
+  engine::DocumentFacts facts;  // as spec::DatasetFacts; a tokenizer has no code points
 };
 
 // Checks a published file completely. INVALID_ARGUMENT with its problem. Blocks on the store.
@@ -44,18 +44,18 @@ absl::StatusOr<TaggedFacts> InspectTagged(storage::Blobs* blobs, const storage::
 std::string DatasetId(absl::string_view display_name, absl::string_view sha256,
                       absl::string_view private_to);
 
-// The tokens of a text, which the store may have already.
+// The tokens of a text or its documents, which the store may have already.
 struct EncodedText {
   storage::DatasetRecord record;
-  uint64_t tokens = 0;
-  std::string file;  // empty if the store has it
+  engine::DocumentFacts facts;  // as spec::DatasetFacts
+  std::string file;             // empty if the store has it
 };
 
-// Divides a text into tokens unless the store has them. The tokens are private if the text or the
-// tokenizer is. INVALID_ARGUMENT if the text is too large; DATA_LOSS if one can't be read. Changes
-// nothing. Blocks on the store, some seconds for a large text.
+// Divides a text, or each of its documents, into tokens unless the store has them. The tokens are
+// private if the text or the tokenizer is. INVALID_ARGUMENT if the text is too large; DATA_LOSS if
+// one can't be read. Changes nothing. Blocks on the store, some seconds for a large text.
 absl::StatusOr<EncodedText> EncodeText(const rpc::View& view, const storage::DatasetRecord& text,
-                                       const storage::DatasetRecord& tokenizer);
+                                       const storage::DatasetRecord& tokenizer, bool documents);
 
 // Stores the tokens unless that has happened. RESOURCE_EXHAUSTED if the owner's quota or the disk
 // is too small. Blocks on the store.

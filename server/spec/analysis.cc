@@ -148,8 +148,8 @@ std::optional<engine::OptionProblem> CheckText(const v1::AnalysisInputs& inputs,
         absl::StrCat("the tokens of ", engine::KindOf(subject.task).name, " are numbers, not text"),
         "a documents or text task"};
   }
-  const auto* text = std::get_if<engine::TextTask>(&subject.task);
-  if (text != nullptr && text->stored) return std::nullopt;  // only its tokenizer knows the length
+  // Only the tokenizer knows the length.
+  if (engine::HasStoredTokens(subject.task)) return std::nullopt;
   const auto most = static_cast<size_t>(subject.model.context) - (opens ? 1 : 0);
   if (characters <= most) return std::nullopt;
   return engine::OptionProblem{

@@ -304,21 +304,22 @@ class RunChecker {
     } else if (facts->kind == DatasetKind::kTagged) {
       Report({dataset.path}, absl::StrCat(name, " holds tagged sentences, for inputs of analyses"),
              "a data set of text");
-    } else if (facts->kind == DatasetKind::kTokens && !as_text) {
-      Report({dataset.path}, absl::StrCat(name, " holds tokens of a text, not documents"),
-             "a data set of text, or task text");
-    } else if (as_text) {
+    } else if (facts->kind == DatasetKind::kTokens && as_text != (facts->documents == 0)) {
+      Report(
+          {dataset.path},
+          absl::StrCat(name, as_text ? " holds tokens of documents, not of a text"
+                                     : " holds tokens of a text, not documents"),
+          as_text ? "a data set of text, or task documents" : "a data set of text, or task text");
+    } else {
       if (!CheckTokenizer(dataset.path, name, facts->kind, datasets)) return;
       const absl::StatusOr<DatasetFacts>& read = datasets->FindRead(run_.filled.task());
-      if (read.ok()) {
-        CheckVocabulary(*read);
-        return CheckText(dataset.path, name, engine::FactsOfText(*read).tokens);
+      if (!read.ok()) {
+        return Report({dataset.path, TokenizerOf(run_.filled.task()).path},
+                      Complaint(read.status()), "a text that can be divided");
       }
-      Report({dataset.path, kTokenizerPath}, Complaint(read.status()),
-             "a text that can be divided");
-    } else {
-      CheckVocabulary(*facts);
-      CheckHeldOut(dataset.path, name, facts->documents);
+      CheckVocabulary(*read);
+      if (as_text) return CheckText(dataset.path, name, engine::FactsOfText(*read).tokens);
+      CheckHeldOut(dataset.path, name, read->documents);
     }
   }
 
@@ -340,27 +341,28 @@ class RunChecker {
   bool CheckTokenizer(const std::string& path, const std::string& name, DatasetKind kind,
                       Datasets* datasets) {
     constexpr char kAllowed[] = "chars or a tokenizer's data set";
-    const std::string& tokenizer = run_.filled.task().text().tokenizer();
-    if (AnyBad(run_.bad, {kTokenizerPath})) return false;
+    const NamedDataset named = TokenizerOf(run_.filled.task());
+    const std::string& tokenizer = *named.name;
+    if (AnyBad(run_.bad, {named.path})) return false;
     const bool stored = tokenizer == kStoredTokens, holds_tokens = kind == DatasetKind::kTokens;
     // chars may be the default, which isn't meant for tokens.
-    const bool given = run_.merged.task().text().has_tokenizer();
+    const bool given = TokenizerOf(run_.merged.task()).name != nullptr;
     if (holds_tokens && given && !stored) {
-      Report({kTokenizerPath, path},
+      Report({named.path, path},
              absl::StrCat(reflect::ShortText(tokenizer), " divides a text, and ", name,
                           " holds tokens already"),
              "stored, or a data set of text");
       return false;
     }
     if (stored && !holds_tokens) {
-      Report({kTokenizerPath, path},
+      Report({named.path, path},
              absl::StrCat("stored needs stored tokens, and ", name, " is a text"), kAllowed);
       return false;
     }
     if (!NamesTokenizer(tokenizer)) return true;
     const absl::StatusOr<DatasetFacts>& facts = datasets->Find(tokenizer);
     if (facts.ok() && facts->kind == DatasetKind::kTokenizer) return true;
-    Report({kTokenizerPath},
+    Report({named.path},
            facts.ok() ? absl::StrCat(reflect::ShortText(tokenizer), " is not a tokenizer")
                       : Complaint(facts.status()),
            kAllowed);

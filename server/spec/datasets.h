@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -32,12 +33,15 @@ class Datasets {
   const absl::StatusOr<DatasetFacts>& FindRead(const v1::TaskSpec& task) {
     const std::string* name = DatasetOf(task).name;
     const absl::StatusOr<DatasetFacts>& named = Find(*name, task.has_text());
-    if (!task.has_text() || !NamesTokenizer(task.text().tokenizer())) return named;
-    const std::string tokenizer = Find(task.text().tokenizer())->id;
-    const auto key = std::make_pair(named->id, tokenizer);
+    const std::string* wanted = TokenizerOf(task).name;
+    if (wanted == nullptr || !NamesTokenizer(*wanted)) return named;
+    const std::string tokenizer = Find(*wanted)->id;
+    const bool documents = task.has_documents();
+    const auto key = std::make_tuple(named->id, tokenizer, documents);
     const auto known = encoded_.find(key);
     if (known != encoded_.end()) return known->second;
-    return encoded_.emplace(key, surroundings_.encode_dataset(named->id, tokenizer)).first->second;
+    return encoded_.emplace(key, surroundings_.encode_dataset(named->id, tokenizer, documents))
+        .first->second;
   }
 
   // Returns the data set with that id among those found so far; null if there is none.
@@ -60,8 +64,8 @@ class Datasets {
 
   const Surroundings& surroundings_;
   std::map<std::string, Found> found_;
-  // By the ids of a text and a tokenizer.
-  std::map<std::pair<std::string, std::string>, absl::StatusOr<DatasetFacts>> encoded_;
+  // By the ids of a text and a tokenizer, and whether they are of its documents.
+  std::map<std::tuple<std::string, std::string, bool>, absl::StatusOr<DatasetFacts>> encoded_;
 };
 
 }  // namespace ablate::spec

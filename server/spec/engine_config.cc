@@ -240,7 +240,10 @@ absl::Status CheckKnown(const v1::RunSpec& run) {
 
 absl::StatusOr<engine::TaskShape> ShapeOf(const v1::TaskSpec& task,
                                           const engine::DocumentFacts& facts) {
-  if (task.has_documents()) return engine::DocumentsShape(facts);
+  if (task.has_documents()) {
+    const bool characters = task.documents().tokenizer() == kCharacters;
+    return engine::DocumentsShape(facts.characters + (characters ? 1 : 0));
+  }
   if (task.has_text()) return engine::TextShape(engine::FactsOfText(facts));
   const engine::TaskConfig generated = ToEngineTask(task);
   return engine::KindOf(generated).shape(generated);
@@ -250,6 +253,7 @@ engine::TaskConfig ToEngineTask(const v1::TaskSpec& task) {
   switch (task.kind_case()) {
     case v1::TaskSpec::kDocuments: {
       engine::DocumentsTask documents;
+      documents.stored = task.documents().tokenizer() == kStoredTokens;
       documents.held_out = task.documents().held_out();
       return documents;
     }

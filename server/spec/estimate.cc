@@ -118,6 +118,11 @@ double LossNumbers(const engine::RunConfig& config, double targets, double copie
                 : copies * logits;
 }
 
+// Returns the mean length of sequences as a fraction of the context; 1 if it is unknown.
+double ShareOfContext(const engine::ModelConfig& model, const Sequences& data) {
+  return data.mean > 1 ? data.mean / model.context : 1;
+}
+
 // Returns the number of sequences in an evaluation's largest batch.
 double EvaluatedTogether(const engine::ModelConfig& model, const Sequences& data) {
   return data.evaluated / ScoredPositions(model, data);
@@ -175,8 +180,9 @@ std::string BytesText(double bytes) {
   return absl::StrFormat("%.*f %s", bytes < 9.95 && unit > 0 ? 1 : 0, bytes, kUnits[unit]);
 }
 
-double FlopsPerStep(const engine::RunConfig& config, uint64_t parameters) {
-  return config.training.batch * FlopsPerSequence(config, parameters);
+double FlopsPerStep(const engine::RunConfig& config, uint64_t parameters, const Sequences& data) {
+  return config.training.batch * FlopsPerSequence(config, parameters) *
+         ShareOfContext(config.model, data);
 }
 
 double ForwardFlops(const engine::RunConfig& config, uint64_t parameters, double tokens) {
@@ -185,7 +191,7 @@ double ForwardFlops(const engine::RunConfig& config, uint64_t parameters, double
 
 EvaluationCost CostOfEvaluation(const engine::RunConfig& config, uint64_t parameters,
                                 const Sequences& data) {
-  const double sequence = FlopsPerSequence(config, parameters);
+  const double sequence = FlopsPerSequence(config, parameters) * ShareOfContext(config.model, data);
   const double times = config.training.ema > 0 ? 2 : 1;
   EvaluationCost cost{times * data.batches, times * data.held_out * sequence / 3};
   if (config.evaluation.record.empty()) return cost;
@@ -199,10 +205,20 @@ EvaluationCost CostOfEvaluation(const engine::RunConfig& config, uint64_t parame
   return cost;
 }
 
-double GuessedSpeed(const engine::RunConfig& config) {
-  if (config.training.trainer == engine::TrainerKind::kTorch) return 1;
-  if (config.model.width < 64) return 10;
-  return config.model.width <= 256 ? 3 : 1;
+Speed GuessSpeed(const engine::RunConfig& config) {
+  // Measured on an H100 in float32 (docs/explanation/benchmarks.md): a small step takes 1 ms in
+  // each of four lanes, and one lane makes 40 TFLOP/s with GPT-2.
+  if (config.device == engine::Device::kCuda) return {500, 40e6};
+  // Measured on a core of 2023 with models of 1 to 12 layers and width 16 to 768. Eager calls take
+  // most of the time of a small pass, and those of narrow layers compute little.
+  constexpr double kFlopsPerMicro = 80e3, kFullWidth = 128;
+  const double layers = config.model.layers;
+  if (config.training.trainer == engine::TrainerKind::kNative) {
+    return {5 + 3 * layers, kFlopsPerMicro};
+  }
+  const double wide = std::min(config.model.width / kFullWidth, 1.0);
+  const double products = config.precision == engine::Precision::kBfloat16 ? 2 : 1;
+  return {250 + 225 * layers, kFlopsPerMicro * wide * products};
 }
 
 }  // namespace ablate::spec

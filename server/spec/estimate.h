@@ -41,8 +41,9 @@ std::string BytesText(double bytes);
 
 // Returns the floating-point operations of one step, forward and backward: 6 for each token and
 // parameter that multiplies, and 12 · width · context² for the products of a layer's attention over
-// a sequence. Sequences count as long as the model's context.
-double FlopsPerStep(const engine::RunConfig& config, uint64_t parameters);
+// a sequence. The mean length of sequences counts, or the model's context if it is unknown (1).
+double FlopsPerStep(const engine::RunConfig& config, uint64_t parameters,
+                    const Sequences& data = {});
 
 // Returns the operations of a forward pass over `tokens` in sequences, by the config's trainer.
 double ForwardFlops(const engine::RunConfig& config, uint64_t parameters, double tokens);
@@ -57,8 +58,14 @@ struct EvaluationCost {
 EvaluationCost CostOfEvaluation(const engine::RunConfig& config, uint64_t parameters,
                                 const Sequences& data);
 
-// Returns about how many times faster than eager a run's trainer is on a core: 1 for torch.
-double GuessedSpeed(const engine::RunConfig& config);
+// A guess of how fast a trainer computes on a lane.
+struct Speed {
+  double pass_micros = 1'000;     // of a pass through the model, whatever it computes
+  double flops_per_micro = 50e3;  // beyond that
+
+  bool operator==(const Speed&) const = default;
+};
+Speed GuessSpeed(const engine::RunConfig& config);
 
 }  // namespace ablate::spec
 

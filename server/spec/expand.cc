@@ -241,7 +241,7 @@ class Expander {
       *facts = &*datasets_->FindRead(filled.task());
       *name = absl::StrCat("datasets/", (*facts)->id);
       if ((*facts)->kind == DatasetKind::kTokens) {
-        filled.mutable_task()->mutable_text()->set_tokenizer(kStoredTokens);
+        SetTokenizer(kStoredTokens, filled.mutable_task());
       }
     }
     cell.dataset_sha256 = (*facts)->sha256;
@@ -392,7 +392,7 @@ class Expander {
     cell.parameters = size.parameters;
     cell.bytes = StoredBytes(config, size);
     cell.resume_bytes = ResumeBytes(config.training, size);
-    cell.flops_per_step = FlopsPerStep(config, size.parameters);
+    cell.flops_per_step = FlopsPerStep(config, size.parameters, sequences);
     cell.evaluation = CostOfEvaluation(config, size.parameters, sequences);
   }
 
@@ -448,7 +448,7 @@ class Expander {
     const Canonical& canonical = combination->canonical;
     const engine::TrainerKind trainer = combination->config.training.trainer;
     pattern.trainer = std::string(engine::NameOf(trainer));
-    pattern.guessed_speed = GuessedSpeed(combination->config);
+    pattern.guessed_speed = GuessSpeed(combination->config);
     pattern.shape = ShortHash(canonical.ShapeText());
     const std::vector<OtherChoice> others = OthersOf(*combination);
     const std::string& name = combination->name;

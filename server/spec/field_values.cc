@@ -107,6 +107,7 @@ FieldValues ScoredData(const v1::BaseSpec& filled, const std::string& dataset_sh
   uint64_t positions = filled.model().context();
   if (longest > 0) positions = std::min(positions, longest + 1);
   return {{"task.documents.dataset", dataset_sha256},
+          {"task.documents.tokenizer", task.documents().tokenizer()},
           {"task.documents.held_out", absl::StrCat(task.documents().held_out())},
           {"model.context", absl::StrCat(positions)}};
 }

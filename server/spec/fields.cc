@@ -187,8 +187,8 @@ class FieldChecker {
   void CheckNames() {
     const NamedDataset dataset = DatasetOf(base_.task());
     if (dataset.name != nullptr) CheckName(dataset.path, *dataset.name);
-    const v1::TextTask& text = base_.task().text();
-    if (text.has_tokenizer()) CheckName(std::string(kTokenizerPath), text.tokenizer());
+    const NamedDataset tokenizer = TokenizerOf(base_.task());
+    if (tokenizer.name != nullptr) CheckName(tokenizer.path, *tokenizer.name);
   }
 
   void CheckBetas() {
@@ -309,10 +309,30 @@ NamedDataset DatasetOf(const v1::TaskSpec& task) {
   return {};
 }
 
+NamedDataset TokenizerOf(const v1::TaskSpec& task) {
+  const auto named = [](absl::string_view path, const auto& kind) {
+    return NamedDataset{std::string(path), kind.has_tokenizer() ? &kind.tokenizer() : nullptr};
+  };
+  if (task.has_documents()) return named(kTokenizerPaths[0], task.documents());
+  if (task.has_text()) return named(kTokenizerPaths[1], task.text());
+  return {};
+}
+
 std::string* MutableDatasetOf(v1::TaskSpec* task) {
   if (DatasetOf(*task).name == nullptr) return nullptr;
   return task->has_text() ? task->mutable_text()->mutable_dataset()
                           : task->mutable_documents()->mutable_dataset();
+}
+
+std::string* MutableTokenizerOf(v1::TaskSpec* task) {
+  if (TokenizerOf(*task).name == nullptr) return nullptr;
+  return task->has_text() ? task->mutable_text()->mutable_tokenizer()
+                          : task->mutable_documents()->mutable_tokenizer();
+}
+
+void SetTokenizer(absl::string_view tokenizer, v1::TaskSpec* task) {
+  if (task->has_documents()) task->mutable_documents()->set_tokenizer(std::string(tokenizer));
+  if (task->has_text()) task->mutable_text()->set_tokenizer(std::string(tokenizer));
 }
 
 bool NamesTokenizer(absl::string_view tokenizer) {
@@ -334,9 +354,7 @@ void FillFields(v1::BaseSpec* base) {
   for (const FieldRule& rule : FieldRules()) {
     if (!is_constant(rule)) Fill(rule, base);
   }
-  if (base->task().has_text() && !base->task().text().has_tokenizer()) {
-    base->mutable_task()->mutable_text()->set_tokenizer(kCharacters);
-  }
+  if (TokenizerOf(base->task()).name == nullptr) SetTokenizer(kCharacters, base->mutable_task());
   v1::TrainingSpec* training = base->mutable_training();
   if (training->optimizer() != v1::Optimizer::sgd && training->betas().empty()) {
     training->add_betas(0.9);

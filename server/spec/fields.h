@@ -75,7 +75,7 @@ struct FieldRule {
 
 // Returns the scalars in the order of spec.proto. Missing because they aren't such scalars or their
 // default depends on the machine: task.documents.dataset and task.text.dataset (required),
-// task.text.tokenizer (chars, or stored if the data set has tokens),
+// task.documents.tokenizer and task.text.tokenizer (chars, or stored if the data set has tokens),
 // training.betas, training.checkpoints, training.device, evaluation.record.
 const std::vector<FieldRule>& FieldRules();
 
@@ -88,22 +88,27 @@ std::string TaskNames();
 inline constexpr absl::string_view kDatasetPaths[] = {"task.documents.dataset",
                                                       "task.text.dataset"};
 
-// The path at which a text task says how its text is divided into tokens, and the values that
+// The paths at which a task says how its data set is divided into tokens, and the values that
 // aren't the name of a tokenizer's data set.
-inline constexpr char kTokenizerPath[] = "task.text.tokenizer";
+inline constexpr absl::string_view kTokenizerPaths[] = {"task.documents.tokenizer",
+                                                        "task.text.tokenizer"};
 inline constexpr char kCharacters[] = "chars";
 inline constexpr char kStoredTokens[] = "stored";
 // Returns true if the value names a data set.
 bool NamesTokenizer(absl::string_view tokenizer);
 
-// The path and value of a task's data set name.
+// The path and value of a task's data set name, or of its tokenizer.
 struct NamedDataset {
-  std::string path;                   // one of kDatasetPaths; empty for a task without data set
+  std::string path;                   // empty for a task without data set
   const std::string* name = nullptr;  // in the task; null if it isn't set
 };
 NamedDataset DatasetOf(const v1::TaskSpec& task);
-// Returns the name for changing it; null if DatasetOf has none.
+NamedDataset TokenizerOf(const v1::TaskSpec& task);
+// Return the name for changing it; null if DatasetOf or TokenizerOf has none.
 std::string* MutableDatasetOf(v1::TaskSpec* task);
+std::string* MutableTokenizerOf(v1::TaskSpec* task);
+// Sets the tokenizer of a task that has a data set.
+void SetTokenizer(absl::string_view tokenizer, v1::TaskSpec* task);
 
 // Normalizes a spec: clears every field without effect; sets every absent one that applies and has
 // a default, betas if the optimizer has them; sorts the checkpoints with −1 last, each once, and

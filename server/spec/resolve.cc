@@ -232,9 +232,7 @@ class Resolver {
     v1::TaskSpec* task = resolution_.spec.mutable_base()->mutable_task();
     std::string* name = MutableDatasetOf(task);
     if (name != nullptr) Rename(name);
-    if (task->has_text() && task->text().has_tokenizer()) {
-      RenameTokenizer(task->mutable_text()->mutable_tokenizer());
-    }
+    if (std::string* found = MutableTokenizerOf(task)) RenameTokenizer(found);
     for (v1::AnalysisSpec& analysis : *resolution_.spec.mutable_analyses()) {
       if (analysis.inputs().dataset().empty()) continue;
       Rename(analysis.mutable_inputs()->mutable_dataset());
@@ -245,7 +243,9 @@ class Resolver {
           for (const absl::string_view dataset : kDatasetPaths) {
             if (std::string* found = FindIn(path, dataset, &value)) Rename(found);
           }
-          if (std::string* found = FindIn(path, kTokenizerPath, &value)) RenameTokenizer(found);
+          for (const absl::string_view tokenizer : kTokenizerPaths) {
+            if (std::string* found = FindIn(path, tokenizer, &value)) RenameTokenizer(found);
+          }
         }
       }
     }

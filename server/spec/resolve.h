@@ -30,8 +30,9 @@ namespace ablate::spec {
 struct DatasetFacts : engine::DocumentFacts {
   std::string id = {};  // without "datasets/"
   std::string sha256 = {};
-  // For tokens, code_points is their number and characters the size of the vocabulary; for tagged
-  // sentences, code_points is the number of bytes of their texts.
+  // For tokens, code_points is their number and characters the size of the vocabulary, with the
+  // boundary of documents; `documents` is 0 if they are of a whole text. For tagged sentences,
+  // code_points is the number of bytes of their texts.
   DatasetKind kind = DatasetKind::kText;
 };
 
@@ -55,9 +56,10 @@ struct Surroundings {
   // FAILED_PRECONDITION with a sentence. `as_text`: code_points and line_ends are needed, too,
   // which may take a while.
   std::function<absl::StatusOr<DatasetFacts>(absl::string_view name, bool as_text)> find_dataset;
-  // Returns the data set of the tokens that a tokenizer divides a text into, both by id. May take a
-  // while.
-  std::function<absl::StatusOr<DatasetFacts>(const std::string& text, const std::string& tokenizer)>
+  // Returns the data set of the tokens that a tokenizer divides a text into, both by id: the whole
+  // text, or each of its documents. May take a while.
+  std::function<absl::StatusOr<DatasetFacts>(const std::string& text, const std::string& tokenizer,
+                                             bool documents)>
       encode_dataset = nullptr;
   // Finds the model that model_from names. NOT_FOUND, INVALID_ARGUMENT or FAILED_PRECONDITION with
   // a sentence.
@@ -100,7 +102,7 @@ struct ResolvedCell {
   uint64_t resume_bytes = 0;  // estimate of a resume state, which exists while it trains
   double flops_per_step = 0;  // forward and backward, for a guess of its time
   EvaluationCost evaluation;  // cost of each evaluation, for the same
-  double guessed_speed = 1;   // guessed speed relative to eager
+  Speed guessed_speed;        // of its trainer, for the same
 };
 
 struct Resolution {

@@ -73,8 +73,9 @@ absl::Status SeveralOfName(absl::string_view name, const std::vector<DatasetReco
 
 }  // namespace
 
-std::string EncodedFrom(absl::string_view text_sha256, absl::string_view tokenizer_sha256) {
-  return absl::StrCat(text_sha256, "/", tokenizer_sha256);
+std::string EncodedFrom(absl::string_view text_sha256, absl::string_view tokenizer_sha256,
+                        bool documents) {
+  return absl::StrCat(text_sha256, "/", tokenizer_sha256, documents ? "/documents" : "");
 }
 
 absl::StatusOr<DatasetRecord> Store::AddDataset(const DatasetRecord& dataset) {

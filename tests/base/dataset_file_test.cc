@@ -60,6 +60,24 @@ TEST(DatasetFileTest, KeepsTokensInAsManyBitsAsTheVocabularyNeeds) {
   EXPECT_THAT(large->tokens, ElementsAre(999'999));
 }
 
+TEST(DatasetFileTest, KeepsTheLengthsOfDocuments) {
+  const std::vector<uint32_t> tokens = {4, 7, 5}, lengths = {1, 2};
+  for (const uint32_t vocabulary : {8u, 100'000u}) {
+    const auto read = ReadDatasetFile(WriteTokenFile(kFiles, vocabulary, tokens, lengths));
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->kind, DatasetKind::kTokens);
+    EXPECT_THAT(read->tokens, ElementsAre(4, 7, 5));
+    EXPECT_THAT(read->lengths, ElementsAre(1, 2));
+  }
+  EXPECT_THAT(ReadDatasetFile(WriteTokenFile(kFiles, 8, tokens))->lengths, ElementsAre());
+  for (const std::vector<uint32_t>& wrong :
+       std::vector<std::vector<uint32_t>>{{1, 1}, {2, 2}, {3, 0}, {4'294'967'295, 4}}) {
+    EXPECT_EQ(MessageOf(WriteTokenFile(kFiles, 8, tokens, wrong)),
+              "lengths doesn't divide the tokens into documents; expected numbers of at least 1 "
+              "that add up to 3");
+  }
+}
+
 TEST(DatasetFileTest, TellsTextFromFiles) {
   EXPECT_TRUE(IsText(""));
   EXPECT_TRUE(IsText("emma\nolivia\n"));
@@ -77,6 +95,11 @@ TEST(DatasetFileTest, NamesWhatIsWrong) {
   parts.push_back({"tokens", TensorType::kU64, {1}, absl::string_view("\0\0\0\0\0\0\0\0", 8)});
   EXPECT_EQ(MessageOf(FileOf({{"ablate.dataset", "tokens"}}, parts)),
             "tokens has another form; expected a tensor of type U16 or U32 with one axis");
+  parts.back() = {"tokens", TensorType::kU16, {1}, absl::string_view("\1\0", 2)};
+  parts.push_back({"lengths", TensorType::kU16, {1}, absl::string_view("\1\0", 2)});
+  EXPECT_EQ(MessageOf(FileOf({{"ablate.dataset", "tokens"}}, parts)),
+            "lengths has another form; expected a tensor of type U32 with one axis");
+  parts.pop_back();
   parts.back() = {"tokens", TensorType::kU16, {0}, ""};
   EXPECT_EQ(MessageOf(FileOf({{"ablate.dataset", "tokens"}}, parts)), "it has no tokens");
   parts = {{"vocab.json", TensorType::kU8, {1, 2}, "{}"}, kParts[1]};

@@ -12,6 +12,7 @@ namespace ablate::e2e {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr char kTokenizer[] = ABLATE_SOURCE "/examples/data/shakespeare-bpe";
@@ -96,6 +97,83 @@ TEST(ModelsTest, TrainsTheExampleOfFineTuningOnTwoCoresInBfloat16) {
     EXPECT_GT(last, 1) << metrics.out;
     EXPECT_LT(last, 6.3) << "it begins near log 512\n" << metrics.out;
   }
+}
+
+TEST(ModelsTest, LearnsDocumentsOfATokenizerAndSamplesThem) {
+  PersonalServer server;
+  server.Up({"--lanes", "1"});
+  const std::string folder = server.home() + "/../", file = folder + "names.yaml";
+  WriteFile(folder + "names.txt",
+            ReadFile(ABLATE_SOURCE "/examples/data/names.txt").substr(0, 20'000));
+  const std::string yaml = absl::StrCat(
+      "name: pieces\nbase:\n  task: {documents: {dataset: names.txt, held_out: 200, tokenizer: ",
+      kTokenizer, "}}\n",
+      "  model: {layers: 1, width: 16, heads: 2, context: 12}\n"
+      "  training: {steps: 150, batch: 16, learning_rate: 0.01}\nseeds: {count: 1}\n"
+      "analyses:\n  - {predictions: {}, inputs: {documents: 20}}\n"
+      "  - {samples: {count: 3}}\n");
+  WriteFile(file, yaml);
+  const Output submitted = server.Ablate({"submit", file, "--data", kTokenizer, "--wait"});
+  ASSERT_EQ(submitted.exit_code, 0) << submitted.err;
+  EXPECT_THAT(submitted.err, HasSubstr("shakespeare-bpe"));
+  const Output metrics = server.Ablate({"metrics", "pieces", "--key", "eval/loss", "--csv"});
+  ASSERT_EQ(metrics.exit_code, 0) << metrics.err;
+  EXPECT_LT(LastNumber(metrics.out), 4.5) << "it begins near log 513\n" << metrics.out;
+
+  const Output generated = server.Ablate({"generate", "pieces/s0", "-n", "40", "--prompt", "an"});
+  ASSERT_EQ(generated.exit_code, 0) << generated.err;
+  EXPECT_THAT(generated.out, StartsWith("an"));
+  EXPECT_THAT(generated.out, Not(HasSubstr("<|endoftext|>")));
+  EXPECT_THAT(generated.err, HasSubstr("in the training data"));
+
+  // Goes on with the model.
+  const std::string more = absl::StrReplaceAll(
+      yaml, {{"name: pieces", "name: more"},
+             {"  model: {layers: 1, width: 16, heads: 2, context: 12}", "  model_from: pieces/s0"},
+             {"steps: 150", "steps: 5"}});
+  WriteFile(file, more.substr(0, more.find("analyses:")));
+  const Output tuned = server.Ablate({"submit", file, "--data", kTokenizer, "--wait"});
+  EXPECT_EQ(tuned.exit_code, 0) << tuned.err;
+}
+
+// Writes the example's tokenizer with <|endoftext|> in place of its last merge.
+void WriteTokenizerWithEndOfText(const std::string& folder) {
+  const std::string merges = ReadFile(absl::StrCat(kTokenizer, "/merges.txt"));
+  const size_t last = merges.rfind('\n', merges.size() - 2) + 1;
+  const std::string made = absl::StrReplaceAll(merges.substr(last), {{" ", ""}, {"\n", ""}});
+  nlohmann::json vocabulary =
+      nlohmann::json::parse(ReadFile(absl::StrCat(kTokenizer, "/vocab.json")));
+  vocabulary["<|endoftext|>"] = vocabulary.at(made);
+  vocabulary.erase(made);
+  std::filesystem::create_directories(folder);
+  WriteFile(folder + "/vocab.json", vocabulary.dump());
+  WriteFile(folder + "/merges.txt", merges.substr(0, last));
+}
+
+TEST(ModelsTest, FineTunesAnImportedModelOnDocuments) {
+  PersonalServer server;
+  server.Up({"--lanes", "1"});
+  const std::string folder = server.home() + "/../";
+  const Output made = Transformers({"make", folder + "tiny"});
+  if (made.exit_code == 77) GTEST_SKIP() << made.out;
+  ASSERT_EQ(server.Ablate({"model", "add", folder + "tiny", "--name", "tiny"}).exit_code, 0);
+  WriteFile(folder + "lines.txt",
+            ReadFile(ABLATE_SOURCE "/examples/data/tinyshakespeare.txt").substr(0, 20'000));
+  WriteTokenizerWithEndOfText(folder + "bpe");
+  const std::string file = folder + "tune.yaml";
+  WriteFile(file,
+            "name: tune\nbase:\n  model_from: models/tiny\n"
+            "  task: {documents: {dataset: lines.txt, held_out: 50, tokenizer: ./bpe}}\n"
+            "  training: {steps: 3, batch: 4}\nseeds: {count: 1}\n");
+  const Output tuned = server.Ablate({"submit", file, "--wait"});
+  ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
+  const Output metrics = server.Ablate({"metrics", "tune", "--key", "eval/loss", "--csv"});
+  EXPECT_LT(LastNumber(metrics.out), 7) << "it begins near log 512\n" << metrics.out;
+  // Without <|endoftext|> the boundary is a token that the model lacks.
+  const Output lacks = server.Ablate({"submit", file, "--data", kTokenizer, "--set",
+                                      absl::StrCat("task.documents.tokenizer=", kTokenizer)});
+  EXPECT_NE(lacks.exit_code, 0);
+  EXPECT_THAT(lacks.err, HasSubstr("the task has 513 tokens, and models/tiny has 512"));
 }
 
 constexpr char kExamples[] = ABLATE_SOURCE "/examples/";

@@ -353,6 +353,40 @@ std::vector<std::string> DrawnBytes(const RunConfig& run, const Sample& sample) 
   return bytes;
 }
 
+// Returns a documents run of the same tokens, whose boundary is one more.
+RunConfig EncodedDocumentsRun() {
+  RunConfig run = EncodedTextRun();
+  const auto encoding = std::get<TextTask>(run.task).text->encoding;
+  auto documents =
+      std::make_shared<const TokenizedDocuments>(*EncodeDocuments("king\nking\nking\n", encoding));
+  run.task = DocumentsTask{true, documents, 1};
+  run.model.vocabulary = static_cast<int>(documents->vocabulary());
+  run.model.context = 16;
+  return run;
+}
+
+TEST(SamplesTest, OfEncodedDocumentsBeginAndEndWithTheBoundary) {
+  RunConfig run = EncodedDocumentsRun();
+  run.training.optimizer.learning_rate = 0.02;
+  const auto& documents = *std::get<DocumentsTask>(run.task).documents;
+  run.training.steps = 300;
+  const std::string checkpoint = CheckpointOf(run, 300);  // knows its only document
+  SampleOptions options = Count(2);
+  options.temperature = 0;
+  for (const char* prompt : {"", "king"}) {
+    options.prompt = prompt;
+    const Generated generated = Generate(run, checkpoint, options);
+    ASSERT_TRUE(generated.status.ok()) << generated.status;
+    for (const Sample& sample : generated.samples) {
+      EXPECT_EQ(sample.text, "king");
+      EXPECT_TRUE(sample.ended);
+      EXPECT_TRUE(sample.in_training_data);
+      EXPECT_EQ(sample.token_ids.back(), documents.bos());
+      EXPECT_EQ(sample.token_ids.size(), sample.tokens);
+    }
+  }
+}
+
 TEST(SamplesTest, NeedOnlyTheTokenizerOfAText) {
   RunConfig run = EncodedTextRun();
   run.model.vocabulary += 88;  // of padding
@@ -442,6 +476,7 @@ TEST(SamplesTest, EndBeforeAStopStringAndLeaveTheOthersAsTheyAre) {
     options.prompt = "ab";  // "ab" counts only after it
     ExpectCut(run, options, {"ab", "c\n", "fa"});
     ExpectCut(SmallDocumentsRun(3), options, {"ab", "cde"});
+    ExpectCut(EncodedDocumentsRun(), Count(300), {"e", "th"});
   }
 }
 

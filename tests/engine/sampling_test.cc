@@ -403,6 +403,30 @@ TEST(SampleWriterTest, ListsTheDrawnTokensWithTheBoundary) {
   EXPECT_EQ(samples[1].stop, "");
 }
 
+// A document is found by its text, in whatever tokens it was drawn.
+TEST(SampleWriterTest, FindsDocumentsOfAnEncoding) {
+  const auto encoding = ExampleEncoding();
+  const TokenizedDocuments documents = *EncodeDocuments("the king\nking\n", encoding);
+  const uint32_t bos = documents.bos();
+  SampleWriter writer(documents, 0, 0);
+  Draft whole = {{bos}, 0, true, 1};
+  whole.tokens.insert(whole.tokens.end(), documents.tokens.begin(), documents.tokens.end() - 1);
+  whole.tokens.resize(1 + documents.starts[1]);
+  whole.drawn = static_cast<uint32_t>(documents.starts[1]) + 1;
+  Draft bytes = {{bos}, 7, false, 1, "kingdom", 3, "dom"};
+  for (const unsigned char byte : std::string("kingdom")) {
+    bytes.tokens.push_back(encoding->TokenOf(byte));
+  }
+  const Draft beginning = {{bos, encoding->TokenOf('k')}, 1, false, 1};
+  const std::vector<Sample> samples = writer.Write({whole, bytes, beginning});
+  EXPECT_EQ(samples[0].text, "the king");
+  EXPECT_TRUE(samples[0].in_training_data);
+  EXPECT_EQ(samples[0].token_ids.back(), bos);
+  EXPECT_EQ(samples[1].text, "king") << "up to the stop string";
+  EXPECT_TRUE(samples[1].in_training_data);
+  EXPECT_FALSE(samples[2].in_training_data);
+}
+
 // Bytes of a character may be spread over the prompt, drawn tokens, and the text that is cut.
 TEST(SampleWriterTest, JoinsTheBytesOfAnEncoding) {
   TokenizedText text;

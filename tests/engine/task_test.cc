@@ -6,15 +6,23 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <limits>
+#include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "base/dataset_file.h"
+#include "base/tokenizer/encoder.h"
 #include "server/engine/data/batches.h"
 #include "server/engine/data/documents.h"
 #include "server/engine/data/whole_text.h"
+#include "tests/tokenizer/small_tokenizer.h"
 
 namespace ablate::engine {
 namespace {
@@ -119,10 +127,8 @@ TEST(InspectDocumentsTest, AcceptsTheEdgesOfUtf8) {
   EXPECT_EQ(facts->characters, 8u);
 }
 
-TEST(TaskShapeTest, DocumentsAddTheirBoundaryToken) {
-  DocumentFacts facts;
-  facts.characters = 26;
-  const TaskShape shape = DocumentsShape(facts);
+TEST(TaskShapeTest, DocumentsHaveTheirBoundaryToken) {
+  const TaskShape shape = DocumentsShape(27);
   EXPECT_EQ(shape.vocabulary, 27);
   EXPECT_EQ(shape.sequence, 0);
   EXPECT_EQ(shape.loss, LossPositions::kAll);
@@ -202,6 +208,143 @@ TEST(ReadTextTest, ReadsATokenizerAsATextWithoutTokens) {
             "the text has 0 tokens to train on and 0 to validate on, but model.context 8 needs 9 "
             "of each")
       << "it can only be sampled with";
+}
+
+std::shared_ptr<const tokenizer::BytePairEncoding> ExampleEncoding() {
+  const std::string vocabulary = TokenizerPart("vocab.json"), merges = TokenizerPart("merges.txt");
+  return *ReadEncoding({vocabulary, merges});
+}
+
+// Encodes a word of letters by the files of the tokenizer: the earliest merge first, the leftmost
+// of several.
+class PlainEncoder {
+ public:
+  PlainEncoder() : ids_(nlohmann::json::parse(TokenizerPart("vocab.json"))) {
+    std::istringstream lines(TokenizerPart("merges.txt"));
+    std::string line;
+    while (std::getline(lines, line)) {
+      if (line.empty() || line[0] == '#') continue;
+      const int rank = static_cast<int>(ranks_.size());
+      ranks_[{line.substr(0, line.find(' ')), line.substr(line.find(' ') + 1)}] = rank;
+    }
+  }
+
+  std::vector<uint32_t> Encode(const std::string& word) const {
+    std::vector<std::string> parts;
+    for (const char letter : word) parts.emplace_back(1, letter);
+    while (true) {
+      size_t best = parts.size();
+      int best_rank = std::numeric_limits<int>::max();
+      for (size_t i = 0; i + 1 < parts.size(); ++i) {
+        const auto found = ranks_.find({parts[i], parts[i + 1]});
+        if (found == ranks_.end() || found->second >= best_rank) continue;
+        best = i;
+        best_rank = found->second;
+      }
+      if (best == parts.size()) break;
+      parts[best] += parts[best + 1];
+      parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(best) + 1);
+    }
+    std::vector<uint32_t> tokens;
+    for (const std::string& part : parts) tokens.push_back(ids_.at(part).get<uint32_t>());
+    return tokens;
+  }
+
+ private:
+  const nlohmann::json ids_;
+  std::map<std::pair<std::string, std::string>, int> ranks_;
+};
+
+TEST(EncodeDocumentsTest, EncodesEachNameByItself) {
+  const PlainEncoder plain;
+  std::ifstream file(absl::StrCat(ABLATE_EXAMPLES_DATA, "/names.txt"));
+  std::string text, line;
+  std::vector<uint32_t> tokens;
+  std::vector<size_t> starts = {0};
+  while (starts.size() <= 3000 && std::getline(file, line)) {
+    absl::StrAppend(&text, line, "\n");
+    const std::vector<uint32_t> encoded = plain.Encode(line);
+    tokens.insert(tokens.end(), encoded.begin(), encoded.end());
+    starts.push_back(tokens.size());
+  }
+  const auto documents = EncodeDocuments(text, ExampleEncoding());
+  ASSERT_TRUE(documents.ok()) << documents.status();
+  EXPECT_EQ(documents->documents(), 3000u);
+  EXPECT_EQ(documents->tokens, tokens);
+  EXPECT_EQ(documents->starts, starts);
+  EXPECT_LT(tokens.size(), text.size() - 3000) << "merges occur";
+}
+
+// Lines are those of documents of characters. A document's ids are those of its bytes.
+TEST(EncodeDocumentsTest, ReadsTheLinesThatCharactersRead) {
+  const auto encoding = ExampleEncoding();
+  const std::string text =
+      "\xEF\xBB\xBFthe king \r\n\n a <|endoftext|>\n\xF0\x9F\x99\x82\xC3\xA9\n\nking";
+  const auto documents = EncodeDocuments(text, encoding);
+  ASSERT_TRUE(documents.ok()) << documents.status();
+  std::vector<std::string> read;
+  for (size_t i = 0; i < documents->documents(); ++i) {
+    const auto ids =
+        absl::MakeConstSpan(documents->tokens)
+            .subspan(documents->starts[i], documents->starts[i + 1] - documents->starts[i]);
+    read.push_back(*encoding->Decode(ids));
+    std::vector<uint32_t> alone;
+    tokenizer::Encoder(encoding).Encode(read.back(), &alone);
+    EXPECT_EQ(ids, absl::MakeConstSpan(alone)) << i;
+  }
+  EXPECT_EQ(read, (std::vector<std::string>{"the king ", " a <|endoftext|>",
+                                            "\xF0\x9F\x99\x82\xC3\xA9", "king"}));
+  for (const char* wrong : {"ab\n\xFF", "a\rb\n", "\n\n", ""}) {
+    EXPECT_EQ(EncodeDocuments(wrong, encoding).status(), TokenizeDocuments(wrong).status());
+  }
+}
+
+TEST(EncodeDocumentsTest, TheBoundaryIsEndOfTextOrOneMoreToken) {
+  const auto known =
+      tokenizer::SmallTokenizer{{"a b"}, {"<|start|>", "<|endoftext|>", "<|more|>"}}.Make();
+  const auto documents = EncodeDocuments("ab\na", known);
+  EXPECT_EQ(known->TextOf(documents->bos()), "<|endoftext|>");
+  EXPECT_EQ(documents->bos(), 258u);
+  EXPECT_EQ(documents->vocabulary(), 260u) << "that of the tokenizer";
+  EXPECT_EQ(documents->tokens, std::vector<uint32_t>({256, 'a'}));
+  const auto unknown = tokenizer::SmallTokenizer{{"a b"}, {"<|start|>"}}.Make();
+  const auto more = EncodeDocuments("ab\na", unknown);
+  EXPECT_EQ(more->bos(), 258u);
+  EXPECT_EQ(more->vocabulary(), 259u);
+
+  RunConfig run;
+  run.task = DocumentsTask{true, std::make_shared<const TokenizedDocuments>(*documents), 1};
+  run.model.context = 8;
+  EXPECT_EQ(KindOf(run.task).vocabulary(run.task),
+            R"({"tokenizer":"byte_level_bpe","tokens":260,"bos":258})");
+  EXPECT_EQ(KindOf(run.task).shape(run.task)->vocabulary, 260);
+  const auto batches = KindOf(run.task).batches(run);
+  ASSERT_TRUE(batches.ok()) << batches.status();
+  const TokenBatch batch = (*batches)->HeldOut(0);
+  EXPECT_EQ(batch.inputs, std::vector<int64_t>({258, batch.targets[0]}));
+  EXPECT_EQ(batch.targets[1], 258);
+}
+
+TEST(ReadDocumentsTest, ReadsTokensWithTheirTokenizer) {
+  const std::string vocabulary = TokenizerPart("vocab.json"), merges = TokenizerPart("merges.txt");
+  const TokenizerFiles files = {vocabulary, merges};
+  const auto documents = ReadDocuments(WriteTokenFile(files, 512, {5, 511, 5}, {2, 1}));
+  ASSERT_TRUE(documents.ok()) << documents.status();
+  EXPECT_EQ(documents->tokens, std::vector<uint32_t>({5, 511, 5}));
+  EXPECT_EQ(documents->starts, std::vector<size_t>({0, 2, 3}));
+  EXPECT_EQ(documents->bos(), 512u);
+  EXPECT_EQ(ReadDocuments(WriteTokenFile(files, 512, {5, 512}, {2})).status().message(),
+            "token 1 is 512; expected an ID below 512, the size of the vocabulary");
+  EXPECT_EQ(ReadDocuments(WriteTokenFile(files, 512, {5})).status().message(),
+            "it has no documents; expected the lengths of its documents");
+  EXPECT_EQ(ReadDocuments("ab")->alphabet, U"ab");
+
+  const DocumentFacts facts = FactsOfEncoded(*documents);
+  EXPECT_EQ(facts.documents, 2u);
+  EXPECT_EQ(facts.characters, 513u) << "with the boundary";
+  EXPECT_EQ(facts.code_points, 3u);
+  EXPECT_EQ(facts.longest, 2u);
+  EXPECT_EQ(facts.lengths, std::vector<uint64_t>({0, 1, 1}));
 }
 
 // Facts counted when a text arrives must agree with those of training.

@@ -12,11 +12,15 @@
 #include <vector>
 
 #include "base/safetensors.h"
+#include "base/tokenizer/encoder.h"
 #include "server/engine/data/batches.h"
+#include "server/engine/data/documents.h"
+#include "server/engine/data/whole_text.h"
 #include "server/engine/layout.h"
 #include "server/engine/trainer.h"
 #include "tests/engine/train_configs.h"
 #include "tests/engine/train_runs.h"
+#include "tests/tokenizer/small_tokenizer.h"
 
 namespace ablate::engine {
 namespace {
@@ -373,6 +377,26 @@ TEST(StartFromTest, RefusesOtherModelsAndOtherCharacters) {
   EXPECT_EQ(Exactly(Advance(*trainer, 3).points),
             Exactly(Advance(*MustMakeTrainer(other), 3).points))
       << "it is as it was";
+}
+
+// A tokenizer's <|endoftext|> is one of a text's tokens. A boundary of its own isn't.
+TEST(StartFromTest, DocumentsGoOnWithAModelOfATextOfTheSameTokenizer) {
+  for (const bool known : {true, false}) {
+    const auto encoding =
+        tokenizer::SmallTokenizer{{"a b"}, {known ? "<|endoftext|>" : "<|other|>"}}.Make();
+    auto text = std::make_shared<TokenizedText>();
+    text->encoding = encoding;
+    tokenizer::Encoder(encoding).Encode(std::string(300, 'a') + "bab", &text->tokens);
+    RunConfig run = SmallDocumentsRun(3);
+    run.task = TextTask{true, text, 0.5};
+    run.model.vocabulary = 259;
+    const std::string checkpoint = Trained(run);
+    RunConfig next = run;
+    next.task = DocumentsTask{
+        true, std::make_shared<const TokenizedDocuments>(*EncodeDocuments("ab\nba\na", encoding)),
+        1};
+    EXPECT_EQ(MustMakeTrainer(next)->StartFrom(checkpoint).ok(), known);
+  }
 }
 
 // Tokens that the task lacks never occur.

@@ -345,17 +345,21 @@ TEST_F(CreateTest, RefusesByMeasuredTimesAndWarnsByGuesses) {
   v1::CreateExperimentRequest request;
   request.set_request_id("one");
   *request.mutable_spec() = SmallSpec(50, "many");
-  request.mutable_spec()->mutable_limits()->mutable_device_time()->set_nanos(50'000'000);
+  const auto set_limit = [&request](int32_t nanos) {
+    request.mutable_spec()->mutable_limits()->mutable_device_time()->set_nanos(nanos);
+  };
+  set_limit(1'000'000);
   const v1::CreateExperimentResponse guessed = Preview(request.spec());
   EXPECT_EQ(guessed.problems_size(), 0);
   EXPECT_THAT(guessed.notes(),
               testing::Contains(testing::MatchesRegex(
-                  "limits.device_time: training 100 runs may take about [0-9]+s, more than 0.050s; "
+                  "limits.device_time: training 100 runs may take about [0-9]+s, more than 0.001s; "
                   "this is a guess.*")));
 
   const auto worker = MakeWorker();
   Create(SmallSpec());
   TrainAll(worker.get(), 2);  // in 0.1 milliseconds a step
+  set_limit(50'000'000);
   const grpc::Status status = TryCreate(request);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(FieldOf(status), "limits.device_time");
@@ -363,7 +367,7 @@ TEST_F(CreateTest, RefusesByMeasuredTimesAndWarnsByGuesses) {
             "limits.device_time: training 98 runs needs about 1s, more than 0.050s; expected at "
             "least 1s. Raise the limit, or submit a smaller experiment");
   EXPECT_EQ(Experiments(), 1u);
-  request.mutable_spec()->mutable_limits()->mutable_device_time()->set_nanos(100'000'000);
+  set_limit(100'000'000);
   const v1::CreateExperimentResponse measured = Preview(request.spec());
   EXPECT_EQ(measured.problems_size(), 0);
   EXPECT_THAT(measured.notes(), testing::Not(testing::Contains(HasSubstr("device_time"))));

@@ -65,6 +65,7 @@ TEST_F(TokensTest, KeepsTokens) {
 TEST_F(TokensTest, RefusesFilesThatWouldFailLater) {
   const std::string cases[][2] = {
       {WriteTokenFile(files(), 512, {1, 512}), "token 1 is 512; expected an ID below 512"},
+      {WriteTokenFile(files(), 512, {1, 512}, {1, 1}), "token 1 is 512; expected an ID below 512"},
       {WriteTokenizerFile({"{}", merges_}), "vocab.json"},
       {std::string(100, '\0'), "safetensors"}};
   for (const auto& [file, message] : cases) {
@@ -108,6 +109,61 @@ TEST_F(TokensTest, DividesATextOnceForAllRuns) {
                                           Named<v1::DeleteDatasetRequest>(dataset.name()));
     EXPECT_EQ(deleted.ok(), dataset.kind() != v1::DatasetKind::tokens) << dataset.name();
   }
+}
+
+// Returns an experiment on the lines of a text.
+v1::ExperimentSpec DocumentsOf(const v1::Dataset& text, const std::string& tokenizer) {
+  return SpecOf(absl::StrCat(R"(name: "a" base { task { documents { dataset: ")", text.name(),
+                             R"(" tokenizer: ")", tokenizer,
+                             R"(" held_out: 5 } } model { layers: 1 width: 8 heads: 1 context: 16 }
+      training { steps: 2 batch: 2 } })"));
+}
+
+TEST_F(TokensTest, DividesDocumentsOnceForAllRuns) {
+  UploadedSpec();
+  const v1::Dataset names = Upload("names.txt", "emma\n\nolivia\r\nava\na\nb\nc\nd\ne\n");
+  v1::ExperimentSpec spec = DocumentsOf(names, "bpe");
+  Preview(spec);
+  EXPECT_EQ(List().datasets_size(), 3) << "a dry run stores nothing";
+  const v1::CreateExperimentResponse created = Create(spec);
+  ASSERT_EQ(List().datasets_size(), 4);
+  const auto tokens = AnswerOf(*datasets_, &v1::Datasets::Stub::GetDataset,
+                               Named<v1::GetDatasetRequest>("names-bpe.documents"));
+  EXPECT_EQ(tokens.kind(), v1::DatasetKind::tokens);
+  EXPECT_EQ(tokens.documents(), 8u);
+  EXPECT_EQ(tokens.vocabulary(), 513u) << "with the boundary";
+  const v1::Run run = GetRun(created.cells(0).run());
+  EXPECT_EQ(run.resolved_spec().spec().task().documents().dataset(), tokens.name());
+  EXPECT_EQ(run.resolved_spec().spec().task().documents().tokenizer(), "stored");
+
+  spec.mutable_base()->mutable_training()->set_steps(3);
+  Create(spec);
+  EXPECT_EQ(List().datasets_size(), 4) << "the tokens are there";
+  // A text of the same two has other tokens.
+  v1::ExperimentSpec text = UploadedSpec();
+  text.mutable_base()->mutable_task()->mutable_text()->set_dataset(names.name());
+  text.mutable_base()->mutable_model()->set_context(2);
+  text.mutable_base()->mutable_task()->mutable_text()->set_validation(0.4);
+  Create(text);
+  EXPECT_EQ(List().datasets_size(), 5);
+
+  // The tokens themselves are the data set of the same run.
+  v1::ExperimentSpec direct = DocumentsOf(tokens, "stored");
+  EXPECT_EQ(Create(direct).cells(0).run(), created.cells(0).run());
+  direct.mutable_base()->mutable_task()->mutable_text()->set_dataset(tokens.name());
+  v1::CreateExperimentRequest request;
+  request.set_request_id("r");
+  *request.mutable_spec() = direct;
+  EXPECT_EQ(FieldOf(TryCreate(request)), "base.task.text.dataset");
+}
+
+TEST_F(TokensTest, KeepsTokensOfDocuments) {
+  const v1::Dataset dataset = Upload("ids", WriteTokenFile(files(), 512, {1, 2, 511}, {1, 2}));
+  EXPECT_EQ(dataset.kind(), v1::DatasetKind::tokens);
+  EXPECT_EQ(dataset.documents(), 2u);
+  EXPECT_EQ(dataset.vocabulary(), 513u);
+  const storage::DatasetCounts counts = *store().Counts(dataset.name().substr(9));
+  EXPECT_EQ(counts.document_lengths, "2 1:1 2:1");
 }
 
 // A run of the stored tokens is the run of the text and its tokenizer.

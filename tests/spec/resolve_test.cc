@@ -387,7 +387,7 @@ TEST(TrainerTest, IsTorchForAllCellsOfAutoIfNativeLacksOne) {
   EXPECT_THAT(Trainers(torch), ElementsAre("torch", "torch", "torch"));
   for (const ResolvedCell& cell : torch.cells) {
     EXPECT_EQ(cell.why_not_native, std::string(kNoBatchNorm) + " (kind=batch)");
-    EXPECT_EQ(cell.guessed_speed, 1);
+    EXPECT_NE(cell.guessed_speed, native.cells[0].guessed_speed);
   }
 }
 

@@ -58,6 +58,7 @@ void ExpectDefaultsOfReading(const v1::BaseSpec& base) {
 TEST(DefaultsTest, OfDocumentsDiffer) {
   const v1::BaseSpec base = FilledBase(R"(task { documents { dataset: "names" } })");
   EXPECT_EQ(base.task().documents().held_out(), 1000u);
+  EXPECT_EQ(base.task().documents().tokenizer(), "chars");
   ExpectDefaultsOfReading(base);
 }
 
@@ -94,6 +95,39 @@ TEST(TokenizerTest, MakesTokensTheDataOfARun) {
     EXPECT_EQ(resolution.spec.base().task().text().dataset(), "datasets/shakespeare-86c4e6");
     EXPECT_EQ(resolution.spec.base().task().text().tokenizer(), "datasets/gpt2-111111");
   }
+}
+
+TEST(TokenizerTest, MakesTokensTheDataOfARunOnDocuments) {
+  const Resolution resolution = Resolved(FromText(R"(
+    name: "a"
+    base { task { documents { dataset: "names" tokenizer: "gpt2" } }
+           model { layers: 1 width: 4 heads: 1 context: 4 feed_forward { hidden: 4 } } })"));
+  const ResolvedCell& cell = resolution.cells.at(0);
+  const v1::DocumentsTask& documents = cell.run.spec().task().documents();
+  EXPECT_EQ(documents.dataset(), "datasets/names-0a30b5-gpt2");
+  EXPECT_EQ(documents.tokenizer(), "stored");
+  EXPECT_EQ(cell.dataset_sha256, std::string(63, '0') + "8");
+  EXPECT_EQ(resolution.configs.at(0).model.vocabulary, 50'257) << "with the boundary";
+  EXPECT_TRUE(std::get<engine::DocumentsTask>(resolution.configs[0].task).stored);
+  EXPECT_EQ(resolution.spec.base().task().documents().tokenizer(), "datasets/gpt2-111111");
+  EXPECT_THAT(resolution.notes, ::testing::Contains("50 % of documents are longer than context 4 "
+                                                    "and are cut; longest 5"));
+  const Resolution direct = Resolved(FromText(R"(
+    name: "a" base { task { documents { dataset: "id lines" } } })"));
+  EXPECT_EQ(direct.cells.at(0).run.spec().task().documents().tokenizer(), "stored");
+  EXPECT_EQ(direct.configs.at(0).model.vocabulary, 50'257);
+}
+
+// Runs on characters have the fingerprints that they had without a tokenizer.
+TEST(TokenizerTest, OfCharactersChangesNoFingerprint) {
+  const auto with = [](const std::string& tokenizer) {
+    return Resolved(
+               FromText(absl::StrCat("name: \"a\" base { task { documents { dataset: \"names\" ",
+                                     tokenizer, " } } }")))
+        .cells.at(0);
+  };
+  EXPECT_EQ(with("tokenizer: \"chars\"").fingerprint, with("").fingerprint);
+  EXPECT_NE(with("tokenizer: \"gpt2\"").fingerprint, with("").fingerprint);
 }
 
 TEST(TokenizerTest, IsStoredWithTokens) {
@@ -273,9 +307,7 @@ TEST(EngineConfigTest, CarriesEveryField) {
 
 TEST(EngineConfigTest, CarriesWhatDocumentsAndAdamHave) {
   const ResolvedCell cell = Resolved(NamesNorm()).cells.at(0);
-  engine::DocumentFacts facts;
-  facts.characters = 26;
-  const engine::RunConfig config = *ToEngineConfig(cell.run, engine::DocumentsShape(facts));
+  const engine::RunConfig config = *ToEngineConfig(cell.run, engine::DocumentsShape(27));
   EXPECT_EQ(std::get<engine::DocumentsTask>(config.task).held_out, 2000u);
   EXPECT_EQ(config.model.vocabulary, 27);
   EXPECT_EQ(config.model.loss, engine::LossPositions::kAll);
@@ -336,16 +368,35 @@ TEST(EstimateTest, CountsOperations) {
             6.0 * (25'968 - 43 * 16) * 16 + 12.0 * 8 * 16 * 16 * 16);
 }
 
+TEST(EstimateTest, CountsDocumentsByTheirMeanLength) {
+  engine::RunConfig config;
+  config.model.context = 16;
+  config.model.vocabulary = 27;
+  const Sequences names{7, 1, 100, 4};
+  EXPECT_DOUBLE_EQ(FlopsPerStep(config, 1'000'000, names),
+                   FlopsPerStep(config, 1'000'000) * 7 / 16);
+  EXPECT_DOUBLE_EQ(CostOfEvaluation(config, 1'000'000, names).flops,
+                   100 * FlopsPerStep(config, 1'000'000, names) / config.training.batch / 3);
+}
+
 TEST(EstimateTest, GuessesTheSpeedOfTheTrainer) {
   engine::RunConfig config;
   config.model.width = 16;
-  EXPECT_EQ(GuessedSpeed(config), 1) << "by torch";
+  config.model.layers = 4;
+  const Speed torch = GuessSpeed(config);
   config.training.trainer = engine::TrainerKind::kNative;
-  EXPECT_EQ(GuessedSpeed(config), 10);
-  config.model.width = 128;
-  EXPECT_EQ(GuessedSpeed(config), 3);
+  const Speed native = GuessSpeed(config);
+  EXPECT_GT(torch.pass_micros, 20 * native.pass_micros) << "its calls take most of a small pass";
+  EXPECT_EQ(native.flops_per_micro, 8 * torch.flops_per_micro);
+  config.training.trainer = engine::TrainerKind::kTorch;
+  config.model.layers = 8;
+  EXPECT_GT(GuessSpeed(config).pass_micros, torch.pass_micros);
   config.model.width = 512;
-  EXPECT_EQ(GuessedSpeed(config), 1);
+  EXPECT_EQ(GuessSpeed(config).flops_per_micro, native.flops_per_micro);
+  config.precision = engine::Precision::kBfloat16;
+  EXPECT_EQ(GuessSpeed(config).flops_per_micro, 2 * native.flops_per_micro);
+  config.device = engine::Device::kCuda;
+  EXPECT_GT(GuessSpeed(config).flops_per_micro, 100 * native.flops_per_micro);
 }
 
 TEST(EstimateTest, GrowsWithWhatIsAskedFor) {

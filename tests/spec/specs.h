@@ -28,10 +28,19 @@ inline DatasetFacts TokensOf(const std::string& id, uint64_t tokens) {
   return {{0, 50'257, 0, tokens, 0, {}}, id, std::string(63, '0') + "6", DatasetKind::kTokens};
 }
 
+// Returns the facts of a data set of documents in GPT-2's tokens, of two or four each.
+inline DatasetFacts DocumentTokensOf(const std::string& id, uint64_t documents) {
+  return {{documents, 50'257, 4, 3 * documents, 0, {0, 0, documents / 2, 0, documents / 2}},
+          id,
+          std::string(63, '0') + "8",
+          DatasetKind::kTokens};
+}
+
 // Returns a server that has the data set datasets/names-0a30b5 (32,033 names, also known as names
 // and names.txt), datasets/tiny-000000 (10 documents, 70 tokens as one text, also known as chars),
 // datasets/shakespeare-86c4e6, datasets/line-000000 (10,000 characters without a line end), the
-// tokenizer datasets/gpt2-111111 and datasets/ids-222222 (30,000 of its tokens).
+// tokenizer datasets/gpt2-111111, datasets/ids-222222 (30,000 of its tokens) and
+// datasets/lines-333333 (2,000 documents of its tokens, also known as id lines).
 inline Surroundings TestSurroundings() {
   Surroundings surroundings;
   surroundings.find_dataset = [](absl::string_view name, bool) -> absl::StatusOr<DatasetFacts> {
@@ -56,10 +65,13 @@ inline Surroundings TestSurroundings() {
                           DatasetKind::kTokenizer};
     }
     if (name == "ids") return TokensOf("ids-222222", 30'000);
+    if (name == "id lines") return DocumentTokensOf("lines-333333", 2'000);
     return absl::NotFoundError("there is no data set of that name.");
   };
-  surroundings.encode_dataset = [](const std::string& text, const std::string& tokenizer) {
+  surroundings.encode_dataset = [](const std::string& text, const std::string& tokenizer,
+                                   bool documents) -> absl::StatusOr<DatasetFacts> {
     EXPECT_EQ(tokenizer, "gpt2-111111");
+    if (documents) return DocumentTokensOf(text + "-gpt2", text == "tiny-000000" ? 10 : 32'033);
     return absl::StatusOr<DatasetFacts>(
         TokensOf(text + "-gpt2", text == "tiny-000000" ? 20 : 338'000));
   };

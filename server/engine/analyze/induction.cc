@@ -8,6 +8,7 @@
 #include "server/engine/analyze/computation.h"
 #include "server/engine/analyze/inputs.h"
 #include "server/engine/analyze/repeated_tokens.h"
+#include "server/engine/data/documents.h"
 #include "server/engine/data/random.h"
 #include "server/engine/model/transformer.h"
 #include "server/engine/task.h"
@@ -21,14 +22,24 @@ enum RepeatLoss { kFirstLoss, kRepeatedLoss, kRepeatLosses };
 constexpr const char* kRepeatNames[kRepeatSums] = {"induction", "previous_token",
                                                    "duplicate_token"};
 
+// The tokens that may be drawn: those of the run's data, except the boundary of documents.
+struct DrawnTokens {
+  uint64_t count = 0;
+  uint64_t left_out = 0;  // the boundary; `count` if there is none
+
+  int64_t Draw(SplitMix64* random) const {
+    const uint64_t token = random->Below(count);
+    return static_cast<int64_t>(token + (token >= left_out ? 1 : 0));
+  }
+};
+
 class Induction : public Computation {
  public:
-  // Draws tokens below `vocabulary`.
-  Induction(const InductionOptions& options, uint64_t vocabulary, const AnalysisContext& analysis)
+  Induction(const InductionOptions& options, DrawnTokens drawn, const AnalysisContext& analysis)
       : period_(PeriodOf(options, analysis.subjects[0].config.model)),
         length_(period_ * options.repeats),
         sequences_(options.sequences),
-        vocabulary_(vocabulary),
+        drawn_(drawn),
         analysis_(analysis),
         subject_(analysis.subjects[0]),
         model_(subject_.config.model) {
@@ -101,9 +112,7 @@ class Induction : public Computation {
     for (int64_t sequence = first; sequence < end; ++sequence) {
       SplitMix64 random(DrawSeed(analysis_, absl::StrCat("induction/", sequence)));
       std::vector<int64_t> row;
-      for (int64_t i = 0; i < period_; ++i) {
-        row.push_back(static_cast<int64_t>(random.Below(vocabulary_)));
-      }
+      for (int64_t i = 0; i < period_; ++i) row.push_back(drawn_.Draw(&random));
       for (int64_t i = period_; i < length_; ++i) {
         row.push_back(row[static_cast<size_t>(i - period_)]);
       }
@@ -132,7 +141,7 @@ class Induction : public Computation {
   const int64_t period_;
   const int64_t length_;  // of a sequence
   const int64_t sequences_;
-  const uint64_t vocabulary_;
+  const DrawnTokens drawn_;
   const AnalysisContext& analysis_;
   const SubjectModel& subject_;
   ModelConfig model_;
@@ -141,21 +150,21 @@ class Induction : public Computation {
   at::Tensor losses_;   // [kRepeatLosses]
 };
 
-// Returns the number of tokens that may be drawn: those of the run's data, except the boundary of
-// documents, which is the last one.
-absl::StatusOr<uint64_t> DrawnTokens(const TaskConfig& task) {
+absl::StatusOr<DrawnTokens> DrawnTokensOf(const TaskConfig& task) {
   const absl::StatusOr<TaskShape> shape = KindOf(task).shape(task);
   if (!shape.ok()) return shape.status();
-  const bool bounded = std::holds_alternative<DocumentsTask>(task);
-  return static_cast<uint64_t>(shape->vocabulary) - (bounded ? 1 : 0);
+  const auto vocabulary = static_cast<uint64_t>(shape->vocabulary);
+  const auto* documents = std::get_if<DocumentsTask>(&task);
+  if (documents == nullptr) return DrawnTokens{vocabulary, vocabulary};
+  return DrawnTokens{vocabulary - 1, documents->documents->bos()};
 }
 
 }  // namespace
 
 MadeComputation Compute(const InductionOptions& options, const AnalysisContext& analysis) {
-  const absl::StatusOr<uint64_t> tokens = DrawnTokens(analysis.subjects[0].config.task);
-  if (!tokens.ok()) return tokens.status();
-  return std::make_unique<Induction>(options, *tokens, analysis);
+  const absl::StatusOr<DrawnTokens> drawn = DrawnTokensOf(analysis.subjects[0].config.task);
+  if (!drawn.ok()) return drawn.status();
+  return std::make_unique<Induction>(options, *drawn, analysis);
 }
 
 }  // namespace ablate::engine

@@ -134,24 +134,38 @@ Read ReadOtherDocuments(const TokenizedDocuments& own, int64_t context,
                         const AnalysisInputs& inputs) {
   auto documents = std::make_shared<TokenizedDocuments>();
   documents->alphabet = own.alphabet;
+  documents->encoding = own.encoding;
+  documents->boundary = own.boundary;
   documents->starts = {0};
+  std::optional<tokenizer::Encoder> encoder;
+  if (own.encoding != nullptr) encoder.emplace(own.encoding);
   DocumentReader reader(*inputs.text);
   std::u32string document;
+  std::vector<uint32_t> encoded;
   uint64_t taken = 0;
   while (inputs.documents == 0 || documents->documents() < inputs.documents) {
     const absl::StatusOr<bool> found = reader.Next(document);
     if (!found.ok()) return found.status();
     if (!*found) break;
-    const uint64_t length = std::min(static_cast<uint64_t>(context), uint64_t{document.size()} + 1);
+    encoded.clear();
+    if (encoder.has_value()) {
+      encoder->EncodeBeginning(Utf8Of(document), static_cast<size_t>(context), &encoded);
+    }
+    const size_t size = encoder.has_value() ? encoded.size() : document.size();
+    const uint64_t length = std::min(static_cast<uint64_t>(context), uint64_t{size} + 1);
     const bool first = documents->documents() == 0;
     if (inputs.documents == 0 && !first && taken + length > inputs.tokens) break;
     taken += length;
     if (inputs.documents > 0 && taken > kMaxReadTokens) return TooManyTokens(inputs);
-    // The part beyond the context is cut off and needn't be in the alphabet.
-    document.resize(std::min(document.size(), static_cast<size_t>(context)));
-    auto wrong = Encode(document, documents->alphabet, "document", documents->documents() + 1,
-                        &documents->tokens);
-    if (wrong.has_value()) return *std::move(wrong);
+    if (encoder.has_value()) {
+      documents->tokens.insert(documents->tokens.end(), encoded.begin(), encoded.end());
+    } else {
+      // The part beyond the context is cut off and needn't be in the alphabet.
+      document.resize(std::min(document.size(), static_cast<size_t>(context)));
+      auto wrong = Encode(document, documents->alphabet, "document", documents->documents() + 1,
+                          &documents->tokens);
+      if (wrong.has_value()) return *std::move(wrong);
+    }
     documents->starts.push_back(documents->tokens.size());
   }
   return SequencesRead{DocumentBatchesOf(std::move(documents), context), {}};

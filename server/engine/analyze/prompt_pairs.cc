@@ -181,13 +181,12 @@ absl::StatusOr<std::vector<OptionProblem>> CheckPairs(const AnalysisOptions& opt
 AnalysisCost PatchCost(const AnalysisOptions& options, const RunConfig& config, uint64_t, size_t) {
   const auto& patch = std::get<PatchOptions>(options);
   const int64_t opening = std::holds_alternative<DocumentsTask>(config.task) ? 1 : 0;
-  const auto* text = std::get_if<TextTask>(&config.task);
-  const bool encoded = text != nullptr && text->stored;
+  const bool encoded = HasStoredTokens(config.task);
   int64_t tokens = 0, longest = 1, shortest = config.model.context;
   for (const std::string& prompt : patch.clean) {
     const auto characters = static_cast<int64_t>(text::CountCharacters(prompt));
     const int64_t length = std::clamp<int64_t>(
-        encoded ? (characters + 2) / 3 : characters + opening, 1, config.model.context);
+        (encoded ? (characters + 2) / 3 : characters) + opening, 1, config.model.context);
     tokens += length;
     longest = std::max(longest, length);
     shortest = std::min(shortest, length);

@@ -87,19 +87,27 @@ Tokens DocumentOf(const TokenizedDocuments& documents, uint32_t document) {
   return Tokens(documents.tokens).subspan(start, documents.starts[document + 1] - start);
 }
 
-// Returns the tokens of a draft of a document, without those of the text that is cut: each drawn
-// token is a character.
-Tokens DocumentOf(const Draft& draft) {
-  Tokens tokens = Tokens(draft.tokens).subspan(draft.hidden);
+// Returns the tokens that a document with the bytes of a draft has in the data.
+std::vector<uint32_t> DocumentOf(const Draft& draft, absl::string_view bytes,
+                                 const TextCodec& codec) {
+  std::vector<uint32_t> tokens;
+  if (codec.encoding != nullptr) {
+    // A model may draw the same text in other pieces.
+    tokenizer::Encoder(codec.encoding).Encode(bytes, &tokens);
+    return tokens;
+  }
+  // Each drawn token is a character.
+  tokens.assign(draft.tokens.begin() + static_cast<std::ptrdiff_t>(draft.hidden),
+                draft.tokens.end());
   const absl::string_view text = draft.text;
-  tokens.remove_suffix(text::CountCharacters(text.substr(text.size() - draft.cut)));
+  tokens.resize(tokens.size() - text::CountCharacters(text.substr(text.size() - draft.cut)));
   return tokens;
 }
 
 // Returns which of `wanted` are documents of `training`, in a single pass over the data.
 absl::flat_hash_set<Tokens> Found(const TokenizedDocuments& documents,
                                   const std::vector<uint32_t>& training,
-                                  const std::vector<Tokens>& wanted) {
+                                  const std::vector<std::vector<uint32_t>>& wanted) {
   const absl::flat_hash_set<Tokens> sought(wanted.begin(), wanted.end());
   absl::flat_hash_set<Tokens> found;
   for (const uint32_t document : training) {
@@ -208,9 +216,9 @@ absl::StatusOr<std::vector<uint32_t>> PromptOf(const SampleOptions& options, con
 }
 
 TextCodec SampledData::codec() const {
-  if (documents != nullptr) return {&documents->alphabet, nullptr};
-  if (text->encoding != nullptr) return {nullptr, text->encoding};
-  return {&text->alphabet, nullptr};
+  const auto& encoding = documents != nullptr ? documents->encoding : text->encoding;
+  if (encoding != nullptr) return {nullptr, encoding};
+  return {documents != nullptr ? &documents->alphabet : &text->alphabet, nullptr};
 }
 
 absl::StatusOr<SampledData> SampledDataOf(const RunConfig& config) {
@@ -248,7 +256,7 @@ absl::StatusOr<Opening> OpeningOf(const SampledData& data, absl::Span<const uint
 }
 
 SampleWriter::SampleWriter(const TokenizedDocuments& documents, uint32_t held_out, uint32_t seed)
-    : codec_{&documents.alphabet, nullptr}, documents_(&documents) {
+    : codec_(SampledData{&documents, nullptr}.codec()), documents_(&documents) {
   const size_t count = documents.documents();
   training_ = PythonShuffle(static_cast<uint32_t>(count), seed);
   training_.resize(count - std::min<size_t>(held_out, count));
@@ -258,20 +266,22 @@ SampleWriter::SampleWriter(const TokenizedText& text)
     : codec_(SampledData{nullptr, &text}.codec()) {}
 
 std::vector<Sample> SampleWriter::Write(const std::vector<Draft>& drafts) {
-  std::vector<Tokens> written;
-  absl::flat_hash_set<Tokens> found;
-  if (documents_ != nullptr) {
-    for (const Draft& draft : drafts) written.push_back(DocumentOf(draft));
-    found = Found(*documents_, training_, written);
+  std::vector<std::string> texts;  // bytes
+  std::vector<std::vector<uint32_t>> written;
+  for (const Draft& draft : drafts) {
+    texts.push_back(codec_.BytesOf(Tokens(draft.tokens).subspan(draft.hidden)));
+    texts.back().resize(texts.back().size() - draft.cut);
+    if (documents_ != nullptr) written.push_back(DocumentOf(draft, texts.back(), codec_));
   }
+  absl::flat_hash_set<Tokens> found;
+  if (documents_ != nullptr) found = Found(*documents_, training_, written);
   std::vector<Sample> samples;
   samples.reserve(drafts.size());
   for (size_t i = 0; i < drafts.size(); ++i) {
     const Draft& draft = drafts[i];
     Sample& sample = samples.emplace_back();
     sample.index = next_++;
-    const std::string bytes = codec_.BytesOf(Tokens(draft.tokens).subspan(draft.hidden));
-    sample.text = WholeCharacters(absl::string_view(bytes).substr(0, bytes.size() - draft.cut));
+    sample.text = WholeCharacters(texts[i]);
     sample.tokens = draft.drawn;
     sample.ended = draft.ended;
     const auto kept = static_cast<std::ptrdiff_t>(draft.drawn - (draft.ended ? 1 : 0));

@@ -67,6 +67,12 @@ std::optional<uint32_t> RankOf(char32_t point, const std::u32string& alphabet) {
   return static_cast<uint32_t>(place - alphabet.begin());
 }
 
+std::string Utf8Of(const std::u32string& points) {
+  std::string bytes;
+  for (const char32_t point : points) bytes += text::EncodeUtf8(point);
+  return bytes;
+}
+
 std::string CharacterText(char32_t point) {
   const std::string number = absl::StrFormat("U+%04X", static_cast<uint32_t>(point));
   if (text::IsControl(point)) return number;

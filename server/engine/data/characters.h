@@ -38,6 +38,9 @@ std::u32string NumberCharacters(std::vector<uint32_t>& tokens);
 // Returns the rank of a code point in an ascending alphabet, or nullopt if it is missing.
 std::optional<uint32_t> RankOf(char32_t point, const std::u32string& alphabet);
 
+// Returns code points in UTF-8.
+std::string Utf8Of(const std::u32string& points);
+
 // Returns a code point as errors print it: "é" U+00E9, or U+001B alone.
 std::string CharacterText(char32_t point);
 

@@ -4,11 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/tokenizer/byte_pair_encoding.h"
 #include "server/engine/data/characters.h"
 #include "server/engine/task.h"
 
@@ -31,11 +33,17 @@ class DocumentReader {
 
 // Holds all documents of a text as tokens.
 struct TokenizedDocuments : TaskData {
-  std::u32string alphabet;       // code point of each token id below `bos()`, ascending
+  // Code point of each token id below `bos()`, ascending. Empty if `encoding` is set.
+  std::u32string alphabet;
+  std::shared_ptr<const tokenizer::BytePairEncoding> encoding;
+  uint32_t boundary = 0;         // BoundaryOf(encoding), if that is set
   std::vector<uint32_t> tokens;  // of all documents, concatenated, without BOS
   std::vector<size_t> starts;    // [documents + 1], offsets into `tokens`
 
-  uint32_t bos() const { return static_cast<uint32_t>(alphabet.size()); }
+  uint32_t bos() const {
+    return encoding != nullptr ? boundary : static_cast<uint32_t>(alphabet.size());
+  }
+  uint32_t vocabulary() const;  // with BOS
   size_t documents() const { return starts.size() - 1; }
   uint64_t bytes() const override;
 
@@ -44,6 +52,18 @@ struct TokenizedDocuments : TaskData {
 
 // Returns INVALID_ARGUMENT as LineReader::Next, and if there is no document.
 absl::StatusOr<TokenizedDocuments> TokenizeDocuments(absl::string_view text);
+
+// Returns the token that opens and closes the documents of a tokenizer: its <|endoftext|>, or one
+// more than its ids.
+uint32_t BoundaryOf(const tokenizer::BytePairEncoding& encoding);
+
+// Encodes each document of a text by itself, as its bytes in UTF-8. Errors as TokenizeDocuments.
+absl::StatusOr<TokenizedDocuments> EncodeDocuments(
+    absl::string_view text, std::shared_ptr<const tokenizer::BytePairEncoding> encoding);
+
+// Reads a data set by its kind: a text, whose characters are the tokens, or a file of documents'
+// tokens (base/dataset_file.h).
+absl::StatusOr<TokenizedDocuments> ReadDocuments(absl::string_view bytes);
 
 }  // namespace ablate::engine
 

@@ -116,6 +116,17 @@ void CopyValues(const TensorView& view, int64_t count, TensorType type, int64_t 
   }
 }
 
+// Returns the meaning of a task's tokens without the boundary of documents if a tokenizer has it: a
+// text's tokens are the same then.
+std::string WithoutOwnBoundary(absl::string_view vocabulary) {
+  Json json = Json::parse(vocabulary, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("tokens") || !json.contains("bos")) {
+    return std::string(vocabulary);
+  }
+  if (json["bos"] < json["tokens"]) json.erase("bos");
+  return json.dump();
+}
+
 }  // namespace
 
 std::string ModelJson(const ModelConfig& model) {
@@ -191,7 +202,7 @@ absl::Status CopyParameters(const WantedModel& wanted, TensorType type, absl::st
   if (!parsed.ok()) return parsed.status();
   const auto vocabulary = parsed->metadata.find("vocabulary");
   if (vocabulary != parsed->metadata.end() && !wanted.vocabulary.empty() &&
-      vocabulary->second != wanted.vocabulary) {
+      WithoutOwnBoundary(vocabulary->second) != WithoutOwnBoundary(wanted.vocabulary)) {
     return absl::InvalidArgumentError(
         "its tokens stand for other text than the task's; expected the same characters or "
         "tokenizer");

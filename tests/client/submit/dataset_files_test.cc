@@ -143,6 +143,20 @@ TEST(FindDatasetPathsTest, FindsTheFolderOfATokenizer) {
   EXPECT_EQ(FindDatasetPaths(&file.spec, &overrides).size(), 2u);
 }
 
+TEST(FindDatasetPathsTest, FindsTheTokenizerOfDocuments) {
+  ExperimentFile file = Load(
+      "name: a\n"
+      "base: {task: {documents: {dataset: t, tokenizer: data/bpe}}}\n"
+      "axes: [{name: t, settings: [{label: b, set: {task.documents.tokenizer: ./gpt2}}]}]\n");
+  Overrides overrides;
+  EXPECT_THAT(
+      Found(&file, &overrides),
+      UnorderedElementsAre("base.task.documents.tokenizer = data/bpe",
+                           "axes[0].settings[0].set[\"task.documents.tokenizer\"] = ./gpt2"));
+  overrides["task.documents.tokenizer"].set_string_value("./other");
+  EXPECT_EQ(FindDatasetPaths(&file.spec, &overrides).size(), 2u);
+}
+
 TEST(ReplaceDatasetPathsTest, UploadsEachFileOnceRelativeToTheExperiment) {
   ExperimentFile file = Load(kFileText);
   Overrides overrides;

@@ -1,11 +1,13 @@
 #include <gtest/gtest.h>
 
 #include "server/engine/analyze/repeated_tokens.h"
+#include "server/engine/data/documents.h"
 #include "server/engine/data/random.h"
 #include "tests/engine/analyze/drawn_subjects.h"
 #include "tests/engine/analyze/pieces.h"
 #include "tests/engine/analyze/plain_model.h"
 #include "tests/engine/analyze/stops.h"
+#include "tests/tokenizer/small_tokenizer.h"
 
 namespace ablate::engine {
 namespace {
@@ -180,6 +182,30 @@ TEST(InductionTest, DrawsTokensBySeedExceptTheBoundary) {
   const TokenBatch batch = {1, 4, {0, 0, 0, 0}, {TokenBatch::kIgnored, 0, 0, -100}, {4}};
   const double repeated = ScoreOf(analysis.subjects[0], batch, {}).loss / 2;
   ExpectOracle(NumberIn(Analyzed(InductionRequest(subject, 2, 2, 3)), "repeated_loss"), repeated);
+}
+
+// A tokenizer's boundary may be any of its tokens.
+TEST(InductionTest, DrawsEachTokenExceptTheBoundaryOfATokenizer) {
+  RunConfig run = ModelM().config;
+  auto documents = std::make_shared<TokenizedDocuments>(
+      *EncodeDocuments("a\nb\n", tokenizer::SmallTokenizer{{}, {}}.Make()));
+  documents->boundary = 0;
+  run.task = DocumentsTask{true, documents, 1};
+  run.model.vocabulary = static_cast<int>(documents->vocabulary());
+  ASSERT_EQ(run.model.vocabulary, 256);
+  const AnalysisSubject subject = SubjectOf(run, 1);
+  AnalysisContext analysis;
+  analysis.subjects.push_back(*ReadSubject(run, subject.checkpoint));
+  const at::NoGradGuard no_grad;
+  const SubjectModel& read = analysis.subjects[0];
+  double repeated = 0;
+  for (int64_t s = 0; s < 20; ++s) {
+    std::vector<int64_t> row = SequenceOf(s, 255, 2, 4);
+    for (int64_t& token : row) ++token;
+    const TokenBatch batch = {1, 4, row, {TokenBatch::kIgnored, row[2], row[3], -100}, {4}};
+    repeated += ScoreOf(read, batch, {}).loss / 2 / 20;
+  }
+  ExpectOracle(NumberIn(Analyzed(InductionRequest(subject, 2, 2, 20)), "repeated_loss"), repeated);
 }
 
 TEST(InductionTest, HasNoChanceWithoutNormalisedWeights) {

@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/data/documents.h"
 #include "server/engine/layout.h"
 #include "server/engine/task.h"
+#include "tests/tokenizer/small_tokenizer.h"
 
 namespace ablate::engine {
 namespace {
@@ -111,6 +113,24 @@ TEST(InputsTest, ReadsDocumentsOfAnotherDataSetFromItsBeginningOn) {
   EXPECT_THAT(Sequences(Documents(), Of(other, Tokens(8))), ElementsAre(ElementsAre(5, 0, 1)))
       << "whole ones, in order: not the third in place of the second";
   EXPECT_THAT(Sequences(Documents(), Of(other, Tokens(1))), SizeIs(1)) << "one at least";
+}
+
+TEST(InputsTest, ReadsDocumentsByTheTokenizerOfTheRun) {
+  const auto encoding = tokenizer::SmallTokenizer{{"a b", "ab c"}, {"<|endoftext|>"}}.Make();
+  const RunConfig run = RunOf(
+      DocumentsTask{
+          true, std::make_shared<const TokenizedDocuments>(*EncodeDocuments("ab\nb", encoding)), 1},
+      4);
+  const int64_t end = 258;
+  const std::string other = "abc\n\nxyz\u00e9\r\nab abc\n";
+  EXPECT_THAT(Sequences({run}, Of(other, First(2))),
+              ElementsAre(ElementsAre(end, 257), ElementsAre(end, 'x', 'y', 'z')))
+      << "cut to the context";
+  EXPECT_THAT(Read({run}, Of(other, First(1))).batches[0].targets, ElementsAre(257, end));
+  EXPECT_THAT(Sequences({run}, Of(other, Tokens(6))), SizeIs(2));
+  EXPECT_THAT(Sequences({run}, Of(other, Tokens(5))), SizeIs(1)) << "whole ones";
+  EXPECT_THAT(Sequences({run}, Prompt("abx")), ElementsAre(ElementsAre(end, 256, 'x')));
+  EXPECT_THAT(Sequences({run}, First(1)), SizeIs(1));
 }
 
 TEST(InputsTest, TargetsOfAnotherDataSetAreTheNextTokens) {
