@@ -86,7 +86,11 @@ UploadDatasetReactor::UploadDatasetReactor(Backend* backend, grpc::CallbackServe
 
 absl::StatusOr<bool> UploadDatasetReactor::Take(const v1::UploadDatasetRequest& request) {
   const absl::StatusOr<bool> taken = Receive(request);
-  if (!taken.ok()) writer_.Discard();
+  if (!taken.ok()) {
+    // Before the client learns the end, so that it finds nothing to continue.
+    writer_.Discard();
+    writer_ = rpc::BlobWriter();
+  }
   return taken;
 }
 
@@ -141,10 +145,11 @@ absl::Status UploadDatasetReactor::Append(const std::string& data) {
 absl::Status UploadDatasetReactor::Complete() {
   if (!open_) return CheckHeader({});
   auto pin = writer_.Publish();
+  const uint64_t received = writer_.size();
+  writer_ = rpc::BlobWriter();
   if (absl::IsInvalidArgument(pin.status())) {
     return rpc::InvalidField(
-        "sha256",
-        absl::StrCat(sha256_, " isn't the hash of the ", writer_.size(), " received bytes"),
+        "sha256", absl::StrCat(sha256_, " isn't the hash of the ", received, " received bytes"),
         "the SHA-256 of all data. Upload again");
   }
   if (!pin.ok()) return pin.status();
