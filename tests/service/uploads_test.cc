@@ -36,8 +36,12 @@ class UploadsTest : public SharingTest {
   }
   void WaitUntil(const std::function<bool()>& done) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (!done() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
-    EXPECT_TRUE(done());
+    bool is_done = done();
+    while (!is_done && std::chrono::steady_clock::now() < end) {
+      std::this_thread::yield();
+      is_done = done();
+    }
+    EXPECT_TRUE(is_done);
   }
   // Breaks an upload after the first message.
   void Break(const v1::UploadDatasetRequest& first) {
