@@ -9,7 +9,7 @@
 namespace ablate::client {
 namespace {
 
-constexpr CommandGroup kData = {"data", "List, add and remove data sets; encode text",
+constexpr CommandGroup kData = {"data", "List, add, get and remove data sets; encode text",
                                 "Example:\n  ablate data add examples/data/names.txt"};
 constexpr CommandGroup kArtifact = {
     "artifact", "List and fetch checkpoints",
@@ -80,6 +80,7 @@ constexpr CommandRow kCommands[] = {
     {kModels, &kModel, "export", "Write a model to a folder for transformers", DefineModelExport},
     {kDataSets, &kData, "ls", "List data sets", DefineDataLs},
     {kDataSets, &kData, "add", "Upload a text file as a data set", DefineDataAdd},
+    {kDataSets, &kData, "get", "Download a data set to a file or folder", DefineDataGet},
     {kDataSets, &kData, "encode", "Encode a text file as token ids", DefineDataEncode},
     {kDataSets, &kData, "rm", "Remove a data set that no run needs", DefineDataRm},
     {kAccess, nullptr, "login", "Log in to a shared server", DefineLogin},

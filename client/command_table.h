@@ -64,6 +64,7 @@ Action DefineAnalyze(Command* command);
 Action DefineAnalyses(Command* command);
 Action DefineDataLs(Command* command);
 Action DefineDataAdd(Command* command);
+Action DefineDataGet(Command* command);
 Action DefineDataEncode(Command* command);
 Action DefineDataRm(Command* command);
 Action DefineArtifactLs(Command* command);

@@ -368,6 +368,15 @@ absl::StatusOr<v1::Dataset> Connection::GetDataset(const v1::GetDatasetRequest& 
                        request.verify() ? kLong : CallOptions{});
 }
 
+absl::Status Connection::DownloadDataset(const v1::DownloadDatasetRequest& request,
+                                         const OnMessage<v1::DatasetChunk>& on_chunk) {
+  return caller_->Stream(&v1::Datasets::Stub::DownloadDataset, request, on_chunk);
+}
+
+absl::StatusOr<v1::PartialUpload> Connection::GetUpload(const v1::GetUploadRequest& request) {
+  return caller_->Call(&v1::Datasets::Stub::GetUpload, request);
+}
+
 absl::StatusOr<v1::ListDatasetsResponse> Connection::ListDatasets(
     const v1::ListDatasetsRequest& request) {
   return caller_->Call(&v1::Datasets::Stub::ListDatasets, request);

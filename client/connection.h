@@ -84,12 +84,15 @@ class Connection {
                             const OnMessage<v1::Series>& on_series);
   absl::StatusOr<v1::Comparison> Compare(const v1::CompareRequest& request);
 
-  // `first` has the name and the hash; `next_chunk` gives the bytes in order, an empty string at
-  // the end.
+  // `first` has the name, the hash and the offset; `next_chunk` gives the bytes from there in
+  // order, an empty string at the end.
   absl::StatusOr<v1::Dataset> UploadDataset(
       const v1::UploadDatasetRequest& first,
       const std::function<absl::StatusOr<std::string>()>& next_chunk);
   absl::StatusOr<v1::Dataset> GetDataset(const v1::GetDatasetRequest& request);
+  absl::Status DownloadDataset(const v1::DownloadDatasetRequest& request,
+                               const OnMessage<v1::DatasetChunk>& on_chunk);
+  absl::StatusOr<v1::PartialUpload> GetUpload(const v1::GetUploadRequest& request);
   absl::StatusOr<v1::ListDatasetsResponse> ListDatasets(const v1::ListDatasetsRequest& request);
   absl::Status DeleteDataset(const v1::DeleteDatasetRequest& request);
 

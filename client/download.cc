@@ -1,6 +1,8 @@
 #include "client/download.h"
 
 #include "absl/strings/str_cat.h"
+#include "base/dataset_file.h"
+#include "base/decimal.h"
 #include "base/sha256.h"
 
 namespace ablate::client {
@@ -11,10 +13,8 @@ constexpr absl::Duration kResumeDelay = absl::Milliseconds(500);
 
 }  // namespace
 
-absl::Status Download(const RemoteFile& remote, const std::string& path, IfExists if_exists,
-                      const ReadFrom& read, const Sleep& sleep) {
-  PartFile file(path, if_exists);
-  if (const absl::Status status = file.Open(); !status.ok()) return status;
+absl::Status Receive(const RemoteFile& remote, const ReadFrom& read, const Sleep& sleep,
+                     const OnMessage<std::string>& take) {
   Sha256 hash;
   uint64_t received = 0;
   for (int tries = 0; received < remote.bytes || tries == 0; ++tries) {
@@ -23,7 +23,7 @@ absl::Status Download(const RemoteFile& remote, const std::string& path, IfExist
     absl::Status status = read(received, [&](const std::string& data) {
       hash.Add(data);
       received += data.size();
-      return file.Write(data);
+      return take(data);
     });
     if (received > before) tries = 0;
     const bool may_retry = status.ok() || absl::IsUnavailable(status);
@@ -37,7 +37,58 @@ absl::Status Download(const RemoteFile& remote, const std::string& path, IfExist
     return absl::DataLossError(absl::StrCat(
         remote.name, " arrived damaged: size or SHA-256 differ from the server's; try again"));
   }
-  return file.Commit();
+  return absl::OkStatus();
+}
+
+absl::Status Download(const RemoteFile& remote, const std::string& path, IfExists if_exists,
+                      const ReadFrom& read, const Sleep& sleep) {
+  PartFile file(path, if_exists);
+  if (const absl::Status status = file.Open(); !status.ok()) return status;
+  const absl::Status received =
+      Receive(remote, read, sleep, [&](const std::string& data) { return file.Write(data); });
+  return received.ok() ? file.Commit() : received;
+}
+
+RemoteFile RemoteOf(const v1::Dataset& dataset) {
+  return {dataset.name(), dataset.bytes(), dataset.sha256()};
+}
+
+ReadFrom ReadDataset(Connection* connection, const v1::Dataset& dataset) {
+  return
+      [connection, name = dataset.name()](uint64_t offset, const OnMessage<std::string>& on_data) {
+        v1::DownloadDatasetRequest request;
+        request.set_name(name);
+        request.set_offset(offset);
+        return connection->DownloadDataset(
+            request, [&](const v1::DatasetChunk& chunk) { return on_data(chunk.data()); });
+      };
+}
+
+absl::StatusOr<std::string> FetchTokenizer(Connection* connection, const v1::Dataset& dataset,
+                                           const Sleep& sleep) {
+  if (dataset.kind() != v1::DatasetKind::tokenizer && dataset.kind() != v1::DatasetKind::tokens) {
+    const bool tagged = dataset.kind() == v1::DatasetKind::tagged;
+    return absl::InvalidArgumentError(
+        absl::StrCat(dataset.name(), " is a ", tagged ? "file of tagged sentences" : "text",
+                     "; expected a tokenizer, or tokens with theirs"));
+  }
+  if (dataset.bytes() > kMaxDatasetFileBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(dataset.name(), " has ", text::Grouped(dataset.bytes()),
+                     " bytes; expected at most ", text::Grouped(kMaxDatasetFileBytes)));
+  }
+  std::string bytes;
+  const auto take = [&](const std::string& data) {
+    if (data.size() > dataset.bytes() - bytes.size()) {
+      return absl::DataLossError(absl::StrCat(dataset.name(), " is longer than its size"));
+    }
+    bytes += data;
+    return absl::OkStatus();
+  };
+  const absl::Status received =
+      Receive(RemoteOf(dataset), ReadDataset(connection, dataset), sleep, take);
+  if (!received.ok()) return received;
+  return bytes;
 }
 
 }  // namespace ablate::client

@@ -6,7 +6,9 @@
 #include <functional>
 #include <string>
 
+#include "ablate/v1/dataset.pb.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "client/connection.h"
 #include "client/output/part_file.h"
 
@@ -22,12 +24,25 @@ struct RemoteFile {
 using ReadFrom =
     std::function<absl::Status(uint64_t offset, const OnMessage<std::string>& on_data)>;
 
+// Passes the whole file to `take` in pieces. A stream that breaks is continued from its last byte
+// as long as tries bring bytes; `sleep` is called before each try. DATA_LOSS if size or hash don't
+// match; errors of `take` otherwise.
+absl::Status Receive(const RemoteFile& remote, const ReadFrom& read, const Sleep& sleep,
+                     const OnMessage<std::string>& take);
+
 // Writes the file under a temporary name and renames it to `path` once size and hash are right, so
-// that `path` is either the whole file or unchanged. A stream that breaks is continued from its
-// last byte as long as tries bring bytes; `sleep` is called before each try. DATA_LOSS if the bytes
-// don't match.
+// that `path` is either the whole file or unchanged. Continues and fails as Receive.
 absl::Status Download(const RemoteFile& remote, const std::string& path, IfExists if_exists,
                       const ReadFrom& read, const Sleep& sleep);
+
+// Returns how a data set is downloaded, and the function that reads it.
+RemoteFile RemoteOf(const v1::Dataset& dataset);
+ReadFrom ReadDataset(Connection* connection, const v1::Dataset& dataset);
+
+// Downloads a data set's file to memory: a tokenizer, or tokens with theirs. INVALID_ARGUMENT if
+// the data set is of another kind, or too large; other errors as Receive.
+absl::StatusOr<std::string> FetchTokenizer(Connection* connection, const v1::Dataset& dataset,
+                                           const Sleep& sleep);
 
 }  // namespace ablate::client
 

@@ -33,6 +33,8 @@ using process::FileDescriptor;
 
 constexpr absl::string_view kTemporary = "upload-";
 constexpr absl::string_view kTrash = "trash";
+constexpr absl::string_view kPartials = "partial";
+constexpr uint64_t kHashedAtOnce = 1 << 20;
 
 absl::Status NoBlob(absl::string_view sha256) {
   return absl::NotFoundError(
@@ -50,6 +52,19 @@ absl::StatusOr<std::vector<std::string>> BlobsIn(const std::string& folder) {
   }
   if (!error || error == std::errc::no_such_file_or_directory) return blobs;
   return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot list ", folder));
+}
+
+// Fills `bytes` from a file's offset on.
+absl::Status ReadAt(int file, uint64_t offset, const std::string& path, std::string* bytes) {
+  for (size_t have = 0; have < bytes->size();) {
+    const ssize_t read =
+        pread(file, bytes->data() + have, bytes->size() - have, static_cast<off_t>(offset + have));
+    if (read < 0 && errno == EINTR) continue;
+    if (read < 0) return FileError("read", path);
+    if (read == 0) return absl::DataLossError(absl::StrCat(path, " is cut short"));
+    have += static_cast<size_t>(read);
+  }
+  return absl::OkStatus();
 }
 
 // A blob in the trash.
@@ -120,6 +135,7 @@ struct Blobs::Shelf {
 
   const std::string folder;
   BlobsOptions options;
+  std::unique_ptr<PartialUploads> partials;  // set by Open
   // Held during a rename with its pin, and during a sweep with its check for pins, so that these
   // don't interleave.
   Mutex mutex;
@@ -151,7 +167,7 @@ bool Blobs::Shelf::Discard(const Discarded& blob) {
 
 uint64_t Blobs::Shelf::FreeTrash(uint64_t bytes) {
   const auto trash = ListTrash();
-  if (!trash.ok()) return 0;
+  if (!trash.ok()) return partials->Free(bytes);
   uint64_t freed = 0;
   size_t blobs = 0;
   for (const Discarded& blob : *trash) {
@@ -164,6 +180,7 @@ uint64_t Blobs::Shelf::FreeTrash(uint64_t bytes) {
     options.log(absl::StrCat("the disk is full: removed the ", blobs, " oldest blobs of ", Trash(),
                              " for good, ", freed, " bytes"));
   }
+  if (freed < bytes) freed += partials->Free(bytes - freed);
   return freed;
 }
 
@@ -212,14 +229,30 @@ std::shared_ptr<Blobs::Pin> Blobs::Shelf::MakePin(const std::shared_ptr<Shelf>& 
   });
 }
 
-Blobs::Writer::Writer(std::shared_ptr<Shelf> shelf, int descriptor, std::string path)
-    : shelf_(std::move(shelf)), file_(descriptor), path_(std::move(path)) {}
+Blobs::Writer::Writer(std::shared_ptr<Shelf> shelf, FileDescriptor file, std::string path,
+                      std::unique_ptr<PartialUploads::Hold> partial)
+    : shelf_(std::move(shelf)),
+      file_(std::move(file)),
+      path_(std::move(path)),
+      partial_(std::move(partial)) {}
 
 Blobs::Writer::~Writer() {
-  if (!published_) unlink(path_.c_str());
+  if (published_ || (partial_ != nullptr && !discard_)) return;
+  Use([this] {
+    unlink(path_.c_str());
+    return absl::OkStatus();
+  }).IgnoreError();
+}
+
+absl::Status Blobs::Writer::Use(absl::FunctionRef<absl::Status()> work) {
+  return partial_ == nullptr ? work() : partial_->While(work);
 }
 
 absl::Status Blobs::Writer::Append(absl::string_view bytes) {
+  return Use([&] { return Write(bytes); });
+}
+
+absl::Status Blobs::Writer::Write(absl::string_view bytes) {
   if (absl::Status room = shelf_->MayStore(); !room.ok()) return broken_ = std::move(room);
   hash_.Add(bytes);
   size_ += bytes.size();
@@ -237,33 +270,52 @@ absl::Status Blobs::Writer::Append(absl::string_view bytes) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::shared_ptr<Blobs::Pin>> Blobs::Writer::Publish(absl::string_view expected) {
+absl::Status Blobs::Writer::Finish(absl::string_view expected) {
   if (!broken_.ok()) return broken_;
-  if (!file_.open()) return absl::FailedPreconditionError("a blob is published only once");
-  const std::string sha256 = hash_.Hex();
+  if (!sha256_.empty()) return absl::FailedPreconditionError("an upload is finished only once");
+  sha256_ = hash_.Hex();
+  if (partial_ != nullptr) partial_->Finish();
+  if (expected.empty() || expected == sha256_) return absl::OkStatus();
+  discard_ = true;
+  if (continues_) {
+    return absl::DataLossError(
+        "the bytes that the server kept of an earlier upload don't belong to these, or are "
+        "damaged; they are removed. Upload again");
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("sha256: '", absl::CHexEscape(expected.substr(0, 64)),
+                   "' isn't the hash of the bytes, which is ", sha256_));
+}
+
+absl::StatusOr<std::string> Blobs::Writer::Read(uint64_t offset, uint64_t length) {
+  std::string bytes(std::min(length, size_ - std::min(offset, size_)), '\0');
+  const absl::Status read = Use([&] { return ReadAt(file_.get(), offset, path_, &bytes); });
+  if (!read.ok()) return read;
+  return bytes;
+}
+
+absl::StatusOr<std::shared_ptr<Blobs::Pin>> Blobs::Writer::Publish(absl::string_view expected) {
+  if (absl::Status finished = Finish(expected); !finished.ok()) return finished;
   const bool synced = fsync(file_.get()) == 0;
   if (!synced) return broken_ = shelf_->Stored(FileError("sync", path_));
   shelf_->Stored(absl::OkStatus()).IgnoreError();
   file_ = FileDescriptor();
-  if (!expected.empty() && expected != sha256) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("sha256: '", absl::CHexEscape(expected.substr(0, 64)),
-                     "' isn't the hash of the bytes, which is ", sha256));
-  }
   std::shared_ptr<Pin> pin;
-  {
+  const absl::Status named = Use([&] {
     MutexLock lock(&shelf_->mutex);
-    shelf_->unsynced.insert(sha256);
-    if (rename(path_.c_str(), shelf_->PathOf(sha256).c_str()) != 0) {
+    shelf_->unsynced.insert(sha256_);
+    if (rename(path_.c_str(), shelf_->PathOf(sha256_).c_str()) != 0) {
       return broken_ = FileError("rename", path_);
     }
     published_ = true;
-    pin = Shelf::MakePin(shelf_, sha256, size_);
-  }
+    pin = Shelf::MakePin(shelf_, sha256_, size_);
+    return absl::OkStatus();
+  });
+  if (!named.ok()) return named;
   const absl::Status durable = process::SyncFolder(shelf_->folder);
   if (!durable.ok()) return durable;
   MutexLock lock(&shelf_->mutex);
-  shelf_->unsynced.erase(sha256);
+  shelf_->unsynced.erase(sha256_);
   return pin;
 }
 
@@ -273,8 +325,30 @@ absl::StatusOr<std::unique_ptr<Blobs::Writer>> Blobs::Create() {
   std::string path = shelf_->PathOf(absl::StrCat(kTemporary, "XXXXXX"));
   const int descriptor = mkostemp(path.data(), O_CLOEXEC);
   if (descriptor < 0) return FileError("create", path);
-  return std::unique_ptr<Writer>(new Writer(shelf_, descriptor, std::move(path)));
+  return std::unique_ptr<Writer>(
+      new Writer(shelf_, FileDescriptor(descriptor), std::move(path), nullptr));
 }
+
+absl::StatusOr<std::unique_ptr<Blobs::Writer>> Blobs::Continue(absl::string_view user,
+                                                               absl::string_view sha256,
+                                                               uint64_t offset) {
+  auto taken = shelf_->partials->Take(user, sha256, offset);
+  if (!taken.ok()) return taken.status();
+  if (taken->hold == nullptr) return Create();
+  std::string path = taken->hold->path();
+  std::unique_ptr<Writer> writer(
+      new Writer(shelf_, std::move(taken->file), std::move(path), std::move(taken->hold)));
+  writer->size_ = offset;
+  writer->continues_ = offset > 0;
+  for (uint64_t at = 0; at < offset; at += kHashedAtOnce) {
+    const auto kept = writer->Read(at, kHashedAtOnce);
+    if (!kept.ok()) return kept.status();
+    writer->hash_.Add(*kept);
+  }
+  return writer;
+}
+
+PartialUploads& Blobs::partials() { return *shelf_->partials; }
 
 absl::StatusOr<std::shared_ptr<Blobs::Pin>> Blobs::Find(absl::string_view sha256) {
   MutexLock lock(&shelf_->mutex);
@@ -300,14 +374,7 @@ absl::StatusOr<std::string> Blobs::Read(absl::string_view sha256, uint64_t offse
   const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.open()) return errno == ENOENT ? NoBlob(sha256) : FileError("open", path);
   std::string bytes(std::min(length, *size - offset), '\0');
-  for (size_t have = 0; have < bytes.size();) {
-    const ssize_t read = pread(file.get(), bytes.data() + have, bytes.size() - have,
-                               static_cast<off_t>(offset + have));
-    if (read < 0 && errno == EINTR) continue;
-    if (read < 0) return FileError("read", path);
-    if (read == 0) return absl::DataLossError(absl::StrCat("blob ", sha256, " is cut short"));
-    have += static_cast<size_t>(read);
-  }
+  if (absl::Status read = ReadAt(file.get(), offset, path, &bytes); !read.ok()) return read;
   return bytes;
 }
 
@@ -384,7 +451,11 @@ absl::StatusOr<std::unique_ptr<Blobs>> Blobs::Open(const std::string& folder,
   // An earlier process may have ended between a rename and this.
   if (status.ok()) status = process::SyncFolder(folder);
   if (!status.ok()) return status;
-  return std::unique_ptr<Blobs>(new Blobs(std::make_shared<Shelf>(folder, std::move(options))));
+  auto shelf = std::make_shared<Shelf>(folder, std::move(options));
+  auto partials = PartialUploads::Open(shelf->PathOf(kPartials), shelf->options.now);
+  if (!partials.ok()) return partials.status();
+  shelf->partials = *std::move(partials);
+  return std::unique_ptr<Blobs>(new Blobs(std::move(shelf)));
 }
 
 }  // namespace ablate::storage

@@ -10,12 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/file.h"
 #include "base/sha256.h"
 #include "storage/disk_room.h"
+#include "storage/partial_uploads.h"
 
 namespace ablate::storage {
 
@@ -39,8 +41,8 @@ enum class Swept {
 // A folder of blobs. Thread-safe.
 //
 // Sweep moves a blob to the folder `trash` inside, until EmptyTrash removes it; Find, Read and Size
-// take it back from there. If the disk is full, trash is removed, oldest first, before a write
-// fails.
+// take it back from there. If the disk is full, trash and then partial uploads are removed, oldest
+// first, before a write fails.
 class Blobs {
  public:
   // Bytes of trash that a full disk removes before a write is retried.
@@ -67,28 +69,46 @@ class Blobs {
   struct Shelf;
 
  public:
-  // An upload in progress; removes its temporary file if destroyed before Publish. For one thread.
+  // An upload in progress. If it is destroyed before Publish, its file is removed, or kept for
+  // Continue if Continue made it. For one thread.
   class Writer {
    public:
     ~Writer();
     Writer(const Writer&) = delete;
     Writer& operator=(const Writer&) = delete;
+    // ABORTED if another upload has taken over the file of Continue.
     absl::Status Append(absl::string_view bytes);
     uint64_t size() const { return size_; }
-    // Syncs the file and its folder, renames it to its hash, and pins it. INVALID_ARGUMENT if
-    // `expected` is given and is not the hash; RESOURCE_EXHAUSTED if the disk is full.
+    // Syncs the file and its folder, renames it to its hash, and pins it. Errors as Finish;
+    // RESOURCE_EXHAUSTED if the disk is full.
     absl::StatusOr<std::shared_ptr<Pin>> Publish(absl::string_view expected);
+    // Ends an upload that isn't published. INVALID_ARGUMENT if `expected` is given and is not the
+    // hash of the bytes, DATA_LOSS if an earlier upload sent a part of them; the file is then
+    // removed with the writer.
+    absl::Status Finish(absl::string_view expected);
+    // Reads up to `length` bytes from `offset`. ABORTED as Append.
+    absl::StatusOr<std::string> Read(uint64_t offset, uint64_t length);
+    // Removes the file with the writer, also one that Continue made.
+    void Discard() { discard_ = true; }
 
    private:
     friend class Blobs;
-    Writer(std::shared_ptr<Shelf> shelf, int descriptor, std::string path);
+    Writer(std::shared_ptr<Shelf> shelf, process::FileDescriptor file, std::string path,
+           std::unique_ptr<PartialUploads::Hold> partial);
+    absl::Status Write(absl::string_view bytes);
+    // Runs work that uses the file.
+    absl::Status Use(absl::FunctionRef<absl::Status()> work);
 
     const std::shared_ptr<Shelf> shelf_;
     process::FileDescriptor file_;
     const std::string path_;
+    const std::unique_ptr<PartialUploads::Hold> partial_;  // null: a temporary file
     Sha256 hash_;
+    std::string sha256_;  // once it is finished
     uint64_t size_ = 0;
+    bool continues_ = false;  // an earlier upload sent a part
     bool published_ = false;
+    bool discard_ = false;
     absl::Status broken_;
   };
 
@@ -101,6 +121,11 @@ class Blobs {
   // Returns the folder. A blob in it is the file of its hash, and only the owner may read it.
   const std::string& folder() const;
   absl::StatusOr<std::unique_ptr<Writer>> Create();
+  // Begins an upload with offset 0, or continues one of the user's that broke after `offset` bytes.
+  // Errors as PartialUploads::Take. Reads the kept bytes.
+  absl::StatusOr<std::unique_ptr<Writer>> Continue(absl::string_view user, absl::string_view sha256,
+                                                   uint64_t offset);
+  PartialUploads& partials();
   // Pins an existing blob and makes it durable. NOT_FOUND.
   absl::StatusOr<std::shared_ptr<Pin>> Find(absl::string_view sha256);
   // Reads up to `length` bytes from `offset`. NOT_FOUND; OUT_OF_RANGE if offset is beyond the end.
@@ -113,8 +138,8 @@ class Blobs {
   absl::StatusOr<std::vector<std::string>> List();
   // Removes for good the blobs that were swept before that time; returns their number.
   absl::StatusOr<size_t> EmptyTrash(int64_t before);
-  // Makes room on a full disk: removes trash, oldest first, until `bytes` are freed or none is
-  // left. Returns the number of freed bytes.
+  // Makes room on a full disk: removes trash and then partial uploads, oldest first, until `bytes`
+  // are freed or none is left. Returns the number of freed bytes.
   uint64_t FreeTrash(uint64_t bytes);
   // Returns the total size of the trash in bytes.
   uint64_t TrashBytes();

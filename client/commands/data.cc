@@ -91,9 +91,9 @@ absl::StatusOr<int> Add(const DataOptions& options, const Context& context,
     absl::StatusOr<TokenBins> bins = ReadTokenBins(options.name);
     if (!bins.ok()) return bins.status();
     validation = ValidationText(*bins);
-    upload = UploadBytes(connection, options.name, std::move(bins->file), audience);
+    upload = UploadBytes(connection, context, options.name, std::move(bins->file), audience);
   } else {
-    upload = UploadFile(connection, options.name, audience);
+    upload = UploadFile(connection, context, options.name, audience);
   }
   if (!upload.ok()) return upload.status();
   const v1::Dataset& dataset = upload->dataset;

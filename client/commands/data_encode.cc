@@ -1,4 +1,5 @@
-// `ablate data encode FILE`: the token ids of a text, in a file or as JSON, without a server.
+// `ablate data encode FILE`: the token ids of a text, in a file or as JSON. Asks the server only
+// for a tokenizer that it stores.
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -10,9 +11,12 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/dataset_file.h"
 #include "base/tokenizer/encoder.h"
 #include "client/command_table.h"
+#include "client/download.h"
 #include "client/output/format.h"
 #include "client/output/part_file.h"
 
@@ -116,9 +120,42 @@ absl::StatusOr<int> PrintIds(const Context& context, std::istream* in, const std
   return kSuccess;
 }
 
+using Encoding = std::shared_ptr<const BytePairEncoding>;
+
+// Downloads a tokenizer that the server stores.
+absl::StatusOr<Encoding> DownloadEncoding(const std::string& name, const Context& context) {
+  const auto connection = Connect(context);
+  if (!connection.ok()) return connection.status();
+  v1::GetDatasetRequest request;
+  request.set_name(name);
+  const absl::StatusOr<v1::Dataset> dataset = (*connection)->GetDataset(request);
+  if (!dataset.ok()) return dataset.status();
+  const auto bytes = FetchTokenizer(connection->get(), *dataset, context.sleep);
+  if (!bytes.ok()) return bytes.status();
+  const absl::StatusOr<DatasetFile> file = ReadDatasetFile(*bytes);
+  if (!file.ok()) return file.status();
+  return BytePairEncoding::Parse(
+      {dataset->name() + "/vocab.json", std::string(file->tokenizer.vocabulary)},
+      {dataset->name() + "/merges.txt", std::string(file->tokenizer.merges)});
+}
+
+// Reads the tokenizer's folder, or downloads the tokenizer if no folder has this name. A name with
+// a slash is a folder's, except datasets/ID.
+absl::StatusOr<Encoding> FindEncoding(const std::string& name, const Context& context) {
+  std::error_code error;
+  const bool is_path = absl::StrContains(name, '/') && !absl::StartsWith(name, "datasets/");
+  if (is_path || std::filesystem::is_directory(name, error)) {
+    return BytePairEncoding::Read(name + "/vocab.json", name + "/merges.txt");
+  }
+  absl::StatusOr<Encoding> encoding = DownloadEncoding(name, context);
+  if (encoding.ok()) return encoding;
+  return absl::Status(encoding.status().code(),
+                      absl::StrCat("--tokenizer: no folder ", name,
+                                   " here, and on the server: ", encoding.status().message()));
+}
+
 absl::StatusOr<int> Encode(const EncodeOptions& options, const Context& context) {
-  const auto encoding =
-      BytePairEncoding::Read(options.tokenizer + "/vocab.json", options.tokenizer + "/merges.txt");
+  const absl::StatusOr<Encoding> encoding = FindEncoding(options.tokenizer, context);
   if (!encoding.ok()) return encoding.status();
   absl::StatusOr<Encoder> encoder = Encoder::WithSpecial(*encoding, options.special);
   if (!encoder.ok()) {
@@ -141,8 +178,9 @@ absl::StatusOr<int> Encode(const EncodeOptions& options, const Context& context)
 Action DefineDataEncode(Command* command) {
   auto options = std::make_shared<EncodeOptions>();
   command->Argument(&options->file, "FILE", "Text file, or - for standard input");
-  command->RequiredOption(&options->tokenizer, "--tokenizer", "FOLDER",
-                          "Tokenizer: a folder with GPT-2's vocab.json and merges.txt");
+  command->RequiredOption(&options->tokenizer, "--tokenizer", "TOKENIZER",
+                          "Tokenizer: a folder with GPT-2's vocab.json and merges.txt, or the name "
+                          "of a data set of a tokenizer or of tokens");
   command->Option(&options->output, "--output,-o", "OUT",
                   "Write the ids to OUT; required without --json");
   command->Options(&options->special, "--special", "TOKEN",
@@ -152,9 +190,10 @@ Action DefineDataEncode(Command* command) {
   command->Footer(
       "Encodes with byte-level byte pair encoding as GPT-2 does, on this machine. OUT has the ids "
       "as little-endian uint16 if the vocabulary has at most 65,536 ids, otherwise uint32, without "
-      "a header.\n\n"
+      "a header. A tokenizer of the server is downloaded first.\n\n"
       "Examples:\n  ablate data encode notes.txt --tokenizer gpt2 -o notes.bin\n"
-      "  ablate data encode - --tokenizer gpt2 --json < notes.txt");
+      "  ablate data encode - --tokenizer gpt2 --json < notes.txt\n"
+      "  ablate data encode notes.txt --tokenizer gpt2-1a2b3c -o notes.bin");
   const std::string name = command->FullName();
   return [options, name](const Context& context) {
     if (options->json != options->output.empty()) {

@@ -16,11 +16,13 @@
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
 #include "base/decimal.h"
+#include "base/sha256.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/format.h"
 #include "client/output/model_text.h"
 #include "client/submit/experiment_file.h"
+#include "client/upload.h"
 #include "proto/reflect/from_value.h"
 
 namespace ablate::client {
@@ -85,12 +87,45 @@ class ModelSource {
     return source;
   }
 
+  uint64_t bytes() const { return first_.bytes(); }
+  const std::string& sha256() const { return first_.sha256(); }
+
+  // Hashes the files, which the first message then says. Servers refuse a model without tensors by
+  // its names, before they look at the hash.
+  absl::Status Hash() {
+    if (files_.size() != static_cast<size_t>(first_.files_size())) return absl::OkStatus();
+    Sha256 hash;
+    Begin(0);
+    while (true) {
+      const auto message = Next();
+      if (!message.ok()) return message.status();
+      if (!message->has_value()) break;
+      hash.Add((*message)->data());
+    }
+    first_.set_sha256(hash.Hex());
+    return absl::OkStatus();
+  }
+
+  // Begins at an offset in the files.
+  void Begin(uint64_t offset) {
+    first_.set_offset(offset);
+    begun_ = false;
+    in_.reset();
+    for (file_ = 0; file_ < files_.size() && offset >= sizes_[file_]; ++file_) {
+      offset -= sizes_[file_];
+    }
+    skip_ = offset;
+  }
+
   // Returns the next message; nothing at the end.
   absl::StatusOr<std::optional<v1::UploadModelRequest>> Next() {
     if (!std::exchange(begun_, true)) return first_;
     while (file_ < files_.size()) {
       const std::string path = fs::path(folder_) / files_[file_];
-      if (!in_.has_value()) in_.emplace(path, std::ios::binary);
+      if (!in_.has_value()) {
+        in_.emplace(path, std::ios::binary);
+        in_->seekg(static_cast<std::streamoff>(std::exchange(skip_, 0)));
+      }
       std::string data(kModelChunkBytes, '\0');
       in_->read(data.data(), static_cast<std::streamsize>(data.size()));
       if (!in_->is_open() || in_->bad()) {
@@ -117,7 +152,9 @@ class ModelSource {
     uint64_t bytes = 0;
     for (const std::string& name : files_) {
       std::error_code ignored;
-      bytes += fs::file_size(fs::path(folder_) / name, ignored);
+      sizes_.push_back(fs::file_size(fs::path(folder_) / name, ignored));
+      first_.add_file_bytes(sizes_.back());
+      bytes += sizes_.back();
     }
     first_.set_bytes(bytes);
     if (bytes <= kMaxModelBytes) return absl::OkStatus();
@@ -129,8 +166,10 @@ class ModelSource {
   std::string folder_;
   v1::UploadModelRequest first_;
   std::vector<std::string> files_;  // that are sent
+  std::vector<uint64_t> sizes_;     // theirs
   bool begun_ = false;
   size_t file_ = 0;
+  uint64_t skip_ = 0;                // bytes of that file
   std::optional<std::ifstream> in_;  // the file, once it is open
 };
 
@@ -166,10 +205,20 @@ absl::StatusOr<int> AddModel(const AddModelOptions& options, const v1::UploadMod
   if (!source.ok()) {
     return absl::IsNotFound(source.status()) ? source.status() : about_folder(source.status());
   }
-  const absl::StatusOr<v1::Model> model =
-      connection->UploadModel([&source] { return source->Next(); });
-  if (absl::IsInvalidArgument(model.status())) return about_folder(model.status());
-  if (!model.ok()) return model.status();
+  if (const absl::Status hashed = source->Hash(); !hashed.ok()) return about_folder(hashed);
+  absl::StatusOr<v1::Model> model;
+  const auto send = [&](uint64_t offset) {
+    source->Begin(offset);
+    model = connection->UploadModel([&source] { return source->Next(); });
+    return model.status();
+  };
+  const absl::Status sent =
+      source->sha256().empty()
+          ? send(0)
+          : UploadAll(connection, context, {options.folder, source->bytes(), source->sha256()},
+                      send);
+  if (absl::IsInvalidArgument(sent)) return about_folder(sent);
+  if (!sent.ok()) return sent;
   if (options.json) return PrintJson(context, *model);
   *context.console.out << model->name() << "\n";
   context.console.Info(absl::StrCat("imported ", Count(model->parameters(), "parameter"), " in ",

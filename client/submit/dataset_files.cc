@@ -19,6 +19,7 @@
 #include "base/tokenizer/byte_pair_encoding.h"
 #include "base/tokenizer/vocabulary.h"
 #include "client/names.h"
+#include "client/upload.h"
 #include "proto/reflect/text.h"
 
 namespace ablate::client {
@@ -98,16 +99,16 @@ class Source {
     return chunk;
   }
 
-  void Rewind() {
+  void Seek(uint64_t offset) {
     in_->clear();
-    in_->seekg(0);
+    in_->seekg(static_cast<std::streamoff>(offset));
   }
 
   // Returns the number of bytes; rewinds.
   uint64_t Size() {
     in_->clear();
     const auto size = static_cast<uint64_t>(in_->seekg(0, std::ios::end).tellg());
-    Rewind();
+    Seek(0);
     return size;
   }
 
@@ -164,8 +165,9 @@ absl::StatusOr<v1::Dataset> FindUploaded(Connection* connection, const std::stri
 }
 
 // Uploads what a source reads; `path` is the one that the user gave.
-absl::StatusOr<Upload> UploadSource(Connection* connection, const std::string& path, Source* source,
-                                    Audience audience, const BeforeUpload& before_upload) {
+absl::StatusOr<Upload> UploadSource(Connection* connection, const Context& context,
+                                    const std::string& path, Source* source, Audience audience,
+                                    const BeforeUpload& before_upload) {
   const absl::StatusOr<std::string> sha256 = Hash(source);
   if (!sha256.ok()) return sha256.status();
   absl::StatusOr<v1::Dataset> dataset = FindUploaded(connection, *sha256, audience);
@@ -179,10 +181,15 @@ absl::StatusOr<Upload> UploadSource(Connection* connection, const std::string& p
   first.set_private_(dataset.ok() ? dataset->private_() : audience == Audience::kOurselves);
   const uint64_t bytes = source->Size();
   if (before_upload) before_upload(bytes, first.private_());
-  dataset = connection->UploadDataset(first, [&] { return source->Next(); });
-  if (!dataset.ok()) {
-    return absl::Status(dataset.status().code(),
-                        absl::StrCat(path, ": ", dataset.status().message()));
+  const absl::Status sent =
+      UploadAll(connection, context, {path, bytes, *sha256}, [&](uint64_t offset) {
+        first.set_offset(offset);
+        source->Seek(offset);
+        dataset = connection->UploadDataset(first, [&] { return source->Next(); });
+        return dataset.status();
+      });
+  if (!sent.ok()) {
+    return absl::Status(sent.code(), absl::StrCat(path, ": ", sent.message()));
   }
   return Upload{*std::move(dataset), true};
 }
@@ -341,17 +348,18 @@ std::string DisplayName(const std::string& path) {
   return name.empty() ? "data" : name;
 }
 
-absl::StatusOr<Upload> UploadFile(Connection* connection, const std::string& path,
-                                  Audience audience, const BeforeUpload& before_upload) {
+absl::StatusOr<Upload> UploadFile(Connection* connection, const Context& context,
+                                  const std::string& path, Audience audience,
+                                  const BeforeUpload& before_upload) {
   const auto source = Source::Open(path);
   if (!source.ok()) return source.status();
-  return UploadSource(connection, path, source->get(), audience, before_upload);
+  return UploadSource(connection, context, path, source->get(), audience, before_upload);
 }
 
-absl::StatusOr<Upload> UploadBytes(Connection* connection, const std::string& path,
-                                   std::string bytes, Audience audience) {
+absl::StatusOr<Upload> UploadBytes(Connection* connection, const Context& context,
+                                   const std::string& path, std::string bytes, Audience audience) {
   const auto source = Source::OfBytes(path, std::move(bytes));
-  return UploadSource(connection, path, source.get(), audience, nullptr);
+  return UploadSource(connection, context, path, source.get(), audience, nullptr);
 }
 
 absl::StatusOr<std::string> FindFile(Connection* connection, const std::string& path,

@@ -11,6 +11,7 @@
 #include "ablate/v1/dataset.pb.h"
 #include "absl/status/statusor.h"
 #include "client/connection.h"
+#include "client/context.h"
 #include "client/submit/experiment_file.h"
 
 namespace ablate::client {
@@ -34,14 +35,16 @@ enum class Audience {
 // one of ours if `audience` allows that. NOT_FOUND names the file with the most similar name,
 // INVALID_ARGUMENT means that it is neither a plain file nor such a folder, or is too large,
 // PERMISSION_DENIED that it can't be read; other errors are the server's. Messages name `path`.
-// `before_upload` is called before bytes are sent.
+// `before_upload` is called before bytes are sent. An upload that breaks is continued
+// (client/upload.h).
 using BeforeUpload = std::function<void(uint64_t bytes, bool is_private)>;
-absl::StatusOr<Upload> UploadFile(Connection* connection, const std::string& path,
-                                  Audience audience, const BeforeUpload& before_upload = nullptr);
+absl::StatusOr<Upload> UploadFile(Connection* connection, const Context& context,
+                                  const std::string& path, Audience audience,
+                                  const BeforeUpload& before_upload = nullptr);
 
 // Uploads a file that was made of the files at `path`, as UploadFile uploads a file.
-absl::StatusOr<Upload> UploadBytes(Connection* connection, const std::string& path,
-                                   std::string bytes, Audience audience);
+absl::StatusOr<Upload> UploadBytes(Connection* connection, const Context& context,
+                                   const std::string& path, std::string bytes, Audience audience);
 
 // Returns the name of the data set that UploadFile would use without sending; empty if it would
 // send the file. Errors as of UploadFile.

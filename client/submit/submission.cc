@@ -158,8 +158,8 @@ absl::Status UploadDatasets(Connection* connection, const Context& context,
   return ReplaceDatasetPaths(
       &submission->file, &submission->overrides, options.data,
       [&](const std::string& path) -> absl::StatusOr<std::string> {
-        const absl::StatusOr<Upload> upload =
-            UploadFile(connection, path, AudienceOf(options), [&](uint64_t bytes, bool is_private) {
+        const absl::StatusOr<Upload> upload = UploadFile(
+            connection, context, path, AudienceOf(options), [&](uint64_t bytes, bool is_private) {
               context.console.Note(absl::StrCat("uploading ", WithTarget(path), " (", Bytes(bytes),
                                                 ") as a ", is_private ? "private" : "public",
                                                 " data set"));

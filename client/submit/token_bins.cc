@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <memory>
 #include <system_error>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/dataset_file.h"
 #include "base/decimal.h"
+#include "base/text_split.h"
 #include "base/tokenizer/byte_pair_encoding.h"
 #include "base/tokenizer/vocabulary.h"
 
@@ -127,6 +129,36 @@ absl::StatusOr<TokenBins> ReadTokenBins(const std::string& folder) {
   bins.file = WriteTokenFile({vocabulary->text, merges->text}, tokens, ids);
   if (bins.file.size() > kMaxDatasetFileBytes) return TooLarge(folder, bins.file.size());
   return bins;
+}
+
+absl::StatusOr<TokenBinFiles> WriteTokenBins(absl::Span<const uint32_t> ids, double validation) {
+  if (!(validation > 0 && validation < 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--validation: ", validation, "; expected a number above 0 and below 1"));
+  }
+  const uint64_t training = TrainingTokens(ids.size(), validation);
+  if (training == 0 || training == ids.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--validation: ", validation, " of ", text::Grouped(ids.size()),
+                     " tokens leaves a file empty; expected tokens for both"));
+  }
+  const uint32_t largest = *std::max_element(ids.begin(), ids.end());
+  const size_t id_bytes = largest > std::numeric_limits<uint16_t>::max() ? 4 : kIdBytes;
+  const auto write = [&](absl::Span<const uint32_t> part, std::string* bytes) {
+    bytes->reserve(part.size() * id_bytes);
+    for (const uint32_t id : part) {
+      for (size_t i = 0; i < id_bytes; ++i) bytes->push_back(static_cast<char>(id >> (8 * i)));
+    }
+  };
+  TokenBinFiles files;
+  files.validation = ids.size() - training;
+  write(ids.first(training), &files.train);
+  write(ids.subspan(training), &files.val);
+  return files;
+}
+
+bool IsTokenizersFile(const std::string& name) {
+  return name == kTrainFile || name == kValFile || name == kVocabFile || name == kMergeFile;
 }
 
 }  // namespace ablate::client

@@ -1,5 +1,5 @@
-// Makes a data set of the token files that nanoGPT's prepare scripts write: train.bin and val.bin,
-// in a folder with the tokenizer that made them.
+// Makes a data set of the token files that nanoGPT's prepare scripts write, and such files of a
+// data set: train.bin and val.bin, in a folder with the tokenizer that made them.
 #ifndef ABLATE_CLIENT_SUBMIT_TOKEN_BINS_H_
 #define ABLATE_CLIENT_SUBMIT_TOKEN_BINS_H_
 
@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 
 namespace ablate::client {
 
@@ -24,6 +25,19 @@ bool HasTokenBins(const std::string& folder);
 // odd number of bytes, or has an id that isn't in the vocabulary; other errors as
 // tokenizer::ReadFileText.
 absl::StatusOr<TokenBins> ReadTokenBins(const std::string& folder);
+
+struct TokenBinFiles {
+  std::string train, val;
+  uint64_t validation = 0;  // ids of val
+};
+
+// Divides ids into the files, of which val gets the last share `validation`. Ids are little-endian
+// uint16, or uint32 if one needs more. INVALID_ARGUMENT if a file would be empty or the share isn't
+// between 0 and 1.
+absl::StatusOr<TokenBinFiles> WriteTokenBins(absl::Span<const uint32_t> ids, double validation);
+
+// Returns true for the name of a file in such a folder.
+bool IsTokenizersFile(const std::string& name);
 
 }  // namespace ablate::client
 

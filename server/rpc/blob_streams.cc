@@ -81,8 +81,17 @@ absl::StatusOr<BlobWriter> BlobWriter::Open(storage::Store* store, const std::st
 
 absl::StatusOr<BlobWriter> BlobWriter::Replace(storage::Store* store, const std::string& sha256) {
   const auto blobs = BlobsOf(store);
-  if (!blobs.ok()) return blobs.status();
-  auto writer = (*blobs)->Create();
+  return blobs.ok() ? Of(sha256, (*blobs)->Create()) : blobs.status();
+}
+
+absl::StatusOr<BlobWriter> BlobWriter::Continue(storage::Store* store, const std::string& user,
+                                                const std::string& sha256, uint64_t offset) {
+  const auto blobs = BlobsOf(store);
+  return blobs.ok() ? Of(sha256, (*blobs)->Continue(user, sha256, offset)) : blobs.status();
+}
+
+absl::StatusOr<BlobWriter> BlobWriter::Of(
+    const std::string& sha256, absl::StatusOr<std::unique_ptr<storage::Blobs::Writer>> writer) {
   if (!writer.ok()) return writer.status();
   BlobWriter opened;
   opened.sha256_ = sha256;

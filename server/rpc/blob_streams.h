@@ -54,6 +54,10 @@ class BlobWriter {
   static absl::StatusOr<BlobWriter> Open(storage::Store* store, const std::string& sha256);
   // Opens a blob that exists but is damaged, so that its bytes are wanted again.
   static absl::StatusOr<BlobWriter> Replace(storage::Store* store, const std::string& sha256);
+  // Does the same for an upload of a user, after the first `offset` bytes; they are kept for the
+  // user if the upload breaks. Errors as storage::Blobs::Continue.
+  static absl::StatusOr<BlobWriter> Continue(storage::Store* store, const std::string& user,
+                                             const std::string& sha256, uint64_t offset);
 
   // Returns true if the blob's bytes are wanted.
   bool wanted() const { return writer_ != nullptr; }
@@ -62,10 +66,17 @@ class BlobWriter {
   absl::Status Append(const std::string& data, uint64_t max_bytes);
   // Publishes the complete blob. INVALID_ARGUMENT if the bytes have another hash.
   absl::StatusOr<std::shared_ptr<storage::Blobs::Pin>> Publish();
-  // Returns the number of appended bytes.
+  // Returns the number of bytes, including those of `offset`.
   uint64_t size() const { return writer_ == nullptr ? 0 : writer_->size(); }
+  // Removes the bytes of a refused upload.
+  void Discard() {
+    if (writer_ != nullptr) writer_->Discard();
+  }
 
  private:
+  static absl::StatusOr<BlobWriter> Of(
+      const std::string& sha256, absl::StatusOr<std::unique_ptr<storage::Blobs::Writer>> writer);
+
   std::string sha256_;
   std::unique_ptr<storage::Blobs::Writer> writer_;  // null if no bytes are wanted
   std::shared_ptr<storage::Blobs::Pin> pin_;        // of the blob, if it exists already

@@ -56,7 +56,9 @@ class UploadDatasetReactor final : public rpc::PushStream<v1::UploadDatasetReque
   // Returns false if the server has the bytes already, in a data set that the caller sees. A caller
   // who only knows a hash has to send the bytes.
   absl::StatusOr<bool> Open(const v1::UploadDatasetRequest& request);
-  absl::StatusOr<rpc::BlobWriter> OpenWriter();
+  // Receives the bytes after the first `offset`.
+  absl::StatusOr<rpc::BlobWriter> OpenWriter(uint64_t offset);
+  absl::StatusOr<bool> Receive(const v1::UploadDatasetRequest& request);
   absl::Status Append(const std::string& data);
   absl::Status Record();
   // Sets the record's kind and facts. Returns the counts. A text is read in pieces: several large
@@ -83,12 +85,22 @@ UploadDatasetReactor::UploadDatasetReactor(Backend* backend, grpc::CallbackServe
       response_(response) {}
 
 absl::StatusOr<bool> UploadDatasetReactor::Take(const v1::UploadDatasetRequest& request) {
+  const absl::StatusOr<bool> taken = Receive(request);
+  if (!taken.ok()) {
+    // Before the client learns the end, so that it finds nothing to continue.
+    writer_.Discard();
+    writer_ = rpc::BlobWriter();
+  }
+  return taken;
+}
+
+absl::StatusOr<bool> UploadDatasetReactor::Receive(const v1::UploadDatasetRequest& request) {
   if (!open_) {
     const absl::StatusOr<bool> wanted = Open(request);
     if (!wanted.ok() || !*wanted) return wanted;
-  } else if (!request.display_name().empty() || !request.sha256().empty()) {
-    return rpc::InvalidField("display_name", "display_name or sha256 is repeated",
-                             "both in the first message only");
+  } else if (!request.display_name().empty() || !request.sha256().empty() || request.offset() > 0) {
+    return rpc::InvalidField("display_name", "display_name, sha256 or offset is repeated",
+                             "them in the first message only");
   }
   if (const absl::Status appended = Append(request.data()); !appended.ok()) return appended;
   return true;
@@ -103,24 +115,23 @@ absl::StatusOr<bool> UploadDatasetReactor::Open(const v1::UploadDatasetRequest& 
   if (!view.ok()) return view.status();
   view_ = *view;
   if (request.private_()) private_to_ = view_.viewer.user;
-  auto writer = OpenWriter();
+  auto writer = OpenWriter(request.offset());
   if (!writer.ok()) return writer.status();
   writer_ = *std::move(writer);
   return writer_.wanted();
 }
 
-absl::StatusOr<rpc::BlobWriter> UploadDatasetReactor::OpenWriter() {
+absl::StatusOr<rpc::BlobWriter> UploadDatasetReactor::OpenWriter(uint64_t offset) {
   const auto visible = view_.store->FindDatasetsOf(view_.viewer, sha256_);
   if (!visible.ok()) return visible.status();
-  if (visible->empty()) return rpc::BlobWriter::Replace(view_.store, sha256_);
-  auto writer = rpc::BlobWriter::Open(view_.store, sha256_);
-  if (!writer.ok() || writer->wanted()) return writer;
-  // A text that exists but is damaged is received again.
-  const absl::StatusOr<bool> whole =
-      rpc::HasWhole(view_.store, sha256_, [this] { return ended(); });
-  if (!whole.ok()) return whole.status();
-  if (!*whole) return rpc::BlobWriter::Replace(view_.store, sha256_);
-  return writer;
+  if (!visible->empty()) {
+    // A text that exists but is damaged is received again.
+    const absl::StatusOr<bool> whole =
+        rpc::HasWhole(view_.store, sha256_, [this] { return ended(); });
+    if (!whole.ok()) return whole.status();
+    if (*whole) return rpc::BlobWriter::Open(view_.store, sha256_);
+  }
+  return rpc::BlobWriter::Continue(view_.store, view_.viewer.user, sha256_, offset);
 }
 
 absl::Status UploadDatasetReactor::Append(const std::string& data) {
@@ -134,10 +145,11 @@ absl::Status UploadDatasetReactor::Append(const std::string& data) {
 absl::Status UploadDatasetReactor::Complete() {
   if (!open_) return CheckHeader({});
   auto pin = writer_.Publish();
+  const uint64_t received = writer_.size();
+  writer_ = rpc::BlobWriter();
   if (absl::IsInvalidArgument(pin.status())) {
     return rpc::InvalidField(
-        "sha256",
-        absl::StrCat(sha256_, " isn't the hash of the ", writer_.size(), " received bytes"),
+        "sha256", absl::StrCat(sha256_, " isn't the hash of the ", received, " received bytes"),
         "the SHA-256 of all data. Upload again");
   }
   if (!pin.ok()) return pin.status();
@@ -259,6 +271,28 @@ absl::Status Get(Backend& backend, const rpc::View& view, grpc::CallbackServerCo
   return whole.status();
 }
 
+absl::Status GetPartial(const Backend& backend, const rpc::View& view,
+                        const v1::GetUploadRequest& request, v1::PartialUpload* response) {
+  const absl::Status checked = rpc::CheckSha256(request.sha256());
+  if (!checked.ok()) return checked;
+  const auto blobs = rpc::BlobsOf(backend.store);
+  if (!blobs.ok()) return blobs.status();
+  const auto found = (*blobs)->partials().Find(view.viewer.user, request.sha256());
+  response->set_bytes(found.bytes);
+  response->set_in_use(found.in_use);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<rpc::BlobReader> OpenDataset(const Backend& backend,
+                                            const grpc::ServerContextBase& context,
+                                            const v1::DownloadDatasetRequest& request) {
+  const auto view = backend.FindView(context);
+  if (!view.ok()) return view.status();
+  const auto dataset = rpc::FindDataset(*view, request.name(), "name");
+  if (!dataset.ok()) return dataset.status();
+  return rpc::BlobReader::Open(backend.store, dataset->sha256, request.offset());
+}
+
 absl::Status List(const Backend&, const rpc::View& view, const v1::ListDatasetsRequest& request,
                   v1::ListDatasetsResponse* response) {
   const auto page = rpc::ReadPage(request, kDatasetList, rpc::kDefaultPage);
@@ -305,6 +339,20 @@ class DatasetsService final : public v1::Datasets::CallbackService {
     return backend_->Answer(context, [this, context, request, response](const rpc::View& view) {
       return Get(*backend_, view, context, *request, response);
     });
+  }
+
+  grpc::ServerUnaryReactor* GetUpload(grpc::CallbackServerContext* context,
+                                      const v1::GetUploadRequest* request,
+                                      v1::PartialUpload* response) override {
+    return backend_->Answer(context, GetPartial, request, response);
+  }
+
+  grpc::ServerWriteReactor<v1::DatasetChunk>* DownloadDataset(
+      grpc::CallbackServerContext* context, const v1::DownloadDatasetRequest* request) override {
+    auto* reactor = new rpc::ReadBlobReactor<v1::DatasetChunk>(
+        backend_->Stream(context, &backend_->downloads),
+        [this, context, request] { return OpenDataset(*backend_, *context, *request); });
+    return reactor->Begin();
   }
 
   grpc::ServerUnaryReactor* ListDatasets(grpc::CallbackServerContext* context,

@@ -59,6 +59,27 @@ absl::Status CheckFileNames(const v1::UploadModelRequest& header) {
   return absl::OkStatus();
 }
 
+// Checks the fields by which an upload continues.
+absl::Status CheckParts(const v1::UploadModelRequest& header) {
+  if (header.sha256().empty()) {
+    if (header.offset() == 0) return absl::OkStatus();
+    return rpc::InvalidField("offset", "given without sha256", "both or neither");
+  }
+  if (header.file_bytes_size() != header.files_size()) {
+    return rpc::InvalidField("file_bytes", absl::StrCat(header.file_bytes_size(), " sizes"),
+                             absl::StrCat("one for each of the ", header.files_size(), " files"));
+  }
+  uint64_t rest = header.bytes();
+  bool fits = true;
+  for (const uint64_t bytes : header.file_bytes()) {
+    fits = fits && bytes <= rest;
+    rest -= bytes;
+  }
+  if (fits && rest == 0) return rpc::CheckSha256(header.sha256());
+  return rpc::InvalidField("file_bytes", "the sum of the sizes is another number than `bytes`",
+                           text::Grouped(header.bytes()));
+}
+
 absl::StatusOr<engine::Gpt2Overrides> OverridesOf(const v1::UploadModelRequest& header) {
   engine::Gpt2Overrides overrides;
   switch (header.norm_kind()) {
@@ -100,8 +121,8 @@ absl::Status TryModel(const ModelFiles& files, const engine::Gpt2Overrides& over
       "model.safetensors: the model's logits aren't finite; expected a trained model.");
 }
 
-// Receives the files of a model and converts them. Holds the files, then in addition the parameters
-// or their checkpoint, in memory; their bytes are reserved meanwhile.
+// Receives the files of a model in one file, and converts them. Then holds the files, and in
+// addition the parameters or their checkpoint, in memory, for which their bytes are reserved.
 class UploadModelReactor final : public rpc::PushStream<v1::UploadModelRequest> {
  public:
   // `context` and `response` outlive the call.
@@ -122,6 +143,12 @@ class UploadModelReactor final : public rpc::PushStream<v1::UploadModelRequest> 
   absl::Status Open(const v1::UploadModelRequest& request);
   absl::Status Append(const v1::UploadModelRequest& request);
   absl::Status WrongSize() const;
+  // Opens the file, in which some bytes may be already.
+  absl::Status OpenWriter(const v1::UploadModelRequest& request);
+  // Reserves memory for the files.
+  absl::Status Reserve();
+  // Reads the received files.
+  absl::Status ReadFiles();
   // Returns the checkpoint's bytes and sets the record's facts. Frees the files.
   absl::StatusOr<std::string> Convert(storage::ModelRecord* record);
   absl::StatusOr<std::shared_ptr<storage::Blobs::Pin>> Publish(const std::string& checkpoint);
@@ -133,9 +160,12 @@ class UploadModelReactor final : public rpc::PushStream<v1::UploadModelRequest> 
   bool open_ = false;
   std::string name_;
   engine::Gpt2Overrides overrides_;
-  rpc::View view_;          // the caller's
-  std::string private_to_;  // to whom the model will be private, or empty
-  ModelFiles files_;
+  rpc::View view_;               // the caller's
+  std::string private_to_;       // to whom the model will be private, or empty
+  ModelFiles files_;             // without bytes until all are there
+  std::vector<uint64_t> sizes_;  // of the files
+  std::string sha256_;           // of all files; empty: not given
+  std::unique_ptr<storage::Blobs::Writer> writer_;
   size_t file_ = 0;                 // that the last bytes were of
   uint64_t announced_ = 0;          // bytes of all files
   uint64_t received_ = 0;           // bytes
@@ -145,18 +175,23 @@ class UploadModelReactor final : public rpc::PushStream<v1::UploadModelRequest> 
 absl::StatusOr<bool> UploadModelReactor::Take(const v1::UploadModelRequest& request) {
   const absl::Status received = Receive(request);
   if (received.ok()) return true;
+  if (writer_ != nullptr) writer_->Discard();
   Free();
   return received;
 }
 
 absl::Status UploadModelReactor::Complete() {
   const absl::Status imported = open_ ? Import() : CheckHeader({});
+  const bool may_continue = absl::IsCancelled(imported) || absl::IsUnavailable(imported) ||
+                            absl::IsResourceExhausted(imported);
+  if (writer_ != nullptr && !may_continue) writer_->Discard();
   Free();
   return imported;
 }
 
 void UploadModelReactor::Free() {
   files_ = {};
+  writer_.reset();
   reserved_.reset();
   rpc::GiveMemoryBack();
 }
@@ -164,7 +199,8 @@ void UploadModelReactor::Free() {
 absl::Status UploadModelReactor::Receive(const v1::UploadModelRequest& request) {
   const bool has_header = !request.name().empty() || request.files_size() > 0 ||
                           request.private_() || request.has_norm_kind() || request.has_dropout() ||
-                          request.bytes() > 0;
+                          request.bytes() > 0 || !request.sha256().empty() ||
+                          request.file_bytes_size() > 0 || request.offset() > 0;
   if (!open_) {
     if (const absl::Status opened = Open(request); !opened.ok()) return opened;
   } else if (has_header) {
@@ -177,6 +213,7 @@ absl::Status UploadModelReactor::Receive(const v1::UploadModelRequest& request) 
 absl::Status UploadModelReactor::CheckHeader(const v1::UploadModelRequest& request) {
   absl::Status checked = rpc::CheckChosenName(request.name(), "model", "name");
   if (checked.ok()) checked = CheckFileNames(request);
+  if (checked.ok()) checked = CheckParts(request);
   if (!checked.ok() || request.bytes() <= rpc::kMaxModelBytes) return checked;
   return rpc::InvalidField(
       "bytes", absl::StrCat("the files have ", text::Grouped(request.bytes()), " bytes"),
@@ -196,16 +233,56 @@ absl::Status UploadModelReactor::Open(const v1::UploadModelRequest& request) {
   name_ =
       private_to_.empty() ? request.name() : storage::PrivateModelName(request.name(), private_to_);
   announced_ = request.bytes();
-  auto reserved = backend_->models.Take(announced_, backend_->pool->UserOf(*context_));
-  if (!reserved.ok()) return reserved.status();
-  reserved_ = *std::move(reserved);
+  if (request.sha256().empty()) {
+    // This client can't continue, so it must not be refused once it has sent everything.
+    if (const absl::Status reserved = Reserve(); !reserved.ok()) return reserved;
+  }
   for (const std::string& file : request.files()) files_.push_back({file, ""});
   const bool has_tensors = std::any_of(files_.begin(), files_.end(), [](const auto& file) {
     return absl::EndsWith(file.name, ".safetensors");
   });
   // Without tensors it is refused by the names alone, before anything is sent.
-  if (has_tensors) return absl::OkStatus();
+  if (has_tensors) return OpenWriter(request);
   return BadModel(engine::ReadGpt2(ViewsOf(files_), overrides_).status());
+}
+
+absl::Status UploadModelReactor::Reserve() {
+  if (reserved_ != nullptr) return absl::OkStatus();
+  auto reserved = backend_->models.Take(announced_, backend_->pool->UserOf(*context_));
+  if (reserved.ok()) reserved_ = *std::move(reserved);
+  return reserved.status();
+}
+
+absl::Status UploadModelReactor::OpenWriter(const v1::UploadModelRequest& request) {
+  sha256_ = request.sha256();
+  sizes_.resize(files_.size());
+  if (!sha256_.empty()) sizes_.assign(request.file_bytes().begin(), request.file_bytes().end());
+  received_ = request.offset();
+  const auto blobs = rpc::BlobsOf(view_.store);
+  if (!blobs.ok()) return blobs.status();
+  auto writer = sha256_.empty() ? (*blobs)->Create()
+                                : (*blobs)->Continue(view_.viewer.user, sha256_, received_);
+  if (!writer.ok()) return writer.status();
+  writer_ = *std::move(writer);
+  return absl::OkStatus();
+}
+
+absl::Status UploadModelReactor::ReadFiles() {
+  const absl::Status right = writer_->Finish(sha256_);
+  if (absl::IsInvalidArgument(right)) {
+    return rpc::InvalidField(
+        "sha256", absl::StrCat(sha256_, " isn't the hash of the ", received_, " received bytes"),
+        "the SHA-256 of the files' bytes in order. Upload again");
+  }
+  if (!right.ok()) return right;
+  uint64_t at = 0;
+  for (size_t i = 0; i < files_.size(); ++i) {
+    auto bytes = writer_->Read(at, sizes_[i]);
+    if (!bytes.ok()) return bytes.status();
+    files_[i].bytes = *std::move(bytes);
+    at += sizes_[i];
+  }
+  return absl::OkStatus();
 }
 
 absl::Status UploadModelReactor::Append(const v1::UploadModelRequest& request) {
@@ -222,8 +299,8 @@ absl::Status UploadModelReactor::Append(const v1::UploadModelRequest& request) {
   received_ += data.size();
   if (received_ > announced_) return WrongSize();
   file_ = request.file();
-  files_[file_].bytes += data;
-  return absl::OkStatus();
+  if (sha256_.empty()) sizes_[file_] += data.size();
+  return writer_->Append(data);
 }
 
 absl::Status UploadModelReactor::WrongSize() const {
@@ -233,6 +310,8 @@ absl::Status UploadModelReactor::WrongSize() const {
 
 absl::Status UploadModelReactor::Import() {
   if (received_ != announced_) return WrongSize();
+  if (const absl::Status reserved = Reserve(); !reserved.ok()) return reserved;
+  if (const absl::Status read = ReadFiles(); !read.ok()) return read;
   storage::ModelRecord record;
   auto checkpoint = Convert(&record);
   if (!checkpoint.ok()) return BadModel(checkpoint.status());

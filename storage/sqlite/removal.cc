@@ -265,6 +265,7 @@ absl::Status Maintenance::EmptyTrash() {
   // In both directions, because the clock may be set back.
   if (blobs_ == nullptr || std::abs(now - trash_looked_at_) < kTrashPause) return absl::OkStatus();
   trash_looked_at_ = now;
+  blobs_->partials().Trim();
   const auto removed = blobs_->EmptyTrash(now - kTrashAge);
   if (!removed.ok()) return removed.status();
   if (*removed > 0) {

@@ -123,6 +123,14 @@ struct DatasetsService : v1::Datasets::Service {
                     v1::Dataset* response) override {
     return Run(answers->dataset, request, response);
   }
+  Status GetUpload(ServerContext*, const v1::GetUploadRequest* request,
+                   v1::PartialUpload* response) override {
+    return Run(answers->get_upload, request, response);
+  }
+  Status DownloadDataset(ServerContext*, const v1::DownloadDatasetRequest* request,
+                         ServerWriter<v1::DatasetChunk>* writer) override {
+    return Stream(answers->download, request, writer);
+  }
   Status ListDatasets(ServerContext*, const v1::ListDatasetsRequest* request,
                       v1::ListDatasetsResponse* response) override {
     return Run(answers->datasets, request, response);

@@ -55,7 +55,9 @@ struct Answers {
   Answer<v1::CompareRequest, v1::Comparison> compare;
   // All messages of the upload.
   Answer<std::vector<v1::UploadDatasetRequest>, v1::Dataset> upload;
+  Answer<v1::GetUploadRequest, v1::PartialUpload> get_upload;
   Answer<v1::GetDatasetRequest, v1::Dataset> dataset;
+  StreamAnswer<v1::DownloadDatasetRequest, v1::DatasetChunk> download;
   Answer<v1::ListDatasetsRequest, v1::ListDatasetsResponse> datasets;
   Answer<v1::DeleteDatasetRequest, google::protobuf::Empty> remove_dataset;
   Answer<v1::ListArtifactsRequest, v1::ListArtifactsResponse> artifacts;

@@ -162,9 +162,9 @@ TEST_F(FilesTest, RefusesMessagesThatAreTooLargeOrNamedTwice) {
   grpc::Status status = TryUpload({Message("a", large, large)});
   EXPECT_EQ(status.error_message(), "data: a message has 2097152 bytes; expected at most 1048576");
   status = TryUpload({Message("names.txt", kNames, ""), Message("names.txt", kNames, kNames)});
-  EXPECT_EQ(
-      status.error_message(),
-      "display_name: display_name or sha256 is repeated; expected both in the first message only");
+  EXPECT_EQ(status.error_message(),
+            "display_name: display_name, sha256 or offset is repeated; expected them in the first "
+            "message only");
   EXPECT_EQ(List().datasets_size(), 0);
 }
 

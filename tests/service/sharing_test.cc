@@ -60,7 +60,7 @@ TEST(AccessRulesTest, LetReadersOnlyRead) {
       "RenderFigure",  "RenderReport",    "Export",          "GetRun",
       "ListRuns",      "ListRunEvents",   "ListWorkers",     "WhoAmI",
       "ListUsers",     "ListTokens",      "RevokeToken",     "GetModel",
-      "ListModels",    "ExportModel"};
+      "ListModels",    "ExportModel",     "DownloadDataset"};
   EXPECT_EQ(for_readers, expected);
 }
 
