@@ -37,6 +37,12 @@ class Dataset(_message.Message):
     vocabulary: int
     def __init__(self, name: _Optional[str] = ..., display_name: _Optional[str] = ..., sha256: _Optional[str] = ..., bytes: _Optional[int] = ..., documents: _Optional[int] = ..., characters: _Optional[int] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., damaged: bool = ..., owner: _Optional[str] = ..., private: bool = ..., kind: _Optional[_Union[DatasetKind.Value, str]] = ..., vocabulary: _Optional[int] = ...) -> None: ...
 
+class DatasetChunk(_message.Message):
+    __slots__ = ["data"]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    data: bytes
+    def __init__(self, data: _Optional[bytes] = ...) -> None: ...
+
 class DatasetKind(_message.Message):
     __slots__ = []
     class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
@@ -54,6 +60,14 @@ class DeleteDatasetRequest(_message.Message):
     name: str
     def __init__(self, name: _Optional[str] = ...) -> None: ...
 
+class DownloadDatasetRequest(_message.Message):
+    __slots__ = ["name", "offset"]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    offset: int
+    def __init__(self, name: _Optional[str] = ..., offset: _Optional[int] = ...) -> None: ...
+
 class GetDatasetRequest(_message.Message):
     __slots__ = ["name", "private", "sha256", "verify"]
     NAME_FIELD_NUMBER: _ClassVar[int]
@@ -65,6 +79,12 @@ class GetDatasetRequest(_message.Message):
     sha256: str
     verify: bool
     def __init__(self, name: _Optional[str] = ..., verify: bool = ..., sha256: _Optional[str] = ..., private: bool = ...) -> None: ...
+
+class GetUploadRequest(_message.Message):
+    __slots__ = ["sha256"]
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    sha256: str
+    def __init__(self, sha256: _Optional[str] = ...) -> None: ...
 
 class ListDatasetsRequest(_message.Message):
     __slots__ = ["page_size", "page_token"]
@@ -82,14 +102,24 @@ class ListDatasetsResponse(_message.Message):
     next_page_token: str
     def __init__(self, datasets: _Optional[_Iterable[_Union[Dataset, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
+class PartialUpload(_message.Message):
+    __slots__ = ["bytes", "in_use"]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    IN_USE_FIELD_NUMBER: _ClassVar[int]
+    bytes: int
+    in_use: bool
+    def __init__(self, bytes: _Optional[int] = ..., in_use: bool = ...) -> None: ...
+
 class UploadDatasetRequest(_message.Message):
-    __slots__ = ["data", "display_name", "private", "sha256"]
+    __slots__ = ["data", "display_name", "offset", "private", "sha256"]
     DATA_FIELD_NUMBER: _ClassVar[int]
     DISPLAY_NAME_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
     PRIVATE_FIELD_NUMBER: _ClassVar[int]
     SHA256_FIELD_NUMBER: _ClassVar[int]
     data: bytes
     display_name: str
+    offset: int
     private: bool
     sha256: str
-    def __init__(self, display_name: _Optional[str] = ..., sha256: _Optional[str] = ..., data: _Optional[bytes] = ..., private: bool = ...) -> None: ...
+    def __init__(self, display_name: _Optional[str] = ..., sha256: _Optional[str] = ..., data: _Optional[bytes] = ..., private: bool = ..., offset: _Optional[int] = ...) -> None: ...

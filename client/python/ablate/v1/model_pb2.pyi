@@ -151,21 +151,27 @@ class Model(_message.Message):
     def __init__(self, name: _Optional[str] = ..., model: _Optional[_Union[_spec_pb2.ModelSpec, _Mapping]] = ..., vocabulary: _Optional[int] = ..., parameters: _Optional[int] = ..., sha256: _Optional[str] = ..., bytes: _Optional[int] = ..., notes: _Optional[_Iterable[str]] = ..., owner: _Optional[str] = ..., private: bool = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class UploadModelRequest(_message.Message):
-    __slots__ = ["bytes", "data", "dropout", "file", "files", "name", "norm_kind", "private"]
+    __slots__ = ["bytes", "data", "dropout", "file", "file_bytes", "files", "name", "norm_kind", "offset", "private", "sha256"]
     BYTES_FIELD_NUMBER: _ClassVar[int]
     DATA_FIELD_NUMBER: _ClassVar[int]
     DROPOUT_FIELD_NUMBER: _ClassVar[int]
     FILES_FIELD_NUMBER: _ClassVar[int]
+    FILE_BYTES_FIELD_NUMBER: _ClassVar[int]
     FILE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     NORM_KIND_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
     PRIVATE_FIELD_NUMBER: _ClassVar[int]
+    SHA256_FIELD_NUMBER: _ClassVar[int]
     bytes: int
     data: bytes
     dropout: float
     file: int
+    file_bytes: _containers.RepeatedScalarFieldContainer[int]
     files: _containers.RepeatedScalarFieldContainer[str]
     name: str
     norm_kind: _spec_pb2.NormKind.Value
+    offset: int
     private: bool
-    def __init__(self, name: _Optional[str] = ..., private: bool = ..., norm_kind: _Optional[_Union[_spec_pb2.NormKind.Value, str]] = ..., dropout: _Optional[float] = ..., files: _Optional[_Iterable[str]] = ..., bytes: _Optional[int] = ..., file: _Optional[int] = ..., data: _Optional[bytes] = ...) -> None: ...
+    sha256: str
+    def __init__(self, name: _Optional[str] = ..., private: bool = ..., norm_kind: _Optional[_Union[_spec_pb2.NormKind.Value, str]] = ..., dropout: _Optional[float] = ..., files: _Optional[_Iterable[str]] = ..., bytes: _Optional[int] = ..., file: _Optional[int] = ..., data: _Optional[bytes] = ..., sha256: _Optional[str] = ..., file_bytes: _Optional[_Iterable[int]] = ..., offset: _Optional[int] = ...) -> None: ...

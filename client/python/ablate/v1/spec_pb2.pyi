@@ -156,12 +156,14 @@ class Device(_message.Message):
     def __init__(self) -> None: ...
 
 class DocumentsTask(_message.Message):
-    __slots__ = ["dataset", "held_out"]
+    __slots__ = ["dataset", "held_out", "tokenizer"]
     DATASET_FIELD_NUMBER: _ClassVar[int]
     HELD_OUT_FIELD_NUMBER: _ClassVar[int]
+    TOKENIZER_FIELD_NUMBER: _ClassVar[int]
     dataset: str
     held_out: int
-    def __init__(self, dataset: _Optional[str] = ..., held_out: _Optional[int] = ...) -> None: ...
+    tokenizer: str
+    def __init__(self, dataset: _Optional[str] = ..., held_out: _Optional[int] = ..., tokenizer: _Optional[str] = ...) -> None: ...
 
 class EvaluationSpec(_message.Message):
     __slots__ = ["batches", "every", "record", "tokens"]
