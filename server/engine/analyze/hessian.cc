@@ -137,7 +137,8 @@ class Hessian : public Computation {
 
   // Returns the sum over the batches up to this one.
   at::Tensor Together(size_t batch, const at::Tensor& summand) const {
-    const at::Tensor sum = batch == 0 ? at::zeros(summand.sizes(), at::kDouble) : sum_.clone();
+    if (batch == 0) return summand.to(at::kDouble, /*non_blocking=*/false, /*copy=*/true);
+    const at::Tensor sum = sum_.clone();
     AddTo(summand, sum);
     return sum;
   }

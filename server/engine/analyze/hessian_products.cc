@@ -69,11 +69,11 @@ HessianProducts::Graph HessianProducts::GraphOf(size_t batch) {
 }
 
 at::Tensor HessianProducts::Flat(const std::vector<at::Tensor>& by_leaf) const {
-  at::Tensor flat = at::zeros({subject_.layout.size}, subject_.values.options());
+  at::Tensor flat = at::empty({subject_.layout.size}, subject_.values.options());
   for (size_t i = 0; i < by_leaf.size(); ++i) {
-    if (!by_leaf[i].defined()) continue;
     const ParameterInfo& parameter = subject_.layout.parameters[i];
-    flat.narrow(0, parameter.offset, parameter.size).copy_(by_leaf[i].detach().flatten());
+    at::Tensor part = flat.narrow(0, parameter.offset, parameter.size);
+    by_leaf[i].defined() ? part.copy_(by_leaf[i].detach().flatten()) : part.zero_();
   }
   return flat;
 }
