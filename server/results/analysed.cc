@@ -50,15 +50,17 @@ std::string DrawnText(const figure::Kind& kind) {
 // Returns the command that computes the maps that a figure draws, for a run that it shows, if the
 // analysis lacks them.
 std::string MapsCommand(const ComparedGrid& compared, const std::string& label) {
-  std::string cell = "CELL";
+  std::string cell = absl::StrCat(compared.grid.record.id, "/CELL");
   for (const std::vector<ChosenRun>& row : compared.chosen) {
     const std::vector<ChosenRun> converged = Converged(row);
     if (converged.empty()) continue;
-    cell = compared.grid.cells[converged[0].cell].name;
+    const std::string& name = compared.grid.cells[converged[0].cell].name;
+    // Cells of parts are named with their experiment.
+    cell = compared.operands.empty() ? absl::StrCat(compared.grid.record.id, "/", name) : name;
     break;
   }
-  return absl::StrCat("`ablate analyze attention ", compared.grid.record.id, "/", cell, " ",
-                      kMapOptions, " --label ", label, "-maps`");
+  return absl::StrCat("`ablate analyze attention ", cell, " ", kMapOptions, " --label ", label,
+                      "-maps`");
 }
 
 }  // namespace
@@ -252,8 +254,10 @@ absl::Status LabelledResults::NoneDrawn(const ComparedGrid& compared, const Labe
   constexpr size_t kNamed = 4;
   const std::vector<std::string>& tuned = compared.comparison.tuned_axes;
   return absl::FailedPreconditionError(absl::StrCat(
-      "key: the analysis ", text::CleanText(label), " exists for ",
-      report::Enumerated(cells, kNamed), " only; expected converged runs",
+      "key: the analysis ", text::CleanText(label),
+      cells.empty() ? " doesn't exist for these runs"
+                    : absl::StrCat(" exists for ", report::Enumerated(cells, kNamed), " only"),
+      "; expected converged runs",
       tuned.empty() ? ""
                     : absl::StrCat(" at their setting's selected ", absl::StrJoin(tuned, " and ")),
       ". Run the analysis for these"));

@@ -312,6 +312,14 @@ html::Figure DrawPlan(const Plan& plan, const std::string& prefix) {
   return figure;
 }
 
+bool HasSeveralExperiments(const ComparedGrid& compared) {
+  const std::string& one = compared.grid.record.id;
+  return std::any_of(compared.operands.begin(), compared.operands.end(),
+                     [&one](const std::string& operand) {
+                       return operand != one && !absl::StartsWith(operand, absl::StrCat(one, "/"));
+                     });
+}
+
 // Draws the requested label, or all that the kind draws by default, one below another.
 absl::StatusOr<figure::Drawing> DrawLabels(storage::Store* store, const ComparedGrid& compared,
                                            const figure::Kind& kind, const FigureOptions& options,
@@ -349,10 +357,10 @@ absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const Compared
   if (!kind.key.empty() && !options.key.empty()) input.key = options.key;
   const std::optional<figure::Along> along = figure::AlongOf(kind);
   const bool of_one = along.has_value() || kind.reads == figure::Reads::kAnalysis;
-  if (of_one && !compared.operands.empty()) {
+  if (of_one && HasSeveralExperiments(compared)) {
     return rpc::InvalidField("comparison.others",
                              absl::StrCat("figure kind ", kind.name, " draws one experiment"),
-                             "none, and no part of an experiment");
+                             "none, or other parts of that experiment");
   }
   if (DrawsCurves(kind)) {
     const absl::Status read = ReadSettings(store, compared, kind, cancelled, &input);

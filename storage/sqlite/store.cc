@@ -197,9 +197,11 @@ std::string Store::stalled() const { return room_ != nullptr && room_->full() ? 
 
 absl::StatusOr<uint64_t> Store::FreeBytes() const {
   if (room_ == nullptr) return UINT64_MAX;
+  // Trash is removed before a write fails. It is read first: if it is removed meanwhile, it counts
+  // twice rather than not at all.
+  const uint64_t trash = blobs_->TrashBytes();
   auto free = room_->Free();
-  // Trash is removed before a write fails.
-  if (free.ok()) *free += blobs_->TrashBytes();
+  if (free.ok()) *free += trash;
   return free;
 }
 

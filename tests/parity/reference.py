@@ -9,6 +9,7 @@ package is missing.
 import contextlib
 import copy
 import glob
+import importlib
 import json
 import math
 import os
@@ -372,21 +373,23 @@ def recall(folder):
         answer(path, out)
 
 
-def gpt2(function):
-    """Returns a function of gpt2.py, which needs transformers and imports it only when it is called."""
+def of(module, function):
+    """Returns a function of another module, which is imported only when it is called: gpt2.py needs
+    transformers, probe.py scikit-learn."""
     def run(folder):
         try:
-            import gpt2 as models
+            functions = importlib.import_module(module)
         except ImportError as error:
             print(error)
             sys.exit(77)
-        getattr(models, function)(folder)
+        getattr(functions, function)(folder)
     return run
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
     modes = {"runs": each(run_case), "updates": each(update_case), "names": names, "characters": characters,
-             "recall": recall, "cycles": cycles, "gpt2_models": gpt2("make"), "gpt2_exports": gpt2("check"),
-             "gpt2_texts": gpt2("generate"), "gpt2_shapes": gpt2("shapes")}
+             "recall": recall, "cycles": cycles, "gpt2_models": of("gpt2", "make"),
+             "gpt2_exports": of("gpt2", "check"), "gpt2_texts": of("gpt2", "generate"),
+             "gpt2_shapes": of("gpt2", "shapes"), "probes": of("probe", "fit")}
     modes[sys.argv[1]](sys.argv[2])

@@ -79,6 +79,19 @@ class LabelledResultsTest : public ::testing::Test {
     return *std::move(compared);
   }
 
+  // Compares parts of the experiment.
+  ComparedGrid ComparedParts(const std::vector<std::string>& parts) {
+    v1::CompareRequest request;
+    for (const std::string& part : parts) {
+      const std::string name = absl::StrCat("experiments/", grid_.experiment(), "/", part);
+      part == parts[0] ? request.set_experiment(name) : request.add_others(name);
+    }
+    auto compared =
+        CompareGrid({grid_.store(), storage::kServer}, request, {kNever, 0}, AnalysisNumbers::kAll);
+    EXPECT_TRUE(compared.ok()) << compared.status();
+    return *std::move(compared);
+  }
+
   absl::StatusOr<figure::Analysed> Read(const ComparedGrid& compared, const std::string& kind,
                                         const std::string& label) {
     const auto results = LabelledResults::Load(grid_.store(), grid_.experiment());
@@ -187,6 +200,57 @@ TEST_F(LabelledResultsTest, MayHaveWholeNumbersBeside) {
   ASSERT_TRUE(drawing.ok()) << drawing.status();
   EXPECT_THAT(drawing->csv, AllOf(HasSubstr("predictions,pre,10,1,0,0.25,0.5,30\n"),
                                   HasSubstr("predictions,pre,10,1,1,1,0.75,10\n")));
+}
+
+TEST_F(LabelledResultsTest, AreDrawnOfPartsOfTheExperiment) {
+  Train();
+  for (const char* cell : {"pre-s1", "pre-s2", "post-s1"}) Landscape(cell, "sharp", 3);
+  const figure::Kind& kind = *figure::FindKind("landscape");
+  const auto csv_of = [&](const std::vector<std::string>& parts) {
+    const auto drawing = DrawFigure(grid_.store(), ComparedParts(parts), kind, {}, kNever);
+    EXPECT_TRUE(drawing.ok()) << drawing.status();
+    return drawing->csv;
+  };
+  EXPECT_THAT(csv_of({"post"}), AllOf(HasSubstr("sharp,post,"), Not(HasSubstr("sharp,pre"))));
+  EXPECT_THAT(csv_of({"pre-s2"}), AllOf(HasSubstr("sharp,pre-s2,"), Not(HasSubstr("sharp,post"))));
+  EXPECT_THAT(csv_of({"post", "pre"}), AllOf(HasSubstr("sharp,post,"), HasSubstr("sharp,pre,")));
+}
+
+TEST_F(LabelledResultsTest, AreMissingInPartsWithoutThem) {
+  Train();
+  Landscape("pre-s1", "sharp", 3);
+  Analyse("pre-s1", "attention", "attention {}", {}, {});
+  const auto error = [&](const std::string& kind, const std::string& key) {
+    FigureOptions options;
+    options.key = key;
+    return std::string(
+        DrawFigure(grid_.store(), ComparedParts({"post"}), *figure::FindKind(kind), options, kNever)
+            .status()
+            .message());
+  };
+  EXPECT_THAT(error("landscape", "sharp"),
+              HasSubstr("the analysis sharp doesn't exist for these runs; expected converged"));
+  EXPECT_THAT(error("matrix", "attention"),
+              HasSubstr(absl::StrCat("analyze attention ", grid_.experiment(), "/post-s1 ")));
+}
+
+TEST_F(LabelledResultsTest, AreDrawnOfOneExperiment) {
+  Train();
+  Landscape("pre-s1", "sharp", 3);
+  const std::string first = grid_.experiment();
+  grid_.Submit(absl::StrCat(SmallGrid(1), kPlacementAxis));
+  v1::CompareRequest request;
+  request.set_experiment(absl::StrCat("experiments/", first, "/pre"));
+  request.add_others(absl::StrCat("experiments/", grid_.experiment(), "/post"));
+  const auto compared =
+      CompareGrid({grid_.store(), storage::kServer}, request, {kNever, 0}, AnalysisNumbers::kAll);
+  ASSERT_TRUE(compared.ok()) << compared.status();
+  for (const char* kind : {"landscape", "depth", "levels"}) {
+    EXPECT_THAT(DrawFigure(grid_.store(), *compared, *figure::FindKind(kind), {}, kNever)
+                    .status()
+                    .message(),
+                HasSubstr("draws one experiment; expected none, or other parts of that"));
+  }
 }
 
 TEST_F(LabelledResultsTest, HaveTheArrayThatTheKeyNames) {

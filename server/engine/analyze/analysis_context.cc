@@ -25,9 +25,8 @@ std::vector<at::Tensor> DoubleRowsOf(std::vector<at::Tensor> captured) {
   return captured;
 }
 
-// Returns uniform(seed, n) of docs/reference/random-streams.md.
 double StreamUniform(uint64_t seed, int64_t n) {
-  return static_cast<double>(SplitMix64::At(seed, static_cast<uint64_t>(n)) >> 11) * 0x1p-53;
+  return SplitMix64::UniformAt(seed, static_cast<uint64_t>(n));
 }
 
 // Returns true if the pieces follow each other in memory, in order, as elements of a type.

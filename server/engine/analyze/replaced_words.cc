@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -31,15 +32,13 @@ std::vector<std::string> LettersOf(const TextCodec& codec) {
   return letters.empty() ? others : letters;
 }
 
-double UniformOf(uint64_t seed, uint64_t n) {
-  return static_cast<double>(SplitMix64::At(seed, n) >> 11) * 0x1p-53;
-}
-
 // Returns which of the words are replaced.
 std::vector<bool> ChooseWords(size_t words, size_t count, uint64_t seed) {
   std::vector<size_t> order(words);
   std::iota(order.begin(), order.end(), size_t{0});
-  const auto drawn = [seed](size_t word) { return UniformOf(seed, word * kDrawsOfAWord); };
+  const auto drawn = [seed](size_t word) {
+    return SplitMix64::UniformAt(seed, word * kDrawsOfAWord);
+  };
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return drawn(a) < drawn(b); });
   std::vector<bool> chosen(words, false);
@@ -180,7 +179,7 @@ ReplacedRow WordReplacer::Replace(const TokenBatch& row, double fraction, uint64
     copy_to(words[i].replaced);
     std::string text = words[i].before;
     for (uint64_t letter = 1; letter <= kLettersOfAWord; ++letter) {
-      const double u = UniformOf(seed, i * kDrawsOfAWord + letter);
+      const double u = SplitMix64::UniformAt(seed, i * kDrawsOfAWord + letter);
       text += letters_[static_cast<size_t>(u * static_cast<double>(letters_.size()))];
     }
     Encode(text + words[i].after, &tokens);
@@ -203,6 +202,18 @@ ReplacedRow WordReplacer::Replace(const TokenBatch& row, double fraction, uint64
     }
   }
   return replaced;
+}
+
+size_t WordReplacer::MostTokens(const TokenBatch& row, double fraction) const {
+  std::vector<size_t> added;  // by each word; a token has a byte at least
+  for (const TokenWord& word : WordsOf(row).words) {
+    const size_t bytes = word.before.size() + kLettersOfAWord + word.after.size();
+    const size_t tokens = word.end - word.replaced;
+    added.push_back(bytes - std::min(bytes, tokens));
+  }
+  std::sort(added.begin(), added.end(), std::greater<>());
+  const auto end = added.begin() + static_cast<ptrdiff_t>(ReplacedCount(fraction, added.size()));
+  return std::min(context_, std::accumulate(added.begin(), end, row.inputs.size()));
 }
 
 }  // namespace ablate::engine

@@ -63,6 +63,9 @@ class WordReplacer {
   // one. Tokens of other words stay as they are. The row is cut to the context.
   ReplacedRow Replace(const TokenBatch& row, double fraction, uint64_t seed);
 
+  // Returns a bound of the tokens of such a row, whatever the seed.
+  size_t MostTokens(const TokenBatch& row, double fraction) const;
+
  private:
   SequenceWords FindWords(absl::Span<const uint32_t> tokens) const;
   bool IsBoundary(uint32_t token) const;

@@ -60,23 +60,47 @@ std::vector<PerturbedPass> PassesOf(const RobustnessOptions& options) {
   return passes;
 }
 
+// Returns the batches in parts that have at most `most` tokens also after a fraction of the words
+// was replaced, or one row. They are read as they are, too.
+std::vector<TokenBatch> PartsToReplace(const std::vector<TokenBatch>& batches,
+                                       const WordReplacer& words, double fraction, uint64_t most) {
+  std::vector<TokenBatch> parts;
+  for (const TokenBatch& batch : batches) {
+    int64_t first = 0;
+    uint64_t longest = 0;  // of the rows from `first` on
+    for (int64_t row = 0; row < batch.rows; ++row) {
+      const uint64_t own = words.MostTokens(batch.Rows(row, 1), fraction);
+      const auto rows = static_cast<uint64_t>(row - first);
+      if (rows > 0 && (rows + 1) * std::max(longest, own) > most) {
+        parts.push_back(batch.Rows(first, row - first));
+        first = row;
+        longest = 0;
+      }
+      longest = std::max(longest, own);
+    }
+    parts.push_back(batch.Rows(first, batch.rows - first));
+  }
+  return parts;
+}
+
 // Sums over the compared targets of a sequence.
 enum SequenceSum { kSequenceLoss, kSequenceUnperturbed, kSequenceTargets, kSequenceSums };
 
 // Reads each batch as it is, then once for each level and draw. A piece is one pass.
 class Robustness : public Computation {
  public:
-  // `words` is set if words are replaced.
+  // `words` is set if words are replaced; `batches` have the rows of the analysis.
   Robustness(RobustnessOptions options, std::optional<WordReplacer> words,
-             const AnalysisContext& analysis)
+             std::vector<TokenBatch> batches, const AnalysisContext& analysis)
       : options_(std::move(options)),
         analysis_(analysis),
         subject_(analysis.subjects[0]),
         words_(std::move(words)),
+        batches_(std::move(batches)),
         passes_(PassesOf(options_)),
-        rms_(EmbeddingRms(subject_, analysis.batches)) {
+        rms_(EmbeddingRms(subject_, batches_)) {
     size_t most = 0;
-    for (const TokenBatch& batch : analysis.batches) {
+    for (const TokenBatch& batch : batches_) {
       most = std::max(most, batch.targets.size());
       first_sequences_.push_back(sequences_);
       sequences_ += batch.rows;
@@ -90,7 +114,9 @@ class Robustness : public Computation {
     }
   }
 
-  int64_t pieces() const override { return analysis_.batch_count() * PiecesOfBatch(); }
+  int64_t pieces() const override {
+    return static_cast<int64_t>(batches_.size()) * PiecesOfBatch();
+  }
 
   void Add(int64_t piece) override {
     const int64_t batch = piece / PiecesOfBatch(), step = piece % PiecesOfBatch();
@@ -148,6 +174,7 @@ class Robustness : public Computation {
 
  private:
   int64_t PiecesOfBatch() const { return static_cast<int64_t>(passes_.size()) + 1; }
+  const TokenBatch& Batch(int64_t index) const { return batches_[static_cast<size_t>(index)]; }
   bool HasClasses() const { return !HasText(subject_.config.model); }
 
   void AddClasses(int64_t row, const TargetScores& scores) {
@@ -165,7 +192,7 @@ class Robustness : public Computation {
   // Returns the columns of by_sequence_ of a pass over a batch, [kSequenceSums, rows].
   at::Tensor ColumnsOf(int64_t row, int64_t batch) {
     return by_sequence_[row].narrow(1, first_sequences_[static_cast<size_t>(batch)],
-                                    analysis_.Batch(batch).rows);
+                                    Batch(batch).rows);
   }
 
   // Returns sums over the targets [N] of each sequence of a batch, [kSequenceSums, rows].
@@ -196,7 +223,7 @@ class Robustness : public Computation {
   }
 
   void ReadUnperturbed(int64_t index) {
-    const TokenBatch& batch = analysis_.Batch(index);
+    const TokenBatch& batch = Batch(index);
     const TargetScores scores = ScoresOf(analysis_, subject_, batch);
     const at::Tensor sums = SumsOf(scores, scores.losses, 0);
     AddClasses(0, scores);
@@ -207,7 +234,7 @@ class Robustness : public Computation {
 
   // Reads a batch whose embedding is moved.
   void ReadMoved(int64_t index, const PerturbedPass& pass, int64_t row) {
-    const TokenBatch& batch = analysis_.Batch(index);
+    const TokenBatch& batch = Batch(index);
     const double size = pass.level * (options_.unit == LevelUnit::kRelative ? rms_ : 1);
     double moved = 0;
     at::Tensor step;  // [B·T, d]
@@ -230,14 +257,14 @@ class Robustness : public Computation {
   // Returns the gradient of a batch. Consecutive pieces need the same one.
   at::Tensor GradientOf(int64_t index) {
     if (gradient_batch_ != index) {
-      gradient_ = EmbeddingGradient(analysis_, subject_, analysis_.Batch(index));
+      gradient_ = EmbeddingGradient(analysis_, subject_, Batch(index));
       gradient_batch_ = index;
     }
     return gradient_;
   }
 
   void ReadReplaced(int64_t index, const PerturbedPass& pass, int64_t of_pass) {
-    const TokenBatch& batch = analysis_.Batch(index);
+    const TokenBatch& batch = Batch(index);
     const std::vector<TokenBatch> rows = SplitRows({batch});
     std::vector<ReplacedRow> replaced;
     std::vector<TokenBatch> joined;
@@ -335,7 +362,7 @@ class Robustness : public Computation {
 
   void AddNotes(AnalysisResult* result) const {
     size_t few = 0, left_out = 0;
-    for (const TokenBatch& row : SplitRows(analysis_.batches)) {
+    for (const TokenBatch& row : SplitRows(batches_)) {
       const SequenceWords words = words_->WordsOf(row);
       few += words.words.size() < 2 ? 1 : 0;
       left_out += words.left_out;
@@ -357,6 +384,7 @@ class Robustness : public Computation {
   const AnalysisContext& analysis_;
   const SubjectModel& subject_;
   std::optional<WordReplacer> words_;
+  const std::vector<TokenBatch> batches_;
   const std::vector<PerturbedPass> passes_;
   const double rms_;  // of the embedding
   int64_t sequences_ = 0;
@@ -377,12 +405,18 @@ MadeComputation Compute(const RobustnessOptions& options, const AnalysisContext&
   const RunConfig& config = analysis.subjects[0].config;
   RobustnessOptions used = LevelsOf(options, config.model);
   std::optional<WordReplacer> words;
+  std::vector<TokenBatch> batches = analysis.batches;
   if (!used.replace_words.empty()) {
     const absl::StatusOr<SampledData> data = SampledDataOf(config);
     if (!data.ok()) return data.status();
     words.emplace(data->codec(), config.model.context);
+    const auto parameters = static_cast<double>(analysis.subjects[0].layout.size);
+    batches = PartsToReplace(
+        batches, *words, *std::max_element(used.replace_words.begin(), used.replace_words.end()),
+        PieceTokens(KindOf(options), parameters));
   }
-  return std::make_unique<Robustness>(std::move(used), std::move(words), analysis);
+  return std::make_unique<Robustness>(std::move(used), std::move(words), std::move(batches),
+                                      analysis);
 }
 
 }  // namespace ablate::engine

@@ -152,9 +152,7 @@ uint32_t Draw(const KeptTokens& kept, double u) {
 }
 
 double UniformAt(uint32_t seed, uint32_t sample, uint32_t position) {
-  SplitMix64 generator(seed);
-  generator.Skip((uint64_t{sample} << 32) | position);
-  return static_cast<double>(generator.Next() >> 11) * 0x1p-53;
+  return SplitMix64::UniformAt(seed, (uint64_t{sample} << 32) | position);
 }
 
 std::string TextCodec::BytesOf(absl::Span<const uint32_t> tokens) const {

@@ -33,6 +33,11 @@ class SplitMix64 {
   // Returns the number that follows n calls of Next by a generator started at `state`.
   static uint64_t At(uint64_t state, uint64_t n) { return Mix(state + (n + 1) * kGamma); }
 
+  // Returns uniform(state, n) of docs/reference/random-streams.md, in [0, 1).
+  static double UniformAt(uint64_t state, uint64_t n) {
+    return static_cast<double>(At(state, n) >> 11) * 0x1p-53;
+  }
+
   // The finalizer: a bijection in which every input bit affects every output bit.
   static uint64_t Mix(uint64_t word) {
     word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9u;

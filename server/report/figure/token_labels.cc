@@ -1,11 +1,14 @@
 #include "server/report/figure/token_labels.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/clean.h"
+#include "base/utf8.h"
 #include "server/report/figure/layout.h"
 
 namespace ablate::figure {
@@ -13,7 +16,36 @@ namespace {
 
 // Liberation Sans has these signs.
 constexpr char kBoundary[] = "|", kSpace[] = "·", kLineFeed[] = "¶", kUnfit[] = "\uFFFD";
+constexpr char kTab[] = "\\t";
 constexpr double kMostLabel = 0.55;  // inches
+
+// Returns the sign of a character that has one, such as \x1b of a control character; "" of others.
+std::string SignOf(char32_t code) {
+  if (code == U' ') return kSpace;
+  if (code == U'\n') return kLineFeed;
+  if (code == U'\t') return kTab;
+  return text::IsControl(code) ? absl::StrFormat("\\x%02x", static_cast<uint32_t>(code)) : "";
+}
+
+bool HasOtherControl(absl::string_view text) {
+  while (!text.empty()) {
+    const char32_t code = text::TakeCharacter(&text);
+    if (text::IsControl(code) && code != U'\n' && code != U'\t') return true;
+  }
+  return false;
+}
+
+// Returns true if U+FFFD stands for something else in the label.
+bool HasUnfit(absl::string_view text) {
+  while (!text.empty()) {
+    const absl::string_view before = text;
+    const char32_t code = text::TakeCharacter(&text);
+    const absl::string_view character = before.substr(0, before.size() - text.size());
+    if (character == kUnfit || text::IsControl(code)) continue;
+    if (text::CleanText(character) == kUnfit) return true;
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -55,10 +87,8 @@ std::string TokenLabel(absl::string_view text) {
   std::string label;
   while (!text.empty()) {
     const absl::string_view before = text;
-    const char32_t code = text::TakeCharacter(&text);
-    absl::StrAppend(&label, code == U' '    ? kSpace
-                            : code == U'\n' ? kLineFeed
-                                            : before.substr(0, before.size() - text.size()));
+    const std::string sign = SignOf(text::TakeCharacter(&text));
+    absl::StrAppend(&label, sign.empty() ? before.substr(0, before.size() - text.size()) : sign);
   }
   return ElideMiddle(label, kMostLabel, kLabelSize);  // cleans, too
 }
@@ -77,11 +107,11 @@ std::string SignsText(const std::vector<std::string>& texts) {
   if (any([](const std::string& text) { return absl::StrContains(text, '\n'); })) {
     add(kLineFeed, "a line feed");
   }
-  if (any([](const std::string& text) {
-        return absl::StrContains(text::CleanText(text), kUnfit) && !absl::StrContains(text, kUnfit);
-      })) {
-    add(kUnfit, "a control character or a part of a character");
+  if (any([](const std::string& text) { return absl::StrContains(text, '\t'); })) {
+    add(kTab, "a tab");
   }
+  if (any(HasOtherControl)) add("\\x", "a control character, by its code");
+  if (any(HasUnfit)) add(kUnfit, "a part of a character, or one that can't be drawn");
   return absl::StrJoin(signs, ", ");
 }
 

@@ -22,8 +22,8 @@ std::vector<std::string> TokenTexts(const AnalysedSeed& seed, size_t tokens);
 // more; empty if their number differs.
 std::vector<std::string> CharactersOf(absl::string_view prompt, size_t tokens);
 
-// Returns a token's label: · for a space, ¶ for a line feed, | for a boundary, U+FFFD for a part of
-// a character. Long ones are cut in the middle.
+// Returns a token's label: · for a space, ¶ for a line feed, \t for a tab, \x1b for another control
+// character, | for a boundary, U+FFFD for a part of a character. Long ones are cut in the middle.
 std::string TokenLabel(absl::string_view text);
 
 // Explains the signs that occur in labels: "|: the boundary token, ·: a space".

@@ -116,6 +116,31 @@ TEST(WordReplacerTest, ReplacesWordsByThreeLetters) {
   }
 }
 
+TEST(WordReplacerTest, BoundsTheTokensOfARow) {
+  const tokenizer::SmallTokenizer tokenizer{{"Ġ a", "b c", "Ġa bc", "d e", "Ġ d"}, {}};
+  for (const TextCodec& codec : {kCharacterCodec, CodecOf(tokenizer)}) {
+    WordReplacer replacer(codec, kContext);
+    for (const std::string& text :
+         {std::string("a abc  bat\n de ab x de"), std::string(" a a a a abc abc\n\n"),
+          std::string("weather then")}) {
+      const TokenBatch row = RowOfText(text, codec);
+      for (const double fraction : {0.0, 0.3, 1.0}) {
+        const size_t bound = replacer.MostTokens(row, fraction);
+        for (uint64_t seed = 0; seed < 50; ++seed) {
+          EXPECT_LE(replacer.Replace(row, fraction, seed).row.inputs.size(), bound) << text;
+        }
+      }
+      EXPECT_EQ(replacer.MostTokens(row, 0), row.inputs.size());
+    }
+  }
+  const TokenBatch letters = RowOfText("a b c d", kCharacterCodec);
+  WordReplacer replacer(kCharacterCodec, kContext), narrow(kCharacterCodec, 9);
+  EXPECT_EQ(replacer.MostTokens(letters, 0.5), 6u + 2 * 2);
+  EXPECT_EQ(replacer.MostTokens(letters, 1), 6u + 4 * 2);
+  EXPECT_EQ(replacer.Replace(letters, 1, 3).row.inputs.size(), 6u + 4 * 2);
+  EXPECT_EQ(narrow.MostTokens(letters, 1), 9u) << "rows are cut to the context";
+}
+
 TEST(WordReplacerTest, NestsTheWordsOfLevels) {
   WordReplacer replacer(kCharacterCodec, 256);
   Words words;

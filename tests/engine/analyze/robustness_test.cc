@@ -467,6 +467,33 @@ TEST(RobustnessTest, DoesNotDependOnTheBatches) {
   }
 }
 
+// Rows of six one-letter words have 12 tokens, and 24 after all words were replaced. A piece has at
+// most 2,048 tokens.
+TEST(RobustnessTest, BoundsPiecesByTheTokensAfterReplacement) {
+  constexpr int64_t kRows = 512;
+  AnalysisContext analysis = ContextOf(SubjectOfWords(false));
+  TokenBatch batch;
+  batch.rows = kRows;
+  batch.length = 12;
+  for (int64_t row = 0; row < kRows; ++row) {
+    batch.lengths.push_back(12);
+    for (int64_t token = 0; token < 12; ++token) {
+      // Token 1 is a space, token 2 is a.
+      batch.inputs.push_back(token % 2 == 0 ? 2 : 1);
+      batch.targets.push_back(token == 11 ? TokenBatch::kIgnored : token % 2 == 0 ? 1 : 2);
+    }
+  }
+  analysis.batches = {batch};
+  const auto pieces_of_a_pass = [&](const RobustnessOptions& options, int64_t passes) {
+    return (*Compute(options, analysis))->pieces() / (passes + 1);
+  };
+  EXPECT_EQ(pieces_of_a_pass(LevelsFor({}, {0.1}, {}, {}, 1), 1), 1) << "as the inputs were cut";
+  EXPECT_EQ(pieces_of_a_pass(LevelsFor({1}, {}, {}, {}, 1), 1), (kRows + 84) / 85)
+      << "85 rows of 24 tokens fit";
+  EXPECT_EQ(pieces_of_a_pass(LevelsFor({0.5, 0}, {}, {}, {}, 1), 2), (kRows + 112) / 113)
+      << "113 rows of 18 tokens";
+}
+
 // A chunk has 4 targets.
 TEST(RobustnessTest, ScoresALargeVocabularyInChunks) {
   RunConfig run = ModelM().config;

@@ -440,8 +440,8 @@ TEST_F(AttentionMapTest, HasTheTextsOfTokensWrittenUpwardsIfTheyWouldTouch) {
                                    HasSubstr("…"), ",", "·gave"));
   EXPECT_EQ(figure.panels[0].y.ticks[1].label, "When");
   EXPECT_EQ(SignsText(TokenTexts(input_.analysed.settings[0].seeds[0], 11)),
-            "|: the boundary token, ·: a space, ¶: a line feed, \uFFFD: a control character or a "
-            "part of a character");
+            "|: the boundary token, ·: a space, ¶: a line feed, \uFFFD: a part of a character, or "
+            "one that can't be drawn");
   // Another setting with other tokens: no label is right for both.
   Add("b", {1, 11, 11}, {std::vector<double>(121, .5)}).seeds[0].beside = GreekTokens();
   input_.analysed.settings[1].seeds[0].beside["token_text"][0] = 'T';
@@ -485,6 +485,19 @@ TEST_F(HeadMapsTest, NameWhatFits) {
   EXPECT_THAT(std::string(Draw(kind_, input_).status().message()),
               HasSubstr("maps of 63504 cells don't fit into this figure; expected at most 60000. "
                         "Use a shorter prompt, or layer_maps"));
+}
+
+TEST(TokenLabelTest, ShowsControlCharactersAsEscapes) {
+  EXPECT_EQ(TokenLabel("\t"), "\\t");
+  EXPECT_EQ(TokenLabel("a\r\n"), "a\\x0d¶");
+  EXPECT_EQ(TokenLabel("\x1b"), "\\x1b");
+  EXPECT_EQ(TokenLabel("\xC2\x85"), "\\x85");
+  EXPECT_EQ(TokenLabel("\u202E"), "\uFFFD") << "turns the direction of writing";
+  EXPECT_EQ(SignsText({"a\tb"}), "\\t: a tab");
+  EXPECT_EQ(SignsText({"\x1b", "\u202E"}),
+            "\\x: a control character, by its code, \uFFFD: a part of a character, or one that "
+            "can't be drawn");
+  EXPECT_EQ(SignsText({"\uFFFD"}), "") << "it is the token's own";
 }
 
 TEST(TokenTextsTest, AreNotTrusted) {
