@@ -175,8 +175,8 @@ class Store final : public LeaseStore {
   // so that the last one's number can be the next `after`.
   absl::StatusOr<std::vector<CellRecord>> ChangedCells(absl::string_view experiment, uint64_t after,
                                                        uint32_t limit);
-  // Returns experiments without stored fields, from before there were any; and writes the fields of
-  // one. NOT_FOUND.
+  // Returns experiments without stored fields, from before there were any, newest first; and writes
+  // the fields of one. NOT_FOUND.
   absl::StatusOr<std::vector<std::string>> UndescribedExperiments();
   absl::Status DescribeExperiment(absl::string_view id, const CellFields& fields);
   // Returns the newest committed change number. Every write to a run or an analysis takes a new

@@ -138,8 +138,8 @@ void AddCellFields(Transaction& t, int64_t experiment, const std::string& privat
 absl::StatusOr<std::vector<std::string>> Store::UndescribedExperiments() {
   return db_->Read([](Connection& db) {
     std::vector<std::string> ids;
-    Statement row(db,
-                  "SELECT name FROM experiments WHERE described = 0 AND deleted = 0 ORDER BY id");
+    Statement row(
+        db, "SELECT name FROM experiments WHERE described = 0 AND deleted = 0 ORDER BY id DESC");
     while (row.Row()) ids.push_back(row.Text(0));
     return ids;
   });

@@ -39,6 +39,10 @@ void CompiledCondition::Decide(const QueriedStore& store, Node* node) {
   if (node->level == Level::kRun) {
     node->first_run = values.first_run();
     node->of_run.resize(values.runs());
+    if (values.runs() > 0) {
+      first_run_ = std::min(first_run_, values.first_run());
+      last_run_ = std::max(last_run_, values.first_run() + static_cast<int64_t>(values.runs()) - 1);
+    }
     for (size_t i = 0; i < node->of_run.size(); ++i) {
       const double number = values.OfRun(node->first_run + static_cast<int64_t>(i));
       node->of_run[i] = !std::isnan(number) && Holds(test, number);
@@ -124,6 +128,18 @@ Truth CompiledCondition::OfRun(int64_t run) const {
   known.run = true;
   known.cell.run = run;
   return Evaluate(root_, known);
+}
+
+std::optional<std::vector<int64_t>> CompiledCondition::FewRuns(size_t most) const {
+  constexpr int64_t kNoRun = -1;  // has no values
+  if (OfRun(kNoRun) != Truth::kFalse) return std::nullopt;
+  std::vector<int64_t> runs;
+  for (int64_t run = first_run_; run <= last_run_; ++run) {
+    if (OfRun(run) == Truth::kFalse) continue;
+    if (runs.size() == most) return std::nullopt;
+    runs.push_back(run);
+  }
+  return runs;
 }
 
 bool CompiledCondition::OfCell(const ScannedCell& cell) const {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "storage/run_query.h"
@@ -26,6 +27,8 @@ class CompiledCondition {
   Truth OfVariant(size_t experiment, uint32_t variant) const;
   Truth OfRun(int64_t run) const;
   bool OfCell(const ScannedCell& cell) const;
+  // Returns the runs whose cells alone can match, if they are at most `most`.
+  std::optional<std::vector<int64_t>> FewRuns(size_t most) const;
 
  private:
   struct Node {
@@ -46,11 +49,13 @@ class CompiledCondition {
     ScannedCell cell;
   };
 
-  static Node Compile(const QueriedStore& store, const RunCondition& condition);
-  static void Decide(const QueriedStore& store, Node* node);
+  Node Compile(const QueriedStore& store, const RunCondition& condition);
+  void Decide(const QueriedStore& store, Node* node);
   static Truth Evaluate(const Node& node, const Known& known);
   static Truth EvaluateTest(const Node& node, const Known& known);
 
+  // All runs for which a test holds are among these.
+  int64_t first_run_ = INT64_MAX, last_run_ = 0;
   const Node root_;
 };
 

@@ -19,9 +19,11 @@
 namespace ablate::storage {
 namespace {
 
-// Entries of an index that are read in its order in the hope that a page fills. 5,000 take some
-// milliseconds, and fill a page of 100 if one cell in 50 matches.
-constexpr int kWalkedEntries = 5000;
+// Entries of an index that are read in its order in the hope that a page fills. 2,000 take some
+// milliseconds, and fill a page of 100 if one cell in 20 matches.
+constexpr int kWalkedEntries = 2000;
+// Runs that are looked up one by one.
+constexpr size_t kFewRuns = 1000;
 
 // A matching cell and its place in the order.
 struct Match {
@@ -61,12 +63,13 @@ bool NamesMetric(const RunCondition& condition) {
   return std::any_of(condition.operands.begin(), condition.operands.end(), NamesMetric);
 }
 
-// Reads the summaries of visible runs that haven't ended.
+// Reads the summaries of visible runs that have started and not ended. The index runs_ends leaves
+// out queued ones, which may be many.
 OpenRuns ReadOpenRuns(Connection& db, const Viewer& viewer) {
   OpenRuns open;
   Statement row(db,
                 "SELECT runs.id, runs.name, data FROM runs JOIN summaries ON run = runs.id "
-                "WHERE state IN (0, 1) AND (?1 OR private_to IN ('', ?2))",
+                "WHERE state IN (0, 1) AND start_time != 0 AND (?1 OR private_to IN ('', ?2))",
                 viewer.sees_all, viewer.user);
   while (row.Row()) {
     auto summaries = DecodeSummaries(row.View(1), row.View(2));
@@ -132,6 +135,20 @@ bool VisitExperiment(const QueriedStore& store, const CompiledCondition& conditi
     if (matches && !visit(cell)) return false;
   }
   return true;
+}
+
+// Calls `visit` with the matching cells of a run.
+template <typename Visit>
+void VisitRun(const QueriedStore& store, const CompiledCondition& condition, int64_t run,
+              const Visit& visit) {
+  Statement row(store.db, "SELECT experiment, place, variant, seed FROM cells WHERE run = ?1", run);
+  while (row.Row()) {
+    const auto experiment = store.place_of.find(row.Int(0));
+    if (experiment == store.place_of.end()) continue;
+    const ScannedCell cell{experiment->second, row.As<uint32_t>(1), row.As<uint32_t>(2),
+                           row.As<uint32_t>(3), run};
+    if (condition.OfCell(cell)) visit(cell);
+  }
 }
 
 // Reads rows in the order of lists until the page is full.
@@ -241,19 +258,10 @@ class Walk {
 
   void AddRun(int64_t run, double value) {
     if (condition_.OfRun(run) == Truth::kFalse) return;
-    Statement row(store_.db, "SELECT experiment, place, variant, seed FROM cells WHERE run = ?1",
-                  run);
-    while (row.Row()) {
-      const auto experiment = store_.place_of.find(row.Int(0));
-      if (experiment == store_.place_of.end()) continue;
-      Match match{
-          {experiment->second, row.As<uint32_t>(1), row.As<uint32_t>(2), row.As<uint32_t>(3), run},
-          SortKeyOf(value),
-          value};
-      if (condition_.OfCell(match.cell) && order_.IsAfter(match)) {
-        matches_.push_back(std::move(match));
-      }
-    }
+    VisitRun(store_, condition_, run, [&](const ScannedCell& cell) {
+      Match match{cell, SortKeyOf(value), value};
+      if (order_.IsAfter(match)) matches_.push_back(std::move(match));
+    });
   }
 
   const QueriedStore& store_;
@@ -262,8 +270,41 @@ class Walk {
   std::vector<Match> matches_;
 };
 
+// Returns the summaries of a cell's run if one of the keys needs them. Damaged ones have no values;
+// Store::Summaries says why.
+KeySummaries SummariesFor(const QueriedStore& store, const std::vector<RunKey>& keys,
+                          const ScannedCell& cell) {
+  const bool needed =
+      std::any_of(keys.begin(), keys.end(), [](const RunKey& key) { return IsMetric(key.kind); });
+  if (!needed) return {};
+  Statement run(store.db, "SELECT name FROM runs WHERE id = ?1", cell.run);
+  if (!run.Row()) return {};
+  auto summaries = LoadSummaries(store.db, cell.run, run.View(0));
+  return summaries.ok() ? *std::move(summaries) : KeySummaries();
+}
+
+// Reads the page from the cells of these runs alone.
+std::vector<Match> ReadRuns(const QueriedStore& store, const CompiledCondition& condition,
+                            const std::vector<int64_t>& runs) {
+  const RowOrder order(store);
+  std::vector<Match> matches;
+  for (const int64_t run : runs) {
+    VisitRun(store, condition, run, [&](const ScannedCell& cell) {
+      Match match{cell, {}, {}};
+      if (const std::optional<RunKey>& key = store.query.order_by) {
+        match.value = ReadValue(store, *key, cell, SummariesFor(store, {*key}, cell));
+        match.key = SortKeyOf(match.value);
+      }
+      if (order.IsAfter(match)) matches.push_back(std::move(match));
+    });
+  }
+  KeepFirst(order, store.query.limit, &matches);
+  return matches;
+}
+
 std::vector<Match> ReadPage(const QueriedStore& store) {
   const CompiledCondition condition(store, store.query.where);
+  if (const auto runs = condition.FewRuns(kFewRuns)) return ReadRuns(store, condition, *runs);
   if (!store.query.order_by.has_value()) return ReadInListOrder(store, condition);
   if (store.query.order_by->kind == RunKey::Kind::kLast && store.query.experiment.empty()) {
     if (auto page = Walk(store, condition).Read()) return *std::move(page);
@@ -281,13 +322,7 @@ absl::StatusOr<FoundCell> ReadRow(const QueriedStore& store, const Match& match)
   found.experiment = experiment.name;
   found.position = {match.value, experiment.name, match.cell.place};
   const std::vector<RunKey>& columns = store.query.columns;
-  KeySummaries summaries;
-  if (std::any_of(columns.begin(), columns.end(),
-                  [](const RunKey& key) { return IsMetric(key.kind); })) {
-    auto loaded = LoadSummaries(store.db, match.cell.run, found.cell.run);
-    // Damaged summaries have no values; Summaries() says why.
-    if (loaded.ok()) summaries = *std::move(loaded);
-  }
+  const KeySummaries summaries = SummariesFor(store, columns, match.cell);
   for (const RunKey& key : columns) {
     found.values.push_back(ReadValue(store, key, match.cell, summaries));
   }

@@ -347,6 +347,7 @@ TEST_P(RunQueryTest, NamesWhatAViewersRunsHave) {
   secret.cells[0].labels = {{"secret axis", "x"}};
   Create(secret);
   Lease lease(&store(), "l-s1", {"s1"});
+  lease.Send("s1", StartedEvent{});
   lease.Send("s1", MakePoints(2, {MakeColumn("secret/open", {0}, {1})}));
   const auto names = [&](const Viewer& viewer) { return Value(store().ListQueryNames(viewer)); };
   EXPECT_THAT(names({"ann"}).axes, ElementsAre("lr", "norm"));
