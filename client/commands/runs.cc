@@ -202,14 +202,13 @@ Action DefineRuns(Command* command) {
   command->Flag(&options->csv, "--csv", "Print CSV");
   command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
-      "A condition compares fields of the experiment file with their defaults filled in, labels "
-      "of axes, metrics, and experiment, owner, state, seed, parameters, created, started, ended. "
-      "It joins comparisons with AND, OR, NOT and parentheses. docs/reference/filters.md has the "
-      "grammar.\n\n"
+      "A condition compares fields with their defaults filled in, labels of axes, and metrics. It "
+      "also has experiment, owner, state, seed, parameters, created, started and ended. AND, OR, "
+      "NOT and parentheses join comparisons. docs/reference/filters.md has the grammar.\n\n"
       "Examples:\n  ablate runs names-norm\n"
       "  ablate runs 'model.norm.placement = pre AND eval/loss < 2.4' --sort eval/loss\n"
       "  ablate runs names-norm 'state = failed OR state = diverged'\n"
-      "  ablate runs 'created > -2d' --columns 'training.learning_rate,seed,min(eval/loss)' --csv\n"
+      "  ablate runs 'created > -2d' --columns 'seed,eval/loss,min(eval/loss)' --csv\n"
       "  ablate runs names-norm --json | jq '.rows[] | {cell, state}'");
   return WithServer(*command, options, ParseWhat, Runs);
 }

@@ -56,9 +56,9 @@ Action DefineSpec(Command* command) {
   command->Argument(&options->target, "EXP[/CELL]", "Experiment, or one cell of it");
   command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
-      "Of an experiment, prints the file that was submitted, with --set and --seeds applied and "
-      "data sets by their names on the server. Of a cell, prints the file of its run alone, with "
-      "every default. `ablate submit` takes both, and reuses the stored runs.\n\n"
+      "An experiment is printed as it was submitted, with --set and --seeds applied and data sets "
+      "by their names on the server. A cell is printed as the file of its run alone, with every "
+      "default. `ablate submit` takes both, and reuses the stored runs.\n\n"
       "Example:\n  ablate spec names-norm/pre-lr0.01-s42 > pre.yaml");
   return WithServer(options, Spec);
 }
