@@ -47,6 +47,8 @@ Action DefineSubmit(Command* command);
 Action DefineLs(Command* command);
 Action DefineShow(Command* command);
 Action DefineRuns(Command* command);
+Action DefineBest(Command* command);
+Action DefineSpec(Command* command);
 Action DefineWatch(Command* command);
 Action DefineWait(Command* command);
 Action DefineCancel(Command* command);

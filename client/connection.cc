@@ -323,6 +323,10 @@ absl::Status Connection::WatchExperiment(const v1::WatchExperimentRequest& reque
   return caller_->Stream(&v1::Experiments::Stub::WatchExperiment, request, on_event);
 }
 
+absl::StatusOr<v1::Run> Connection::GetRun(const v1::GetRunRequest& request) {
+  return caller_->Call(&v1::Runs::Stub::GetRun, request);
+}
+
 absl::StatusOr<v1::ListRunsResponse> Connection::ListRuns(const v1::ListRunsRequest& request) {
   return caller_->Call(&v1::Runs::Stub::ListRuns, request);
 }

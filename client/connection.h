@@ -76,6 +76,7 @@ class Connection {
   absl::Status WatchExperiment(const v1::WatchExperimentRequest& request,
                                const OnMessage<v1::ExperimentEvent>& on_event);
 
+  absl::StatusOr<v1::Run> GetRun(const v1::GetRunRequest& request);
   absl::StatusOr<v1::ListRunsResponse> ListRuns(const v1::ListRunsRequest& request);
   absl::StatusOr<v1::ListRunEventsResponse> ListRunEvents(const v1::ListRunEventsRequest& request);
 

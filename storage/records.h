@@ -102,6 +102,19 @@ struct NewCell {
   std::string fingerprint;
 };
 
+// A field of a run's resolved spec: its path, and its value as people write it.
+struct SpecField {
+  std::string path;
+  std::string value;
+};
+
+// The resolved specs of an experiment's runs, without seeds. A variant is the cells with equal
+// labels, whose specs differ in the seed alone; variants are in the order of their first cells.
+struct CellFields {
+  std::vector<SpecField> common;                   // fields that are equal in all variants
+  std::vector<std::vector<SpecField>> of_variant;  // the others, by variant
+};
+
 struct NewExperiment {
   std::string name;
   std::string owner;
@@ -114,6 +127,7 @@ struct NewExperiment {
   bool fresh = false;     // trains a new generation of every run
   bool analyses = false;  // its spec asks for analyses after all runs have ended
   std::vector<NewCell> cells;  // grid order, distinct names
+  CellFields fields = {};      // without common ones they aren't known, and may be given later
   std::vector<NewRun> runs;    // one for each distinct fingerprint
   // Limit on the queued and training runs of the owner's active experiments, including these.
   std::optional<int64_t> max_open_runs = {};

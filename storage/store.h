@@ -17,6 +17,7 @@
 #include "storage/blobs.h"
 #include "storage/lease_store.h"
 #include "storage/records.h"
+#include "storage/run_query.h"
 
 namespace ablate::storage {
 
@@ -174,6 +175,10 @@ class Store final : public LeaseStore {
   // so that the last one's number can be the next `after`.
   absl::StatusOr<std::vector<CellRecord>> ChangedCells(absl::string_view experiment, uint64_t after,
                                                        uint32_t limit);
+  // Returns experiments without stored fields, from before there were any, newest first; and writes
+  // the fields of one. NOT_FOUND.
+  absl::StatusOr<std::vector<std::string>> UndescribedExperiments();
+  absl::Status DescribeExperiment(absl::string_view id, const CellFields& fields);
   // Returns the newest committed change number. Every write to a run or an analysis takes a new
   // one.
   uint64_t change_number() const;
@@ -190,6 +195,11 @@ class Store final : public LeaseStore {
   absl::StatusOr<std::vector<std::string>> VisibleRuns(const Viewer& viewer,
                                                        const std::vector<std::string>& runs);
   absl::StatusOr<std::vector<RunEventRecord>> RunEvents(absl::string_view run);
+  // Returns the cells that a query asks for, in its order (run_query.h). NOT_FOUND if it, or
+  // its position, names an experiment that doesn't exist or that the viewer doesn't see.
+  absl::StatusOr<std::vector<FoundCell>> FindCells(const RunQuery& query);
+  // Returns the names that queries of this viewer may have, sorted.
+  absl::StatusOr<QueryNames> ListQueryNames(const Viewer& viewer);
   absl::StatusOr<std::vector<ArtifactRecord>> ListArtifacts(absl::string_view run);
 
   // --- Queue and leases: see LeaseStore

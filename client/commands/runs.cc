@@ -1,9 +1,16 @@
-// `ablate runs EXP`: a line a cell.
+// `ablate runs [EXP] [FILTER]`: lists cells and their runs, of one experiment or of all.
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/csv.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/experiment_text.h"
@@ -13,48 +20,197 @@
 namespace ablate::client {
 namespace {
 
+constexpr uint32_t kDefaultRuns = 100;  // of all experiments
+
 struct RunsOptions {
-  std::string experiment;
+  std::vector<std::string> what;
+  std::string sort;
+  std::optional<uint32_t> limit;
+  std::string columns;
+  bool csv = false;
   bool json = false;
 };
 
-std::string LastValue(const v1::RunRow& row, const std::string& key) {
-  const v1::Summary* summary = FindSummary(row, key);
-  return summary != nullptr && summary->has_last() ? Short(summary->last()) : "";
-}
+// The cells that the arguments ask for.
+struct RunsWanted {
+  std::string experiment;  // empty: all
+  std::string filter;
+};
 
-Table MakeTable(const v1::ListRunsResponse& runs, const std::string& primary) {
-  Table table({{"cell"},
-               {"run"},
-               {"state"},
-               {"step", true},
-               {primary, true},
-               {"failure", false, /*optional=*/true}});
-  for (const v1::RunRow& row : runs.rows()) {
-    table.Add({row.cell(), Id(row.run()), v1::RunState::Value_Name(row.state()),
-               absl::StrCat(row.step(), "/", row.steps()), LastValue(row, primary), row.failure()});
+// An experiment's name has none of these characters, and a filter has at least one.
+bool IsFilter(const std::string& text) { return text.find_first_of("=<>:") != std::string::npos; }
+
+absl::StatusOr<RunsWanted> ParseWhat(const RunsOptions& options) {
+  RunsWanted wanted;
+  for (const std::string& text : options.what) {
+    std::string& part = IsFilter(text) ? wanted.filter : wanted.experiment;
+    if (!part.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", text,
+                       "\" is too much; expected at most one experiment and one "
+                       "filter. Put the filter in quotes"));
+    }
+    part = text;
   }
-  return table;
+  return wanted;
 }
 
-absl::StatusOr<int> Runs(const RunsOptions& options, const Context& context,
-                         Connection* connection) {
-  const absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection, options.experiment);
-  if (!experiment.ok()) return experiment.status();
-  const absl::StatusOr<v1::ListRunsResponse> runs = ListAllRuns(connection, experiment->name());
+std::string ColumnText(const google::protobuf::Value& value, bool exact) {
+  if (value.has_number_value()) {
+    return exact ? Exact(value.number_value()) : Short(value.number_value());
+  }
+  return value.has_string_value() ? value.string_value() : "";
+}
+
+// A column of the output: its title, and its text in a row.
+struct RunColumn {
+  std::string title;
+  bool right = false;
+  bool optional = false;
+  std::function<std::string(const v1::RunRow& row)> text;
+};
+
+// Returns a column of the request.
+RunColumn ValueColumn(const std::string& title, int index, bool exact) {
+  return {title, true, false, [index, exact](const v1::RunRow& row) {
+            return index < row.values_size() ? ColumnText(row.values(index), exact) : "";
+          }};
+}
+
+// Returns the columns of every list; after them come the values, and then the failure.
+std::vector<RunColumn> FixedColumns(bool all_experiments, bool brief) {
+  std::vector<RunColumn> columns;
+  if (all_experiments) {
+    columns.push_back(
+        {"experiment", false, false, [](const v1::RunRow& row) { return Id(row.experiment()); }});
+  }
+  columns.push_back({"cell", false, false, [](const v1::RunRow& row) { return row.cell(); }});
+  if (brief) return columns;
+  columns.push_back({"run", false, false, [](const v1::RunRow& row) { return Id(row.run()); }});
+  columns.push_back({"state", false, false,
+                     [](const v1::RunRow& row) { return v1::RunState::Value_Name(row.state()); }});
+  columns.push_back({"step", true, false, [](const v1::RunRow& row) {
+                       return absl::StrCat(row.step(), "/", row.steps());
+                     }});
+  return columns;
+}
+
+void PrintCsv(const std::vector<RunColumn>& columns, const v1::ListRunsResponse& runs,
+              std::ostream* out) {
+  const auto print = [&](const auto& text) {
+    *out << absl::StrJoin(columns, ",", [&](std::string* line, const RunColumn& column) {
+      line->append(text::CsvField(text(column)));
+    }) << "\n";
+  };
+  print([](const RunColumn& column) { return column.title; });
+  for (const v1::RunRow& row : runs.rows()) {
+    print([&](const RunColumn& column) { return column.text(row); });
+  }
+}
+
+int PrintRuns(const Context& context, const std::vector<RunColumn>& columns,
+              const v1::ListRunsResponse& runs) {
+  std::vector<Column> titles;
+  for (const RunColumn& column : columns) {
+    titles.push_back({column.title, column.right, column.optional});
+  }
+  Table table(std::move(titles));
+  for (const v1::RunRow& row : runs.rows()) {
+    std::vector<std::string> texts;
+    for (const RunColumn& column : columns) texts.push_back(column.text(row));
+    table.Add(std::move(texts));
+  }
+  return PrintTable(context, table);
+}
+
+// Returns the key of `KEY`, `-KEY` or `KEY desc`.
+std::string SortedKey(const std::string& sort) {
+  std::string key = sort.substr(0, sort.find(' '));
+  return key.rfind('-', 0) == 0 ? key.substr(1) : key;
+}
+
+absl::StatusOr<int> Runs(const RunsOptions& options, const RunsWanted& wanted,
+                         const Context& context, Connection* connection) {
+  const bool all = wanted.experiment.empty();
+  v1::ListRunsRequest request;
+  request.set_experiment("experiments/-");
+  std::string primary;  // an experiment's list shows it
+  if (!all) {
+    const auto experiment = FindExperiment(connection, wanted.experiment);
+    if (!experiment.ok()) return experiment.status();
+    request.set_experiment(experiment->name());
+    primary = PrimaryMetric(experiment->spec());
+  }
+  request.set_filter(wanted.filter);
+  request.set_order_by(options.sort);
+  const bool brief = !options.columns.empty();
+  std::vector<RunColumn> columns = FixedColumns(all, brief);
+  std::vector<std::string> values;
+  if (brief) {
+    values = absl::StrSplit(options.columns, ',');
+  } else if (!options.sort.empty() && SortedKey(options.sort) != primary) {
+    values = {SortedKey(options.sort)};
+  }
+  for (const std::string& value : values) {
+    columns.push_back(ValueColumn(value, request.columns_size(), options.csv));
+    request.add_columns(value);
+  }
+  if (!brief && !primary.empty()) {
+    columns.push_back({primary, true, false, [&](const v1::RunRow& row) -> std::string {
+                         const v1::Summary* summary = FindSummary(row, primary);
+                         if (summary == nullptr || !summary->has_last()) return "";
+                         return options.csv ? Exact(summary->last()) : Short(summary->last());
+                       }});
+  }
+  if (!brief) {
+    columns.push_back(
+        {"failure", false, /*optional=*/true, [](const v1::RunRow& row) { return row.failure(); }});
+  }
+  const auto runs =
+      ListFirst(connection, &Connection::ListRuns, &v1::ListRunsResponse::mutable_rows,
+                std::move(request), options.limit.value_or(all ? kDefaultRuns : 0));
   if (!runs.ok()) return runs.status();
+  if (!runs->next_page_token().empty()) {
+    context.console.Note("more runs match; -n 0 lists all");
+  }
   if (options.json) return PrintJson(context, *runs);
-  return PrintTable(context, MakeTable(*runs, PrimaryMetric(experiment->spec())));
+  if (options.csv) {
+    PrintCsv(columns, *runs, context.console.out);
+    return kSuccess;
+  }
+  if (runs->rows().empty()) {
+    context.console.Info("no run matches");
+    return kSuccess;
+  }
+  return PrintRuns(context, columns, *runs);
 }
 
 }  // namespace
 
 Action DefineRuns(Command* command) {
   auto options = std::make_shared<RunsOptions>();
-  command->Argument(&options->experiment, "EXP", kExperimentHelp);
+  command->OptionalArguments(&options->what, "EXP|FILTER",
+                             "An experiment [all that you may see] and a condition, which has at "
+                             "least one of =, <, > and :");
+  command->Option(&options->sort, "--sort", "KEY",
+                  "Sort by KEY: 'eval/loss', 'eval/loss desc', or 'eval/loss best' for the best "
+                  "first [newest experiment first, in grid order]");
+  command->Option(&options->limit, "--limit,-n", "N",
+                  "List at most N, 0 for all [all of EXP, else 100]");
+  command->Option(&options->columns, "--columns", "A,B,…",
+                  "Print the values of these names, as in a condition");
+  command->Flag(&options->csv, "--csv", "Print CSV");
   command->Flag(&options->json, "--json", kJsonHelp);
-  command->Footer("Example:\n  ablate runs names-norm --json | jq '.rows[] | {cell, state}'");
-  return WithServer(options, Runs);
+  command->Footer(
+      "A condition compares fields with their defaults filled in, labels of axes, and metrics. It "
+      "also has experiment, owner, state, seed, parameters, created, started and ended. AND, OR, "
+      "NOT and parentheses join comparisons. docs/reference/filters.md has the grammar.\n\n"
+      "Examples:\n  ablate runs names-norm\n"
+      "  ablate runs 'model.norm.placement = pre AND eval/loss < 2.4' --sort eval/loss\n"
+      "  ablate runs names-norm 'state = failed OR state = diverged'\n"
+      "  ablate runs 'created > -2d' --columns 'seed,eval/loss,min(eval/loss)' --csv\n"
+      "  ablate runs names-norm --json | jq '.rows[] | {cell, state}'");
+  return WithServer(*command, options, ParseWhat, Runs);
 }
 
 }  // namespace ablate::client

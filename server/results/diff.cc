@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "proto/reflect/spec_yaml.h"
 #include "server/analysis/subjects.h"
 #include "server/results/operand.h"
 #include "server/results/trained_grid.h"
@@ -19,7 +20,6 @@
 #include "server/rpc/page.h"
 #include "server/spec/axes.h"
 #include "server/spec/field_values.h"
-#include "server/spec/spec_yaml.h"
 
 namespace ablate::results {
 namespace {
@@ -70,10 +70,10 @@ void AddSpec(const v1::ExperimentSpec& spec, Occurring* fields) {
     rest.GetReflection()->ClearField(&rest, rest.GetDescriptor()->FindFieldByName(elsewhere));
   }
   for (const v1::Window& window : spec.report().summaries()) {
-    fields->Add("report.summaries", spec::FlowYaml(window));
+    fields->Add("report.summaries", reflect::FlowYaml(window));
   }
   for (const v1::AnalysisSpec& analysis : spec.analyses()) {
-    fields->Add("analyses", spec::FlowYaml(analysis));
+    fields->Add("analyses", reflect::FlowYaml(analysis));
   }
   rest.mutable_report()->clear_summaries();
   rest.clear_analyses();

@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "base/decimal.h"
 #include "base/sha256.h"
+#include "proto/reflect/spec_yaml.h"
 #include "server/analysis/samples.h"
 #include "server/report/figure/kinds.h"
 #include "server/report/figure/style.h"
@@ -23,7 +24,6 @@
 #include "server/rpc/names.h"
 #include "server/spec/engine_config.h"
 #include "server/spec/fields.h"
-#include "server/spec/spec_yaml.h"
 #include "storage/blobs.h"
 
 namespace ablate::results {
@@ -113,7 +113,7 @@ absl::StatusOr<html::Provenance> ProvenanceOf(storage::Store* store, const Compa
   provenance.owner = grid.record.owner;
   provenance.created = TimeText(grid.record.create_time);
   provenance.ended = TimeText(grid.record.end_time);
-  provenance.spec_yaml = spec::SpecYaml(grid.spec);
+  provenance.spec_yaml = reflect::SpecYaml(grid.spec);
   provenance.spec_sha256 = Sha256Hex(provenance.spec_yaml);
   auto sets = DataSetsOf(store, grid);
   if (!sets.ok()) return sets.status();

@@ -39,6 +39,7 @@ inline constexpr size_t kMaxPageTokenBytes = 1'000;
 inline constexpr size_t kMaxRequestIdCharacters = 64;
 inline constexpr int kMaxQueryRuns = 10'000;
 inline constexpr int kMaxQueryKeys = 1'000;
+inline constexpr int kMaxColumns = 50;  // of a list of runs
 inline constexpr uint32_t kMinThinnedPoints = 4;
 inline constexpr uint32_t kMaxThinnedPoints = 1'000'000;
 inline constexpr int kMaxReportExperiments = 20;

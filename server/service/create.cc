@@ -26,6 +26,7 @@
 #include "server/service/convert.h"
 #include "server/service/plan.h"
 #include "server/service/quotas.h"
+#include "server/service/run_fields.h"
 #include "server/service/services.h"
 #include "server/spec/experiment_analyses.h"
 
@@ -94,6 +95,7 @@ storage::NewExperiment ToRecord(const Submission& submission, bool fresh, Plan&&
   for (const spec::ResolvedCell& cell : plan.resolution.cells) {
     record.cells.push_back({cell.name, cell.labels, cell.seed, cell.fingerprint});
   }
+  record.fields = FieldsOf(plan.resolution.cells);
   record.runs = std::move(plan.runs);
   return record;
 }

@@ -6,13 +6,19 @@
 #include "ablate/v1/run.grpc.pb.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/sha256.h"
 #include "server/analysis/metrics.h"
 #include "server/report/compare/statistics.h"
 #include "server/results/trained_grid.h"
 #include "server/rpc/call.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/limits.h"
 #include "server/rpc/names.h"
 #include "server/rpc/page.h"
 #include "server/service/convert.h"
+#include "server/service/run_names.h"
+#include "server/service/run_page.h"
 #include "server/service/services.h"
 #include "server/spec/experiment_analyses.h"
 
@@ -21,6 +27,7 @@ namespace {
 
 constexpr uint32_t kDefaultRunsPage = 500;
 constexpr size_t kMaxEvents = 1'000;
+constexpr absl::string_view kAllExperiments = "experiments/-";
 
 absl::Status Get(const Backend& backend, const rpc::View& view, const v1::GetRunRequest& request,
                  v1::Run* response) {
@@ -69,47 +76,156 @@ void AddPrimaryNumber(const PrimaryNumber& primary, const std::string& run, v1::
   summary.set_mean(report::Mean(values).value);
 }
 
-// Adds rows for `cells` while they fit; returns their number.
-absl::StatusOr<size_t> AddRows(storage::Store* store, const PrimaryNumber& primary,
+// Adds rows for `cells` of an experiment while they fit; returns their number.
+absl::StatusOr<size_t> AddRows(storage::Store* store, const std::string& experiment,
                                const std::vector<storage::CellRecord>& cells,
                                v1::ListRunsResponse* response) {
   std::vector<std::string> runs;
   for (const storage::CellRecord& cell : cells) runs.push_back(cell.run);
   const auto summaries = store->Summaries(runs);
   if (!summaries.ok()) return summaries.status();
+  const auto primary = ReadPrimaryNumber(store, experiment);
+  if (!primary.ok()) return primary.status();
   rpc::Room room(rpc::kPageBytes);
   for (size_t i = 0; i < cells.size(); ++i) {
     v1::RunRow row = ToRow(cells[i], (*summaries)[i]);
-    AddPrimaryNumber(primary, cells[i].run, &row);
+    row.set_experiment(rpc::ExperimentName(experiment));
+    AddPrimaryNumber(*primary, cells[i].run, &row);
     if (!room.Take(row.ByteSizeLong())) return i;
     *response->add_rows() = std::move(row);
   }
   return cells.size();
 }
 
-absl::Status List(const Backend& backend, const rpc::View& view, const v1::ListRunsRequest& request,
-                  v1::ListRunsResponse* response) {
-  const auto experiment = rpc::FindExperiment(view, request.experiment(), "experiment");
-  if (!experiment.ok()) return experiment.status();
-  const std::string list = absl::StrCat("runs of ", *experiment);
+// Lists all cells of one experiment, in grid order.
+absl::Status ListGrid(const Backend& backend, const std::string& experiment,
+                      const v1::ListRunsRequest& request, v1::ListRunsResponse* response) {
+  const std::string list = absl::StrCat("runs of ", experiment);
   const auto page = rpc::ReadPage(request, list, kDefaultRunsPage);
   if (!page.ok()) return page.status();
   uint32_t first = 0;
   if (!page->position.empty() && !absl::SimpleAtoi(page->position, &first)) {
     return rpc::NotAPageToken(request.page_token());
   }
-  auto cells = backend.store->ListCells(*experiment, first, page->size + 1);
+  auto cells = backend.store->ListCells(experiment, first, page->size + 1);
   if (!cells.ok()) return cells.status();
   const bool more = cells->size() > page->size;
   if (more) cells->pop_back();
-  const auto primary = ReadPrimaryNumber(backend.store, *experiment);
-  if (!primary.ok()) return primary.status();
-  const auto added = AddRows(backend.store, *primary, *cells, response);
+  const auto added = AddRows(backend.store, experiment, *cells, response);
   if (!added.ok()) return added.status();
   if (more || *added < cells->size()) {
     response->set_next_page_token(rpc::PageToken(list, absl::StrCat(first + *added)));
   }
   return absl::OkStatus();
+}
+
+// Sets the parts of the query that the request's texts describe.
+absl::Status ReadNames(const RunNames& names, const v1::ListRunsRequest& request,
+                       storage::RunQuery* query) {
+  auto where = names.Filter("filter", request.filter());
+  if (!where.ok()) return where.status();
+  query->where = *std::move(where);
+  if (!request.order_by().empty()) {
+    auto order = names.Order("order_by", request.order_by());
+    if (!order.ok()) return order.status();
+    query->order_by = std::move(order->key);
+    query->descending = order->descending;
+  }
+  if (request.columns_size() > rpc::kMaxColumns) {
+    return rpc::TooMany("columns", request.columns_size(), rpc::kMaxColumns);
+  }
+  for (int i = 0; i < request.columns_size(); ++i) {
+    auto column = names.Column(absl::StrCat("columns[", i, "]"), request.columns(i));
+    if (!column.ok()) return column.status();
+    query->columns.push_back(*std::move(column));
+  }
+  return absl::OkStatus();
+}
+
+v1::RunRow ToFoundRow(const storage::RunQuery& query, const storage::FoundCell& found,
+                      const storage::RunSummaries& summaries) {
+  v1::RunRow row = ToRow(found.cell, summaries);
+  row.set_experiment(rpc::ExperimentName(found.experiment));
+  for (size_t i = 0; i < query.columns.size(); ++i) {
+    *row.add_values() = ToColumn(query.columns[i], found.values[i]);
+  }
+  return row;
+}
+
+// Adds rows while they fit; returns their number.
+absl::StatusOr<size_t> AddFound(storage::Store* store, const storage::RunQuery& query,
+                                const std::vector<storage::FoundCell>& cells,
+                                v1::ListRunsResponse* response) {
+  std::vector<std::string> runs;
+  for (const storage::FoundCell& found : cells) runs.push_back(found.cell.run);
+  const auto summaries = store->Summaries(runs);
+  if (!summaries.ok()) return summaries.status();
+  PrimaryNumber primary;
+  if (!query.experiment.empty()) {
+    auto read = ReadPrimaryNumber(store, query.experiment);
+    if (!read.ok()) return read.status();
+    primary = *std::move(read);
+  }
+  rpc::Room room(rpc::kPageBytes);
+  for (size_t i = 0; i < cells.size(); ++i) {
+    v1::RunRow row = ToFoundRow(query, cells[i], (*summaries)[i]);
+    AddPrimaryNumber(primary, cells[i].cell.run, &row);
+    if (!room.Take(row.ByteSizeLong())) return i;
+    *response->add_rows() = std::move(row);
+  }
+  return cells.size();
+}
+
+// Lists the cells that match the filter, of one experiment, or of all if that is empty.
+absl::Status ListMatching(const Backend& backend, const rpc::View& view,
+                          const std::string& experiment, const v1::ListRunsRequest& request,
+                          v1::ListRunsResponse* response) {
+  const std::string list = absl::StrCat(
+      "runs of ", experiment, " by ",
+      Sha256Hex(absl::StrCat(request.filter(), "\n", request.order_by())).substr(0, 16));
+  const auto page = rpc::ReadPage(request, list, kDefaultRunsPage);
+  if (!page.ok()) return page.status();
+  storage::RunQuery query;
+  query.viewer = view.viewer;
+  query.experiment = experiment;
+  query.limit = page->size + 1;
+  RunPagePosition position{absl::Now(), {}};
+  if (!page->position.empty()) {
+    if (!DecodePosition(page->position, &position)) {
+      return rpc::NotAPageToken(request.page_token());
+    }
+    query.after = position.after;
+  }
+  auto names = backend.store->ListQueryNames(view.viewer);
+  if (!names.ok()) return names.status();
+  const absl::Status read = ReadNames(RunNames(*std::move(names), position.now), request, &query);
+  if (!read.ok()) return read;
+  auto cells = backend.store->FindCells(query);
+  // The experiment itself was found.
+  if (absl::IsNotFound(cells.status())) return rpc::NotAPageToken(request.page_token());
+  if (!cells.ok()) return cells.status();
+  const bool more = cells->size() > page->size;
+  if (more) cells->pop_back();
+  const auto added = AddFound(backend.store, query, *cells, response);
+  if (!added.ok()) return added.status();
+  if (more || *added < cells->size()) {
+    position.after = (*cells)[*added - 1].position;
+    response->set_next_page_token(rpc::PageToken(list, EncodePosition(position)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status List(const Backend& backend, const rpc::View& view, const v1::ListRunsRequest& request,
+                  v1::ListRunsResponse* response) {
+  if (request.experiment() == kAllExperiments) {
+    return ListMatching(backend, view, "", request, response);
+  }
+  const auto experiment = rpc::FindExperiment(view, request.experiment(), "experiment");
+  if (!experiment.ok()) return experiment.status();
+  if (request.filter().empty() && request.order_by().empty() && request.columns().empty()) {
+    return ListGrid(backend, *experiment, request, response);
+  }
+  return ListMatching(backend, view, *experiment, request, response);
 }
 
 absl::Status ListEvents(const Backend& backend, const rpc::View& view,

@@ -26,6 +26,7 @@
 #include "server/rpc/errors.h"
 #include "server/rpc/identity.h"
 #include "server/service/analysis_planner.h"
+#include "server/service/run_fields.h"
 
 namespace ablate::service {
 namespace {
@@ -196,6 +197,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
                                                       schedule::SchedulerThread* scheduler) {
   std::unique_ptr<Server> server(new Server(options, store, scheduler));
   if (const absl::Status started = server->ListenOnBoth(options); !started.ok()) return started;
+  server->describing_ = std::jthread(
+      [store](const std::stop_token& stop) { DescribeStoredExperiments(store, stop); });
   return server;
 }
 

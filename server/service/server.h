@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -109,6 +110,8 @@ class Server {
   std::unique_ptr<grpc::Server> public_server_;
   std::unique_ptr<grpc::Server> client_server_;
   std::unique_ptr<grpc::Server> worker_server_;
+  // Brings an older store's fields up to date, once; uses the store alone.
+  std::jthread describing_;
 };
 
 }  // namespace ablate::service

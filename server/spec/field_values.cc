@@ -40,7 +40,80 @@ void Collect(const Message& message, const std::string& above, FieldValues* valu
   }
 }
 
+SpecPath::Kind KindOf(const FieldDescriptor* field) {
+  if (field->is_repeated()) return SpecPath::Kind::kList;
+  switch (field->cpp_type()) {
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return SpecPath::Kind::kBoolean;
+    case FieldDescriptor::CPPTYPE_ENUM:
+      return SpecPath::Kind::kEnum;
+    case FieldDescriptor::CPPTYPE_STRING:
+      return SpecPath::Kind::kText;
+    default:
+      return SpecPath::Kind::kNumber;
+  }
+}
+
+void CollectPaths(const google::protobuf::Descriptor* type, const std::string& above,
+                  std::map<std::string, SpecPath>* paths) {
+  for (int i = 0; i < type->field_count(); ++i) {
+    const FieldDescriptor* field = type->field(i);
+    SpecPath path{reflect::Below(above, field->name()), KindOf(field), {}};
+    if (field->message_type() != nullptr && !field->is_repeated()) {
+      CollectPaths(field->message_type(), path.path, paths);
+      continue;
+    }
+    const auto* values = field->enum_type();
+    // The first value is "unspecified", which no resolved spec has.
+    for (int j = 1; values != nullptr && j < values->value_count(); ++j) {
+      path.values.push_back(values->value(j)->name());
+    }
+    paths->emplace(path.path, path);
+  }
+}
+
 }  // namespace
+
+const std::map<std::string, SpecPath>& SpecPaths() {
+  static const auto* const kPaths = [] {
+    auto* paths = new std::map<std::string, SpecPath>;
+    CollectPaths(v1::BaseSpec::descriptor(), "", paths);
+    return paths;
+  }();
+  return *kPaths;
+}
+
+void SharedFields::Add(const v1::BaseSpec& spec) {
+  const FieldValues values = ValuesOf(spec);
+  if (differences_.empty()) first_ = values;
+  const FieldValues& difference = differences_.emplace_back(Difference(values, first_));
+  varied_.insert(difference.begin(), difference.end());
+}
+
+FieldValues SharedFields::Common() const {
+  FieldValues common;
+  for (const auto& [path, value] : first_) {
+    if (varied_.count(path) == 0) common.emplace(path, value);
+  }
+  return common;
+}
+
+std::vector<FieldValues> SharedFields::Others() const {
+  std::vector<FieldValues> others;
+  for (const FieldValues& difference : differences_) {
+    FieldValues& fields = others.emplace_back();
+    for (const auto& [path, ignored] : varied_) {
+      const auto own = difference.find(path);
+      const auto base = first_.find(path);
+      if (own != difference.end()) {
+        if (!own->second.empty()) fields.emplace(path, own->second);
+      } else if (base != first_.end()) {
+        fields.emplace(path, base->second);
+      }
+    }
+  }
+  return others;
+}
 
 FieldValues ValuesOf(const Message& spec) {
   FieldValues values;

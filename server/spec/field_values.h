@@ -18,6 +18,31 @@ namespace ablate::spec {
 using FieldValues = std::map<std::string, std::string>;
 FieldValues ValuesOf(const google::protobuf::Message& spec);
 
+// A field below BaseSpec that isn't a message.
+struct SpecPath {
+  enum class Kind { kNumber, kBoolean, kEnum, kText, kList };
+  std::string path;
+  Kind kind = Kind::kText;
+  std::vector<std::string> values;  // of an enum
+};
+// Returns all, by path.
+const std::map<std::string, SpecPath>& SpecPaths();
+
+// The fields of several specs: those that are equal in all, and the others of each.
+class SharedFields {
+ public:
+  void Add(const v1::BaseSpec& spec);
+  // Returns the fields that all have with one value.
+  FieldValues Common() const;
+  // Returns the others of each spec, in the order in which they were added.
+  std::vector<FieldValues> Others() const;
+
+ private:
+  FieldValues first_;
+  std::vector<FieldValues> differences_;  // of each from the first; "": only that has the field
+  FieldValues varied_;                    // all fields of differences_
+};
+
 // Returns the values of `base` with `writes` applied and its defaults filled in; `cuda` as in
 // FillDefaults. Empty if a write can't be applied.
 FieldValues FilledValues(v1::BaseSpec base, const std::vector<Write>& writes, bool cuda);

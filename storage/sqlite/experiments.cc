@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "storage/sqlite/analyses.h"
 #include "storage/sqlite/artifacts.h"
-#include "storage/sqlite/bytes.h"
+#include "storage/sqlite/cell_fields.h"
 #include "storage/sqlite/database.h"
 #include "storage/sqlite/experiment_analyses.h"
 #include "storage/sqlite/ids.h"
@@ -20,27 +20,6 @@
 
 namespace ablate::storage {
 namespace {
-
-using Labels = std::vector<std::pair<std::string, std::string>>;
-
-// Encodes axis names and labels for a cell's row.
-std::string EncodeLabels(const Labels& labels) {
-  std::string bytes;
-  for (const auto& [axis, label] : labels) {
-    PutText(&bytes, axis);
-    PutText(&bytes, label);
-  }
-  return bytes;
-}
-
-Labels DecodeLabels(absl::string_view bytes) {
-  Labels labels;
-  for (ByteReader in(bytes); in.ok() && !in.empty();) {
-    std::string axis(in.Text());
-    labels.emplace_back(std::move(axis), std::string(in.Text()));
-  }
-  return labels;
-}
 
 // The run for an experiment's cells with one fingerprint.
 struct ChosenRun {
@@ -181,11 +160,11 @@ int64_t InsertExperiment(Transaction& t, const NewExperiment& experiment, std::s
   Statement insert(
       t.db,
       "INSERT INTO experiments (name, title, owner, request_id, request_hash, spec, priority, "
-      "state, create_time, analyses, private_to) "
-      "VALUES (?1, ?2, ?3, nullif(?4, ''), ?5, ?6, ?7, 0, ?8, ?9, ?10) RETURNING id",
+      "state, create_time, analyses, private_to, described) "
+      "VALUES (?1, ?2, ?3, nullif(?4, ''), ?5, ?6, ?7, 0, ?8, ?9, ?10, ?11) RETURNING id",
       *name, experiment.name, experiment.owner, RequestKey(experiment.owner, experiment.request_id),
       Bytes{experiment.request_hash}, Bytes{experiment.spec}, experiment.priority, t.now,
-      experiment.analyses, experiment.private_to);
+      experiment.analyses, experiment.private_to, !experiment.fields.common.empty());
   const int64_t id = insert.Row() ? insert.Int(0) : 0;
   insert.Run();
   return id;
@@ -194,15 +173,19 @@ int64_t InsertExperiment(Transaction& t, const NewExperiment& experiment, std::s
 void InsertCells(Transaction& t, int64_t id, const NewExperiment& experiment,
                  const ChosenRuns& runs, CreatedExperiment* created) {
   int64_t place = 0;
+  VariantNumbers variants;
   for (const NewCell& cell : experiment.cells) {
     const ChosenRun& run = runs.at(cell.fingerprint);
-    Statement(
-        t.db, "INSERT INTO cells SELECT ?1, ?2, ?3, ?4, ?5, id, ?7, change FROM runs WHERE id = ?6",
-        id, place++, cell.name, Bytes{EncodeLabels(cell.labels)}, cell.seed, run.id, run.reused)
+    Statement(t.db,
+              "INSERT INTO cells SELECT ?1, ?2, ?3, ?4, ?5, id, ?7, change, ?8 FROM runs "
+              "WHERE id = ?6",
+              id, place++, cell.name, Bytes{EncodeLabels(cell.labels)}, cell.seed, run.id,
+              run.reused, variants.Of(cell.labels))
         .Run();
     created->cells.push_back({run.name, run.reused});
     if (run.reused) ++created->reused;
   }
+  AddCellFields(t, id, experiment.private_to, variants.labels(), experiment.fields);
 }
 
 // Counts the new experiment's cells, gives its runs its priority, and charges its owner for those
@@ -309,7 +292,7 @@ std::vector<ExperimentRecord> ReadBefore(Connection& db, const Viewer& viewer,
   return records;
 }
 
-// Columns as in the two statements below.
+// Columns as in the three statements below.
 CellRecord ReadCell(const Statement& row) {
   CellRecord cell;
   cell.index = row.As<uint32_t>(0);
@@ -376,6 +359,18 @@ void CancelRun(Transaction& t, int64_t id, std::vector<Withdrawal>* withdrawals)
 }
 
 }  // namespace
+
+std::optional<CellRecord> LoadCell(Connection& db, int64_t experiment, uint32_t place) {
+  Statement row(db,
+                "SELECT cells.place, cells.name, labels, cells.seed, runs.name, reused, state, "
+                "runs.step, steps, failure, cells.change, origins.name, origins.step "
+                "FROM cells JOIN runs ON runs.id = cells.run "
+                "LEFT JOIN origins ON origins.run = runs.id "
+                "WHERE experiment = ?1 AND cells.place = ?2",
+                experiment, place);
+  if (!row.Row()) return std::nullopt;
+  return ReadCell(row);
+}
 
 absl::StatusOr<CreatedExperiment> Store::CreateExperiment(const NewExperiment& experiment) {
   return db_->Write([&](Transaction& t) { return Create(t, experiment); });

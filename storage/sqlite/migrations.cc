@@ -340,7 +340,51 @@ constexpr char kLanes[] = R"sql(
 ALTER TABLE runs ADD COLUMN lanes INTEGER NOT NULL DEFAULT 1;
 )sql";
 
-constexpr const char* kStoreSteps[] = {kStoreTables, kDatasetKinds, kInitialBlobs, kModels, kLanes};
+// Fields, labels and final values, by which runs are found. Older experiments have none until
+// DescribeExperiment writes them.
+constexpr char kRunFacts[] = R"sql(
+-- Cells of an experiment with equal labels, which differ in their seeds alone, have one number.
+ALTER TABLE cells ADD COLUMN variant INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE experiments ADD COLUMN described INTEGER NOT NULL DEFAULT 0;  -- fields are stored
+CREATE INDEX experiments_undescribed ON experiments (id) WHERE described = 0;
+
+-- Names of fields, axes and metrics. What only a user's private runs have has rows of its own, so
+-- that nobody else's question reads them.
+CREATE TABLE names (
+  id INTEGER PRIMARY KEY,
+  kind INTEGER NOT NULL,               -- 0 field of the spec, 1 axis, 2 metric
+  name TEXT NOT NULL,
+  private_to TEXT NOT NULL,
+  UNIQUE (name, kind, private_to)
+) STRICT;
+
+-- Values of fields, and labels on axes.
+CREATE TABLE cell_fields (
+  name INTEGER NOT NULL,
+  experiment INTEGER NOT NULL,
+  variant INTEGER NOT NULL,            -- 0: all
+  value TEXT NOT NULL,
+  PRIMARY KEY (name, experiment, variant)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX cell_fields_experiment ON cell_fields (experiment);
+
+-- Metrics of ended runs, from their summaries: those with a finite value. Those of other runs
+-- change with every flush and are read from the summaries themselves.
+CREATE TABLE final_values (
+  name INTEGER NOT NULL,
+  last REAL NOT NULL,
+  run INTEGER NOT NULL,
+  min REAL NOT NULL,
+  max REAL NOT NULL,
+  PRIMARY KEY (name, last, run)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX final_values_run ON final_values (run);
+
+CREATE INDEX runs_ends ON runs (state, end_time, start_time, parameters);
+)sql";
+
+constexpr const char* kStoreSteps[] = {kStoreTables, kDatasetKinds, kInitialBlobs,
+                                       kModels,      kLanes,        kRunFacts};
 
 // Versions 1 to 14 were never released.
 constexpr Schema kStoreSchema = {0x61626c61 /* "abla" */, 15, kStoreSteps};

@@ -63,6 +63,9 @@ constexpr RunRows kRunRows[] = {
     {"DELETE FROM chunks WHERE id IN (SELECT id FROM chunks WHERE run = ?1 LIMIT ?2) "
      "RETURNING 1",
      kPointsCost},
+    {"DELETE FROM final_values WHERE (name, last, run) IN "
+     "(SELECT name, last, run FROM final_values WHERE run = ?1 LIMIT ?2) RETURNING 1",
+     1},
     {"DELETE FROM run_events WHERE id IN (SELECT id FROM run_events WHERE run = ?1 LIMIT ?2) "
      "RETURNING 1",
      1},
@@ -86,6 +89,17 @@ void RemoveRunRows(Transaction& t, int64_t run, int* budget) {
 }
 
 // The following functions return false if there was nothing to do.
+
+bool RemoveFields(Transaction& t, int64_t experiment) {
+  bool any = false;
+  Statement gone(t.db,
+                 "DELETE FROM cell_fields WHERE (name, experiment, variant) IN "
+                 "(SELECT name, experiment, variant FROM cell_fields WHERE experiment = ?1 "
+                 "LIMIT ?2) RETURNING 1",
+                 experiment, kSliceRows);
+  while (gone.Row()) any = true;
+  return any;
+}
 
 // Removes cells of deleted experiments. A run that loses its last cell is removed at once, with the
 // analyses that it is a subject of; its points and similar rows are left to RemoveDeadRuns.
@@ -117,7 +131,7 @@ bool RemoveCells(Transaction& t) {
     }
     budget -= kCellCost;
   }
-  if (cells.empty()) {
+  if (cells.empty() && !RemoveFields(t, experiment)) {
     Statement(t.db, "DELETE FROM analysis_labels WHERE experiment = ?1", experiment).Run();
     Statement(t.db, "DELETE FROM experiment_analyses WHERE experiment = ?1", experiment).Run();
     Statement(t.db, "DELETE FROM experiments WHERE id = ?1", experiment).Run();

@@ -6,6 +6,7 @@
 
 #include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/database.h"
+#include "storage/sqlite/final_values.h"
 #include "storage/sqlite/ids.h"
 #include "storage/sqlite/last_states.h"
 #include "storage/sqlite/origins.h"
@@ -190,7 +191,14 @@ void SaveRun(Transaction& t, const RunRow& run, RunState before) {
       change, run.incarnation, run.acked)
       .Run();
   Statement(t.db, "UPDATE cells SET change = ?2 WHERE run = ?1", run.id, change).Run();
-  if (run.state != before) MoveCounts(t, run.id, before, run.state);
+  if (run.state == before) return;
+  MoveCounts(t, run.id, before, run.state);
+  if (IsLive(run.state) == IsLive(before)) return;
+  if (IsLive(run.state)) {
+    ForgetFinalValues(t, run.id);
+  } else {
+    KeepFinalValues(t, run.id, run.name);
+  }
 }
 
 uint64_t SaveProgress(Transaction& t, const RunRow& run) {

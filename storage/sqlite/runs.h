@@ -44,7 +44,8 @@ std::optional<RunRow> FindRunOfLease(Connection& db, absl::string_view lease);
 // an ended one if one of its runs was queued again.
 void SettleExperiment(Transaction& t, int64_t experiment);
 // Writes a row with a new change number, updates the counts of the experiments that have the run,
-// for a change from state `before`, and ends or reactivates those experiments.
+// for a change from state `before`, and ends or reactivates those experiments. Keeps the final
+// values of a run that ends, and forgets those of one that is queued again.
 void SaveRun(Transaction& t, const RunRow& run, RunState before);
 // Like SaveRun if only step, spent and acked may have changed. Returns the change number.
 uint64_t SaveProgress(Transaction& t, const RunRow& run);

@@ -82,6 +82,9 @@ struct ExperimentsService : v1::Experiments::Service {
 
 struct RunsService : v1::Runs::Service {
   explicit RunsService(Answers* a) : answers(a) {}
+  Status GetRun(ServerContext*, const v1::GetRunRequest* request, v1::Run* response) override {
+    return Run(answers->run, request, response);
+  }
   Status ListRuns(ServerContext*, const v1::ListRunsRequest* request,
                   v1::ListRunsResponse* response) override {
     return Run(answers->runs, request, response);

@@ -48,6 +48,7 @@ struct Answers {
   Answer<v1::CancelExperimentRequest, v1::Experiment> cancel;
   Answer<v1::DeleteExperimentRequest, google::protobuf::Empty> remove;
   StreamAnswer<v1::WatchExperimentRequest, v1::ExperimentEvent> watch;
+  Answer<v1::GetRunRequest, v1::Run> run;
   Answer<v1::ListRunsRequest, v1::ListRunsResponse> runs;
   Answer<v1::ListRunEventsRequest, v1::ListRunEventsResponse> run_events;
   Answer<v1::ListMetricsRequest, v1::ListMetricsResponse> metrics;

@@ -14,10 +14,11 @@ _sym_db = _symbol_database.Default()
 from ablate.v1 import access_pb2 as ablate_dot_v1_dot_access__pb2
 from ablate.v1 import spec_pb2 as ablate_dot_v1_dot_spec__pb2
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
+from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13\x61\x62late/v1/run.proto\x12\tablate.v1\x1a\x16\x61\x62late/v1/access.proto\x1a\x14\x61\x62late/v1/spec.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"p\n\x08RunState\"d\n\x05Value\x12\x0f\n\x0bunspecified\x10\x00\x12\n\n\x06QUEUED\x10\x01\x12\x0b\n\x07RUNNING\x10\x02\x12\x08\n\x04\x44ONE\x10\x03\x12\x0c\n\x08\x44IVERGED\x10\x04\x12\n\n\x06\x46\x41ILED\x10\x05\x12\r\n\tCANCELLED\x10\x06\"\xc2\x03\n\x03Run\x12\x0c\n\x04name\x18\x01 \x01(\t\x12(\n\x05state\x18\x02 \x01(\x0e\x32\x19.ablate.v1.RunState.Value\x12\x12\n\ntrajectory\x18\x03 \x01(\t\x12)\n\rresolved_spec\x18\x04 \x01(\x0b\x32\x12.ablate.v1.RunSpec\x12\x0c\n\x04step\x18\x05 \x01(\r\x12\r\n\x05steps\x18\x06 \x01(\r\x12\x10\n\x08\x61ttempts\x18\x07 \x01(\r\x12\x0f\n\x07\x66\x61ilure\x18\x08 \x01(\t\x12)\n\nprovenance\x18\t \x01(\x0b\x32\x15.ablate.v1.Provenance\x12%\n\tsummaries\x18\n \x03(\x0b\x32\x12.ablate.v1.Summary\x12/\n\x0b\x63reate_time\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstart_time\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nparameters\x18\x0e \x01(\x04\x12\x0f\n\x07stalled\x18= \x01(\t\"\x84\x02\n\nProvenance\x12\x0f\n\x07trainer\x18\x01 \x01(\t\x12\x0e\n\x06\x64\x65vice\x18\x02 \x01(\t\x12\r\n\x05\x62uild\x18\x03 \x01(\t\x12\x0e\n\x06worker\x18\x04 \x01(\t\x12.\n\x0b\x64\x65vice_time\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x31\n\x0e\x63ontended_time\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0e\n\x06tokens\x18\x07 \x01(\x04\x12\x13\n\x0b\x65nvironment\x18\x08 \x01(\t\x12\x16\n\x0e\x63ontinued_from\x18\t \x01(\t\x12\x16\n\x0e\x63ontinued_step\x18\n \x01(\r\"\xfe\x01\n\x07Summary\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x12\n\x05\x66irst\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\x11\n\x04last\x18\x03 \x01(\x01H\x01\x88\x01\x01\x12\x10\n\x03min\x18\x04 \x01(\x01H\x02\x88\x01\x01\x12\x10\n\x03max\x18\x05 \x01(\x01H\x03\x88\x01\x01\x12\x11\n\x04mean\x18\x06 \x01(\x01H\x04\x88\x01\x01\x12\r\n\x05\x63ount\x18\x07 \x01(\x04\x12\x11\n\tnonfinite\x18\x08 \x01(\x04\x12!\n\x14\x66irst_nonfinite_step\x18\t \x01(\rH\x05\x88\x01\x01\x42\x08\n\x06_firstB\x07\n\x05_lastB\x06\n\x04_minB\x06\n\x04_maxB\x07\n\x05_meanB\x17\n\x15_first_nonfinite_step\"\x1d\n\rGetRunRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"L\n\x0fListRunsRequest\x12\x12\n\nexperiment\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\r\x12\x12\n\npage_token\x18\x03 \x01(\t\"L\n\x10ListRunsResponse\x12\x1f\n\x04rows\x18\x01 \x03(\x0b\x32\x11.ablate.v1.RunRow\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xbe\x02\n\x06RunRow\x12\x0c\n\x04\x63\x65ll\x18\x01 \x01(\t\x12-\n\x06labels\x18\x02 \x03(\x0b\x32\x1d.ablate.v1.RunRow.LabelsEntry\x12\x0c\n\x04seed\x18\x03 \x01(\r\x12\x0b\n\x03run\x18\x04 \x01(\t\x12(\n\x05state\x18\x05 \x01(\x0e\x32\x19.ablate.v1.RunState.Value\x12\x0c\n\x04step\x18\x06 \x01(\r\x12\r\n\x05steps\x18\x07 \x01(\r\x12%\n\tsummaries\x18\x08 \x03(\x0b\x32\x12.ablate.v1.Summary\x12\x0f\n\x07\x66\x61ilure\x18\t \x01(\t\x12\x16\n\x0e\x63ontinued_from\x18\n \x01(\t\x12\x16\n\x0e\x63ontinued_step\x18\x0b \x01(\r\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"#\n\x14ListRunEventsRequest\x12\x0b\n\x03run\x18\x01 \x01(\t\"<\n\x15ListRunEventsResponse\x12#\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x13.ablate.v1.RunEvent\"q\n\x08RunEvent\x12(\n\x04time\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x0c\n\x04step\x18\x03 \x01(\r\x12\x0e\n\x06worker\x18\x04 \x01(\t\x12\x0f\n\x07message\x18\x05 \x01(\t2\xeb\x01\n\x04Runs\x12:\n\x06GetRun\x12\x18.ablate.v1.GetRunRequest\x1a\x0e.ablate.v1.Run\"\x06\xba\xbb\x18\x02\x08\x01\x12K\n\x08ListRuns\x12\x1a.ablate.v1.ListRunsRequest\x1a\x1b.ablate.v1.ListRunsResponse\"\x06\xba\xbb\x18\x02\x08\x01\x12Z\n\rListRunEvents\x12\x1f.ablate.v1.ListRunEventsRequest\x1a .ablate.v1.ListRunEventsResponse\"\x06\xba\xbb\x18\x02\x08\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13\x61\x62late/v1/run.proto\x12\tablate.v1\x1a\x16\x61\x62late/v1/access.proto\x1a\x14\x61\x62late/v1/spec.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"p\n\x08RunState\"d\n\x05Value\x12\x0f\n\x0bunspecified\x10\x00\x12\n\n\x06QUEUED\x10\x01\x12\x0b\n\x07RUNNING\x10\x02\x12\x08\n\x04\x44ONE\x10\x03\x12\x0c\n\x08\x44IVERGED\x10\x04\x12\n\n\x06\x46\x41ILED\x10\x05\x12\r\n\tCANCELLED\x10\x06\"\xc2\x03\n\x03Run\x12\x0c\n\x04name\x18\x01 \x01(\t\x12(\n\x05state\x18\x02 \x01(\x0e\x32\x19.ablate.v1.RunState.Value\x12\x12\n\ntrajectory\x18\x03 \x01(\t\x12)\n\rresolved_spec\x18\x04 \x01(\x0b\x32\x12.ablate.v1.RunSpec\x12\x0c\n\x04step\x18\x05 \x01(\r\x12\r\n\x05steps\x18\x06 \x01(\r\x12\x10\n\x08\x61ttempts\x18\x07 \x01(\r\x12\x0f\n\x07\x66\x61ilure\x18\x08 \x01(\t\x12)\n\nprovenance\x18\t \x01(\x0b\x32\x15.ablate.v1.Provenance\x12%\n\tsummaries\x18\n \x03(\x0b\x32\x12.ablate.v1.Summary\x12/\n\x0b\x63reate_time\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstart_time\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nparameters\x18\x0e \x01(\x04\x12\x0f\n\x07stalled\x18= \x01(\t\"\x84\x02\n\nProvenance\x12\x0f\n\x07trainer\x18\x01 \x01(\t\x12\x0e\n\x06\x64\x65vice\x18\x02 \x01(\t\x12\r\n\x05\x62uild\x18\x03 \x01(\t\x12\x0e\n\x06worker\x18\x04 \x01(\t\x12.\n\x0b\x64\x65vice_time\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x31\n\x0e\x63ontended_time\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0e\n\x06tokens\x18\x07 \x01(\x04\x12\x13\n\x0b\x65nvironment\x18\x08 \x01(\t\x12\x16\n\x0e\x63ontinued_from\x18\t \x01(\t\x12\x16\n\x0e\x63ontinued_step\x18\n \x01(\r\"\xfe\x01\n\x07Summary\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x12\n\x05\x66irst\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\x11\n\x04last\x18\x03 \x01(\x01H\x01\x88\x01\x01\x12\x10\n\x03min\x18\x04 \x01(\x01H\x02\x88\x01\x01\x12\x10\n\x03max\x18\x05 \x01(\x01H\x03\x88\x01\x01\x12\x11\n\x04mean\x18\x06 \x01(\x01H\x04\x88\x01\x01\x12\r\n\x05\x63ount\x18\x07 \x01(\x04\x12\x11\n\tnonfinite\x18\x08 \x01(\x04\x12!\n\x14\x66irst_nonfinite_step\x18\t \x01(\rH\x05\x88\x01\x01\x42\x08\n\x06_firstB\x07\n\x05_lastB\x06\n\x04_minB\x06\n\x04_maxB\x07\n\x05_meanB\x17\n\x15_first_nonfinite_step\"\x1d\n\rGetRunRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x7f\n\x0fListRunsRequest\x12\x12\n\nexperiment\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\r\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x04 \x01(\t\x12\x10\n\x08order_by\x18\x05 \x01(\t\x12\x0f\n\x07\x63olumns\x18\x06 \x03(\t\"L\n\x10ListRunsResponse\x12\x1f\n\x04rows\x18\x01 \x03(\x0b\x32\x11.ablate.v1.RunRow\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xfa\x02\n\x06RunRow\x12\x0c\n\x04\x63\x65ll\x18\x01 \x01(\t\x12-\n\x06labels\x18\x02 \x03(\x0b\x32\x1d.ablate.v1.RunRow.LabelsEntry\x12\x0c\n\x04seed\x18\x03 \x01(\r\x12\x0b\n\x03run\x18\x04 \x01(\t\x12(\n\x05state\x18\x05 \x01(\x0e\x32\x19.ablate.v1.RunState.Value\x12\x0c\n\x04step\x18\x06 \x01(\r\x12\r\n\x05steps\x18\x07 \x01(\r\x12%\n\tsummaries\x18\x08 \x03(\x0b\x32\x12.ablate.v1.Summary\x12\x0f\n\x07\x66\x61ilure\x18\t \x01(\t\x12\x16\n\x0e\x63ontinued_from\x18\n \x01(\t\x12\x16\n\x0e\x63ontinued_step\x18\x0b \x01(\r\x12\x12\n\nexperiment\x18\x0c \x01(\t\x12&\n\x06values\x18\r \x03(\x0b\x32\x16.google.protobuf.Value\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"#\n\x14ListRunEventsRequest\x12\x0b\n\x03run\x18\x01 \x01(\t\"<\n\x15ListRunEventsResponse\x12#\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x13.ablate.v1.RunEvent\"q\n\x08RunEvent\x12(\n\x04time\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x0c\n\x04step\x18\x03 \x01(\r\x12\x0e\n\x06worker\x18\x04 \x01(\t\x12\x0f\n\x07message\x18\x05 \x01(\t2\xeb\x01\n\x04Runs\x12:\n\x06GetRun\x12\x18.ablate.v1.GetRunRequest\x1a\x0e.ablate.v1.Run\"\x06\xba\xbb\x18\x02\x08\x01\x12K\n\x08ListRuns\x12\x1a.ablate.v1.ListRunsRequest\x1a\x1b.ablate.v1.ListRunsResponse\"\x06\xba\xbb\x18\x02\x08\x01\x12Z\n\rListRunEvents\x12\x1f.ablate.v1.ListRunEventsRequest\x1a .ablate.v1.ListRunEventsResponse\"\x06\xba\xbb\x18\x02\x08\x01\x62\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'ablate.v1.run_pb2', globals())
@@ -32,32 +33,32 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _RUNS.methods_by_name['ListRuns']._serialized_options = b'\272\273\030\002\010\001'
   _RUNS.methods_by_name['ListRunEvents']._options = None
   _RUNS.methods_by_name['ListRunEvents']._serialized_options = b'\272\273\030\002\010\001'
-  _RUNSTATE._serialized_start=145
-  _RUNSTATE._serialized_end=257
-  _RUNSTATE_VALUE._serialized_start=157
-  _RUNSTATE_VALUE._serialized_end=257
-  _RUN._serialized_start=260
-  _RUN._serialized_end=710
-  _PROVENANCE._serialized_start=713
-  _PROVENANCE._serialized_end=973
-  _SUMMARY._serialized_start=976
-  _SUMMARY._serialized_end=1230
-  _GETRUNREQUEST._serialized_start=1232
-  _GETRUNREQUEST._serialized_end=1261
-  _LISTRUNSREQUEST._serialized_start=1263
-  _LISTRUNSREQUEST._serialized_end=1339
-  _LISTRUNSRESPONSE._serialized_start=1341
-  _LISTRUNSRESPONSE._serialized_end=1417
-  _RUNROW._serialized_start=1420
-  _RUNROW._serialized_end=1738
-  _RUNROW_LABELSENTRY._serialized_start=1693
-  _RUNROW_LABELSENTRY._serialized_end=1738
-  _LISTRUNEVENTSREQUEST._serialized_start=1740
-  _LISTRUNEVENTSREQUEST._serialized_end=1775
-  _LISTRUNEVENTSRESPONSE._serialized_start=1777
-  _LISTRUNEVENTSRESPONSE._serialized_end=1837
-  _RUNEVENT._serialized_start=1839
-  _RUNEVENT._serialized_end=1952
-  _RUNS._serialized_start=1955
-  _RUNS._serialized_end=2190
+  _RUNSTATE._serialized_start=175
+  _RUNSTATE._serialized_end=287
+  _RUNSTATE_VALUE._serialized_start=187
+  _RUNSTATE_VALUE._serialized_end=287
+  _RUN._serialized_start=290
+  _RUN._serialized_end=740
+  _PROVENANCE._serialized_start=743
+  _PROVENANCE._serialized_end=1003
+  _SUMMARY._serialized_start=1006
+  _SUMMARY._serialized_end=1260
+  _GETRUNREQUEST._serialized_start=1262
+  _GETRUNREQUEST._serialized_end=1291
+  _LISTRUNSREQUEST._serialized_start=1293
+  _LISTRUNSREQUEST._serialized_end=1420
+  _LISTRUNSRESPONSE._serialized_start=1422
+  _LISTRUNSRESPONSE._serialized_end=1498
+  _RUNROW._serialized_start=1501
+  _RUNROW._serialized_end=1879
+  _RUNROW_LABELSENTRY._serialized_start=1834
+  _RUNROW_LABELSENTRY._serialized_end=1879
+  _LISTRUNEVENTSREQUEST._serialized_start=1881
+  _LISTRUNEVENTSREQUEST._serialized_end=1916
+  _LISTRUNEVENTSRESPONSE._serialized_start=1918
+  _LISTRUNEVENTSRESPONSE._serialized_end=1978
+  _RUNEVENT._serialized_start=1980
+  _RUNEVENT._serialized_end=2093
+  _RUNS._serialized_start=2096
+  _RUNS._serialized_end=2331
 # @@protoc_insertion_point(module_scope)

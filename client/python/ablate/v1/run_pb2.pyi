@@ -1,6 +1,7 @@
 from ablate.v1 import access_pb2 as _access_pb2
 from ablate.v1 import spec_pb2 as _spec_pb2
 from google.protobuf import duration_pb2 as _duration_pb2
+from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -29,14 +30,20 @@ class ListRunEventsResponse(_message.Message):
     def __init__(self, events: _Optional[_Iterable[_Union[RunEvent, _Mapping]]] = ...) -> None: ...
 
 class ListRunsRequest(_message.Message):
-    __slots__ = ["experiment", "page_size", "page_token"]
+    __slots__ = ["columns", "experiment", "filter", "order_by", "page_size", "page_token"]
+    COLUMNS_FIELD_NUMBER: _ClassVar[int]
     EXPERIMENT_FIELD_NUMBER: _ClassVar[int]
+    FILTER_FIELD_NUMBER: _ClassVar[int]
+    ORDER_BY_FIELD_NUMBER: _ClassVar[int]
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    columns: _containers.RepeatedScalarFieldContainer[str]
     experiment: str
+    filter: str
+    order_by: str
     page_size: int
     page_token: str
-    def __init__(self, experiment: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+    def __init__(self, experiment: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., filter: _Optional[str] = ..., order_by: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ListRunsResponse(_message.Message):
     __slots__ = ["next_page_token", "rows"]
@@ -119,7 +126,7 @@ class RunEvent(_message.Message):
     def __init__(self, time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., kind: _Optional[str] = ..., step: _Optional[int] = ..., worker: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
 
 class RunRow(_message.Message):
-    __slots__ = ["cell", "continued_from", "continued_step", "failure", "labels", "run", "seed", "state", "step", "steps", "summaries"]
+    __slots__ = ["cell", "continued_from", "continued_step", "experiment", "failure", "labels", "run", "seed", "state", "step", "steps", "summaries", "values"]
     class LabelsEntry(_message.Message):
         __slots__ = ["key", "value"]
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -130,6 +137,7 @@ class RunRow(_message.Message):
     CELL_FIELD_NUMBER: _ClassVar[int]
     CONTINUED_FROM_FIELD_NUMBER: _ClassVar[int]
     CONTINUED_STEP_FIELD_NUMBER: _ClassVar[int]
+    EXPERIMENT_FIELD_NUMBER: _ClassVar[int]
     FAILURE_FIELD_NUMBER: _ClassVar[int]
     LABELS_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
@@ -138,9 +146,11 @@ class RunRow(_message.Message):
     STEPS_FIELD_NUMBER: _ClassVar[int]
     STEP_FIELD_NUMBER: _ClassVar[int]
     SUMMARIES_FIELD_NUMBER: _ClassVar[int]
+    VALUES_FIELD_NUMBER: _ClassVar[int]
     cell: str
     continued_from: str
     continued_step: int
+    experiment: str
     failure: str
     labels: _containers.ScalarMap[str, str]
     run: str
@@ -149,7 +159,8 @@ class RunRow(_message.Message):
     step: int
     steps: int
     summaries: _containers.RepeatedCompositeFieldContainer[Summary]
-    def __init__(self, cell: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., seed: _Optional[int] = ..., run: _Optional[str] = ..., state: _Optional[_Union[RunState.Value, str]] = ..., step: _Optional[int] = ..., steps: _Optional[int] = ..., summaries: _Optional[_Iterable[_Union[Summary, _Mapping]]] = ..., failure: _Optional[str] = ..., continued_from: _Optional[str] = ..., continued_step: _Optional[int] = ...) -> None: ...
+    values: _containers.RepeatedCompositeFieldContainer[_struct_pb2.Value]
+    def __init__(self, cell: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., seed: _Optional[int] = ..., run: _Optional[str] = ..., state: _Optional[_Union[RunState.Value, str]] = ..., step: _Optional[int] = ..., steps: _Optional[int] = ..., summaries: _Optional[_Iterable[_Union[Summary, _Mapping]]] = ..., failure: _Optional[str] = ..., continued_from: _Optional[str] = ..., continued_step: _Optional[int] = ..., experiment: _Optional[str] = ..., values: _Optional[_Iterable[_Union[_struct_pb2.Value, _Mapping]]] = ...) -> None: ...
 
 class RunState(_message.Message):
     __slots__ = []

@@ -1,4 +1,4 @@
-#include "server/spec/spec_yaml.h"
+#include "proto/reflect/spec_yaml.h"
 
 #include <algorithm>
 #include <map>
@@ -19,7 +19,7 @@
 #include "google/protobuf/util/json_util.h"
 #include "proto/reflect/read.h"
 
-namespace ablate::spec {
+namespace ablate::reflect {
 namespace {
 
 using google::protobuf::FieldDescriptor;
@@ -66,7 +66,7 @@ std::string Escaped(absl::string_view character) {
   return code <= 0xFFFF ? absl::StrFormat("\\u%04X", code) : absl::StrFormat("\\U%08X", code);
 }
 
-std::string Quoted(const std::string& text) {
+std::string InQuotes(const std::string& text) {
   std::string quoted = "\"";
   for (size_t at = 0; at < text.size();) {
     const absl::string_view rest = absl::string_view(text).substr(at);
@@ -84,7 +84,7 @@ std::string Quoted(const std::string& text) {
   return quoted + '"';
 }
 
-std::string Text(const std::string& text) { return IsPlain(text) ? text : Quoted(text); }
+std::string Text(const std::string& text) { return IsPlain(text) ? text : InQuotes(text); }
 
 Node OfValue(const Value& value) {
   Node node;
@@ -123,13 +123,13 @@ Node OfSubmessage(const Message& message) {
   return OfMessage(message);
 }
 
-Node Of(const reflect::FieldValue& value) {
+Node Of(const FieldValue& value) {
   if (const auto* message = std::get_if<const Message*>(&value)) return OfSubmessage(**message);
   if (const auto* text = std::get_if<std::string>(&value)) return Scalar(Text(*text));
   // A plain number is read as a double, which has only 53 bits.
   const auto* whole = std::get_if<uint64_t>(&value);
-  const std::string text = reflect::TextOf(value);
-  return Scalar(whole != nullptr && *whole > kMaxExact ? Quoted(text) : text);
+  const std::string text = TextOf(value);
+  return Scalar(whole != nullptr && *whole > kMaxExact ? InQuotes(text) : text);
 }
 
 // A map's entries are messages of a key and a value.
@@ -138,8 +138,8 @@ Node OfMap(const Message& message, const FieldDescriptor* field) {
   for (int i = 0; i < message.GetReflection()->FieldSize(message, field); ++i) {
     const Message& entry = message.GetReflection()->GetRepeatedMessage(message, field, i);
     const auto* type = field->message_type();
-    const auto key = std::get<std::string>(reflect::Read(entry, type->map_key()));
-    sorted[Text(key)] = Of(reflect::Read(entry, type->map_value()));
+    const auto key = std::get<std::string>(Read(entry, type->map_key()));
+    sorted[Text(key)] = Of(Read(entry, type->map_value()));
   }
   Node node;
   node.kind = Node::Kind::kMap;
@@ -150,18 +150,18 @@ Node OfMap(const Message& message, const FieldDescriptor* field) {
 Node OfMessage(const Message& message) {
   Node node;
   node.kind = Node::Kind::kMap;
-  for (const FieldDescriptor* field : reflect::SetFields(message)) {
+  for (const FieldDescriptor* field : SetFields(message)) {
     if (field->is_map()) {
       node.map.push_back({field->name(), OfMap(message, field)});
     } else if (field->is_repeated()) {
       Node list;
       list.kind = Node::Kind::kList;
       for (int i = 0; i < message.GetReflection()->FieldSize(message, field); ++i) {
-        list.list.push_back(Of(reflect::Read(message, field, i)));
+        list.list.push_back(Of(Read(message, field, i)));
       }
       node.map.push_back({field->name(), std::move(list)});
     } else {
-      node.map.push_back({field->name(), Of(reflect::Read(message, field))});
+      node.map.push_back({field->name(), Of(Read(message, field))});
     }
   }
   return node;
@@ -212,4 +212,4 @@ std::string SpecYaml(const v1::ExperimentSpec& spec) {
 
 std::string FlowYaml(const Message& part) { return Flow(OfMessage(part)); }
 
-}  // namespace ablate::spec
+}  // namespace ablate::reflect

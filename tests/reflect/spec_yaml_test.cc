@@ -1,5 +1,5 @@
 // Tests specs written as YAML: the command line reads them back equal, whatever their texts.
-#include "server/spec/spec_yaml.h"
+#include "proto/reflect/spec_yaml.h"
 
 #include <google/protobuf/util/message_differencer.h>
 
@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace ablate::spec {
+namespace ablate::reflect {
 namespace {
 
 using google::protobuf::util::MessageDifferencer;
@@ -105,4 +105,4 @@ TEST(SpecYamlTest, WritesEveryKindOfField) {
 }
 
 }  // namespace
-}  // namespace ablate::spec
+}  // namespace ablate::reflect

@@ -1,0 +1,54 @@
+// Gives the names and values of filters, orders and columns of runs their meaning.
+#ifndef ABLATE_SERVER_SERVICE_RUN_NAMES_H_
+#define ABLATE_SERVER_SERVICE_RUN_NAMES_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "google/protobuf/struct.pb.h"
+#include "server/filter/filter.h"
+#include "storage/run_query.h"
+
+namespace ablate::service {
+
+struct RunOrder {
+  storage::RunKey key;
+  bool descending = false;
+};
+
+// Resolves names against what is visible to one viewer. In the order of precedence a name is a
+// property of the cell (state, seed, …), a field of the spec, an axis, or a metric; the functions
+// axis(), last(), min(), max() and best() say which. Errors are INVALID_ARGUMENT about `field` of
+// the request, with the column, and the nearest name for an unknown one.
+class RunNames {
+ public:
+  RunNames(storage::QueryNames names, absl::Time now) : names_(std::move(names)), now_(now) {}
+
+  absl::StatusOr<storage::RunCondition> Filter(absl::string_view field,
+                                               absl::string_view text) const;
+  absl::StatusOr<RunOrder> Order(absl::string_view field, absl::string_view text) const;
+  absl::StatusOr<storage::RunKey> Column(absl::string_view field, absl::string_view text) const;
+
+ private:
+  // Each returns false and sets the mistake.
+  bool Resolve(const filter::Name& name, storage::RunKey* key, filter::Mistake* mistake) const;
+  bool ResolveMetric(const filter::Name& name, storage::RunKey* key,
+                     filter::Mistake* mistake) const;
+  bool Convert(const filter::Expression& expression, storage::RunCondition* condition,
+               filter::Mistake* mistake) const;
+  bool ConvertTest(const filter::Comparison& comparison, storage::RunTest* test,
+                   filter::Mistake* mistake) const;
+
+  const storage::QueryNames names_;
+  const absl::Time now_;
+};
+
+// Converts a row's value for the answer: a number, a text or null.
+google::protobuf::Value ToColumn(const storage::RunKey& key, const storage::RunValue& value);
+
+}  // namespace ablate::service
+
+#endif  // ABLATE_SERVER_SERVICE_RUN_NAMES_H_

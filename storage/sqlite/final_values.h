@@ -1,0 +1,21 @@
+// Keeps the metrics of ended runs where questions find them by value.
+#ifndef ABLATE_STORAGE_SQLITE_FINAL_VALUES_H_
+#define ABLATE_STORAGE_SQLITE_FINAL_VALUES_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "storage/sqlite/writer.h"
+
+namespace ablate::storage {
+
+// Copies the values of a run that has ended from its summaries; none if those are damaged.
+void KeepFinalValues(Transaction& t, int64_t run, absl::string_view name);
+// Does the same for the ended runs of an experiment.
+void KeepFinalValuesOf(Transaction& t, int64_t experiment);
+// Removes the values of a run that is queued again, or removed.
+void ForgetFinalValues(Transaction& t, int64_t run);
+
+}  // namespace ablate::storage
+
+#endif  // ABLATE_STORAGE_SQLITE_FINAL_VALUES_H_
