@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "base/text_split.h"
 #include "base/utf8.h"
 #include "server/engine/data/batches.h"
@@ -61,11 +62,27 @@ Json Characters(const std::u32string& alphabet) {
   return characters;
 }
 
+// Returns a hash of the texts of all tokens: FNV-1a, 64 bits, over the length of each text, as four
+// bytes from the lowest on, and its bytes. In hex.
+std::string HashOfTexts(const tokenizer::BytePairEncoding& encoding) {
+  uint64_t hash = 0xcbf29ce484222325;
+  const auto add = [&hash](unsigned char byte) { hash = (hash ^ byte) * 0x100000001b3; };
+  for (uint32_t id = 0; id < encoding.vocabulary(); ++id) {
+    const absl::string_view text = encoding.TextOf(id);
+    for (int shift = 0; shift < 32; shift += 8)
+      add(static_cast<unsigned char>(text.size() >> shift));
+    for (const char byte : text) add(static_cast<unsigned char>(byte));
+  }
+  return absl::StrCat(absl::Hex(hash, absl::kZeroPad16));
+}
+
 // Returns the meaning of the tokens of a text or of documents, without their boundary.
 template <typename Data>
 Json VocabularyJson(const Data& data) {
   if (data.encoding == nullptr) return Json{{"characters", Characters(data.alphabet)}};
-  return Json{{"tokenizer", "byte_level_bpe"}, {"tokens", data.encoding->vocabulary()}};
+  return Json{{"tokenizer", "byte_level_bpe"},
+              {"tokens", data.encoding->vocabulary()},
+              {"hash", HashOfTexts(*data.encoding)}};
 }
 
 std::string DocumentsVocabulary(const TaskConfig& task) {

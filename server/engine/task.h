@@ -130,8 +130,8 @@ struct TaskKind {
   absl::StatusOr<TaskShape> (*shape)(const TaskConfig& task);
   absl::StatusOr<std::unique_ptr<BatchSource>> (*batches)(const RunConfig& run);
   // Returns the meaning of tokens as JSON: {"characters": [...]}, or {"tokenizer":
-  // "byte_level_bpe", "tokens": number} for stored tokens; of documents with "bos": id. Empty if
-  // tokens are numbers.
+  // "byte_level_bpe", "tokens": number, "hash": of their texts} for stored tokens; of documents
+  // with "bos": id. Empty if tokens are numbers.
   std::string (*vocabulary)(const TaskConfig& task);
 };
 

@@ -421,9 +421,8 @@ double EvaluationsOf(const RunCost& run) {
 
 // Returns a guess for a run whose shape was not measured, in microseconds.
 double GuessedTime(const RunCost& run) {
-  const auto& [pass, flops] = run.guessed_speed;
-  // A step is one forward and one backward pass.
-  const double step = 2 * pass + run.flops_per_step / flops;
+  const auto& [pass, flops, passes] = run.guessed_speed;
+  const double step = passes * pass + run.flops_per_step / flops;
   const double evaluation = pass * run.evaluation.passes + run.evaluation.flops / flops;
   return run.steps * step + EvaluationsOf(run) * evaluation;
 }

@@ -102,7 +102,10 @@ class RunChecker {
   void CheckVocabulary(const DatasetFacts& facts) {
     if (run_.initial == nullptr || !run_.initial->ok()) return;
     const ModelFacts& initial = **run_.initial;
-    const auto shape = ShapeOf(run_.filled.task(), facts);
+    v1::TaskSpec task = run_.filled.task();
+    // The default, `chars`, doesn't hold for these.
+    if (facts.kind == DatasetKind::kTokens) SetTokenizer(kStoredTokens, &task);
+    const auto shape = ShapeOf(task, facts);
     if (!shape.ok() || shape->vocabulary <= static_cast<int>(initial.vocabulary)) return;
     Report({"model_from", "task"},
            absl::StrCat("the task has ", text::Grouped(static_cast<uint64_t>(shape->vocabulary)),

@@ -208,17 +208,19 @@ EvaluationCost CostOfEvaluation(const engine::RunConfig& config, uint64_t parame
 Speed GuessSpeed(const engine::RunConfig& config) {
   // Measured on an H100 in float32 (docs/explanation/benchmarks.md): a small step takes 1 ms in
   // each of four lanes, and one lane makes 40 TFLOP/s with GPT-2.
-  if (config.device == engine::Device::kCuda) return {500, 40e6};
-  // Measured on a core of 2023 with models of 1 to 12 layers and width 16 to 768. Eager calls take
-  // most of the time of a small pass, and those of narrow layers compute little.
+  const double passes = 2.0 * config.training.accumulation;
+  if (config.device == engine::Device::kCuda) return {500, 40e6, passes};
+  // Measured with models of 1 to 12 layers and width 16 to 768, on a Xeon with AMX
+  // (docs/explanation/benchmarks.md). Eager calls take most of the time of a small pass, and those
+  // of narrow layers compute little.
   constexpr double kFlopsPerMicro = 80e3, kFullWidth = 128;
   const double layers = config.model.layers;
   if (config.training.trainer == engine::TrainerKind::kNative) {
-    return {5 + 3 * layers, kFlopsPerMicro};
+    return {5 + 3 * layers, kFlopsPerMicro, passes};
   }
   const double wide = std::min(config.model.width / kFullWidth, 1.0);
   const double products = config.precision == engine::Precision::kBfloat16 ? 2 : 1;
-  return {250 + 225 * layers, kFlopsPerMicro * wide * products};
+  return {250 + 225 * layers, kFlopsPerMicro * wide * products, passes};
 }
 
 }  // namespace ablate::spec

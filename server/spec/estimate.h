@@ -60,8 +60,9 @@ EvaluationCost CostOfEvaluation(const engine::RunConfig& config, uint64_t parame
 
 // A guess of how fast a trainer computes on a lane.
 struct Speed {
-  double pass_micros = 1'000;     // of a pass through the model, whatever it computes
-  double flops_per_micro = 50e3;  // beyond that
+  double pass_micros = 0;      // of a pass through the model, whatever it computes
+  double flops_per_micro = 1;  // beyond that
+  double passes_per_step = 2;  // forward and backward, of each micro-batch
 
   bool operator==(const Speed&) const = default;
 };

@@ -65,8 +65,8 @@ bool NamesMetric(const RunCondition& condition) {
 
 // Reads the summaries of visible runs that have started and not ended. The index runs_ends leaves
 // out queued ones, which may be many.
-OpenRuns ReadOpenRuns(Connection& db, const Viewer& viewer) {
-  OpenRuns open;
+OpenSummaries ReadOpenRuns(Connection& db, const Viewer& viewer) {
+  OpenSummaries open;
   Statement row(db,
                 "SELECT runs.id, runs.name, data FROM runs JOIN summaries ON run = runs.id "
                 "WHERE state IN (0, 1) AND start_time != 0 AND (?1 OR private_to IN ('', ?2))",

@@ -26,7 +26,7 @@ struct QueriedExperiment {
 };
 
 // Metrics of the runs that haven't ended, which are read from their summaries.
-using OpenRuns = std::vector<std::pair<int64_t, KeySummaries>>;
+using OpenSummaries = std::vector<std::pair<int64_t, KeySummaries>>;
 
 // The part of the store that one question reads. Its experiments are in the order of lists: newest
 // first.
@@ -35,8 +35,8 @@ struct QueriedStore {
   const RunQuery& query;
   std::vector<QueriedExperiment> experiments;
   std::unordered_map<int64_t, size_t> place_of;  // in `experiments`, by id
-  OpenRuns open;                                 // if the query has a metric
-  int64_t after = 0;  // number of the experiment of the page's position
+  OpenSummaries open;                            // if the query has a metric
+  int64_t after = 0;                             // number of the experiment of the page's position
 };
 
 // A cell, as far as questions read all of them.

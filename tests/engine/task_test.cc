@@ -1,6 +1,7 @@
 // Tests the facts of a text of documents, and which texts are rejected.
 #include "server/engine/task.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -315,8 +316,19 @@ TEST(EncodeDocumentsTest, TheBoundaryIsEndOfTextOrOneMoreToken) {
   RunConfig run;
   run.task = DocumentsTask{true, std::make_shared<const TokenizedDocuments>(*documents), 1};
   run.model.context = 8;
-  EXPECT_EQ(KindOf(run.task).vocabulary(run.task),
-            R"({"tokenizer":"byte_level_bpe","tokens":260,"bos":258})");
+  const auto vocabulary_with = [&](std::shared_ptr<const tokenizer::BytePairEncoding> tokens) {
+    run.task = DocumentsTask{
+        true, std::make_shared<const TokenizedDocuments>(*EncodeDocuments("ab\na", tokens)), 1};
+    return KindOf(run.task).vocabulary(run.task);
+  };
+  const std::string said = vocabulary_with(known);
+  EXPECT_THAT(said, testing::MatchesRegex(
+                        R"(\{"tokenizer":"byte_level_bpe","tokens":260,"hash":"[0-9a-f]{16}",)"
+                        R"("bos":258\})"));
+  const auto other =
+      tokenizer::SmallTokenizer{{"a c"}, {"<|start|>", "<|endoftext|>", "<|more|>"}}.Make();
+  EXPECT_NE(vocabulary_with(other), said) << "a token of another text";
+  run.task = DocumentsTask{true, std::make_shared<const TokenizedDocuments>(*documents), 1};
   EXPECT_EQ(KindOf(run.task).shape(run.task)->vocabulary, 260);
   const auto batches = KindOf(run.task).batches(run);
   ASSERT_TRUE(batches.ok()) << batches.status();
@@ -338,6 +350,10 @@ TEST(ReadDocumentsTest, ReadsTokensWithTheirTokenizer) {
   EXPECT_EQ(ReadDocuments(WriteTokenFile(files, 512, {5})).status().message(),
             "it has no documents; expected the lengths of its documents");
   EXPECT_EQ(ReadDocuments("ab")->alphabet, U"ab");
+  const tokenizer::SmallTokenizer special = {{"a b"}, {"<|endoftext|>"}};
+  const std::string ids = special.VocabularyFile().text, rules = special.MergesFile().text;
+  EXPECT_EQ(ReadDocuments(WriteTokenFile({ids, rules}, 258, {5, 257}, {2})).status().message(),
+            "token 1 is 257, which ends each document; expected documents without it");
 
   const DocumentFacts facts = FactsOfEncoded(*documents);
   EXPECT_EQ(facts.documents, 2u);

@@ -395,6 +395,9 @@ TEST(EstimateTest, GuessesTheSpeedOfTheTrainer) {
   EXPECT_EQ(GuessSpeed(config).flops_per_micro, native.flops_per_micro);
   config.precision = engine::Precision::kBfloat16;
   EXPECT_EQ(GuessSpeed(config).flops_per_micro, 2 * native.flops_per_micro);
+  EXPECT_EQ(GuessSpeed(config).passes_per_step, 2);
+  config.training.accumulation = 4;
+  EXPECT_EQ(GuessSpeed(config).passes_per_step, 8) << "of each micro-batch";
   config.device = engine::Device::kCuda;
   EXPECT_GT(GuessSpeed(config).flops_per_micro, 100 * native.flops_per_micro);
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "base/dataset_file.h"
 #include "base/tokenizer/encoder.h"
 #include "server/engine/data/whole_text.h"
@@ -109,6 +110,14 @@ absl::StatusOr<TokenizedDocuments> ReadDocuments(absl::string_view bytes) {
   documents.boundary = BoundaryOf(*text->encoding);
   documents.encoding = std::move(text->encoding);
   documents.tokens = std::move(text->tokens);
+  const auto& tokens = documents.tokens;
+  const auto inside = std::find(tokens.begin(), tokens.end(), documents.boundary);
+  if (inside != tokens.end()) {
+    return absl::InvalidArgumentError(absl::StrCat("token ", inside - tokens.begin(), " is ",
+                                                   documents.boundary,
+                                                   ", which ends each document; expected documents "
+                                                   "without it"));
+  }
   return documents;
 }
 
