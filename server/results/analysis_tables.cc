@@ -336,6 +336,7 @@ absl::StatusOr<std::vector<report::HeadlineNumbers>> AnalysisTables(
     table.left_out = numbers.size() - table.numbers.size();
     absl::Status added = AddLines(store, compared, entry.analysis, cancelled, &table);
     if (!added.ok()) return added;
+    report::SetConstantsApart(&table);
   }
   report::TestTogether(PrimaryMetric(compared.grid.spec), &tables);
   return tables;

@@ -18,6 +18,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "proto/reflect/text.h"
+#include "server/report/compare/wording.h"
 #include "server/report/figure/render.h"
 #include "server/report/html/page.h"
 #include "server/report/table/comparison_tables.h"
@@ -137,9 +138,10 @@ absl::StatusOr<report::Table> AnalysisTable(const rpc::View& view,
       tables->begin(), tables->end(),
       [&request](const report::HeadlineNumbers& one) { return one.label == request.label(); });
   if (!analysis->own.empty()) return report::OwnNumbersTable(*analysis);
-  if (!analysis->numbers.empty()) {
+  if (!analysis->numbers.empty() || !analysis->constants.empty()) {
     report::Table table = report::NumbersTable(*analysis);
-    table.legend = report::NumbersLegend(*tables);
+    table.legend =
+        report::Together({report::NumbersLegend(*tables), report::ConstantsText(*analysis)}, " ");
     return table;
   }
   if (analysis->done == 0) {

@@ -19,6 +19,7 @@
 namespace ablate::results {
 namespace {
 
+using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
@@ -70,8 +71,10 @@ class AnalysisTablesTest : public ::testing::Test {
     grid_->Analyze(cell, label, result.SerializeAsString(), "", arrays);
   }
 
-  std::vector<report::HeadlineNumbers> Tables() {
+  // `by`: as in CompareRequest.
+  std::vector<report::HeadlineNumbers> Tables(const std::string& by = "") {
     v1::CompareRequest request;
+    request.set_by(by);
     request.set_experiment(absl::StrCat("experiments/", grid_->experiment()));
     const auto compared = CompareGrid({grid_->store(), storage::kServer}, request, {kNever, 0},
                                       AnalysisNumbers::kAll);
@@ -168,6 +171,104 @@ TEST_F(AnalysisTablesTest, CompareTheEndsOfRunsOfDifferentLength) {
   EXPECT_EQ(table.lines[0].step, 10u);
   EXPECT_EQ(table.lines[1].step, 20u);
   EXPECT_EQ(table.lines[1].entries[0].difference.mean.value, -.5);
+}
+
+// 0.01 is pre's learning rate by its loss, and 0.001 is post's.
+TEST_F(AnalysisTablesTest, ReadRunsAtTheSelectedValues) {
+  grid_.emplace(absl::StrCat(SmallGrid(3), kPlacementAxis, R"(
+    axes { name: "lr" field: "training.learning_rate" tune: true
+           values { number_value: 0.01 } values { number_value: 0.001 } }
+    analyses { predictions {} })"),
+                folder_.path());
+  for (const std::string placement : {"pre", "post"}) {
+    for (const std::string rate : {"0.01", "0.001"}) {
+      const bool selected = (placement == "pre") == (rate == "0.01");
+      for (int seed = 1; seed <= 3; ++seed) {
+        const std::string cell = absl::StrCat(placement, "-lr", rate, "-s", seed);
+        grid_->Finish(cell, {{"eval/loss", {{10, (selected ? 2 : 3) + .01 * seed}}}});
+        // The other runs' are better.
+        const double loss = (placement == "pre" ? 4 : 5) + .1 * seed * seed - (selected ? 0 : 3);
+        Analyze(cell, "predictions", {{"loss", loss}});
+      }
+    }
+  }
+  const report::HeadlineNumbers table = Tables()[0];
+  ASSERT_THAT(table.lines, SizeIs(2));
+  EXPECT_EQ(table.lines[0].setting, "pre");
+  const report::HeadlineNumbers::Entry &pre = table.lines[0].entries[0],
+                                       &post = table.lines[1].entries[0];
+  EXPECT_EQ(pre.runs, 3u);
+  EXPECT_NEAR(pre.own.mean.value, 4 + 1.4 / 3, 1e-12);
+  EXPECT_NEAR(post.own.mean.value, 5 + 1.4 / 3, 1e-12);
+  EXPECT_NEAR(post.difference.mean.value, 1, 1e-12);
+  EXPECT_EQ(post.difference.n, 3u);
+  EXPECT_EQ(post.difference.p_t.undefined, report::Undefined::kZeroVariance) << "1 on each seed";
+}
+
+TEST_F(AnalysisTablesTest, PairRunsWithTheBaselineOfTheirOwnCombination) {
+  grid_.emplace(absl::StrCat(SmallGrid(2), kPlacementAxis, R"(
+    axes { name: "width" field: "model.width"
+           values { number_value: 8 } values { number_value: 16 } }
+    analyses { predictions {} })"),
+                folder_.path());
+  const std::map<std::string, double> losses = {
+      {"pre-width8", 2}, {"pre-width16", 3}, {"post-width8", 2.5}, {"post-width16", 5}};
+  for (const auto& [setting, loss] : losses) {
+    for (int seed = 1; seed <= 2; ++seed) {
+      const std::string cell = absl::StrCat(setting, "-s", seed);
+      grid_->Finish(cell, {{"eval/loss", {{10, 2}}}});
+      const double noise = (setting[1] == 'o' ? .3 : .1) + (setting.back() == '6' ? .07 : 0);
+      Analyze(cell, "predictions", {{"loss", loss + noise * seed}});
+    }
+  }
+  const auto differences = [&](const std::string& by) {
+    std::map<std::string, double> found;
+    for (const report::HeadlineNumbers::Line& line : Tables(by)[0].lines) {
+      const report::HeadlineNumbers::Entry& loss = line.entries[0];
+      EXPECT_EQ(line.compared, loss.difference.mean.defined()) << line.setting;
+      EXPECT_EQ(line.compared, loss.p.defined()) << line.setting;
+      if (!line.compared) continue;
+      found[line.setting] = loss.difference.mean.value;
+      EXPECT_NE(loss.baseline.text, "") << line.setting;
+    }
+    return found;
+  };
+  EXPECT_THAT(differences("placement"), ElementsAre(Pair("post, width 16", DoubleNear(2.3, 1e-9)),
+                                                    Pair("post, width 8", DoubleNear(.8, 1e-9))));
+  EXPECT_THAT(differences("width"), ElementsAre(Pair("post, width 16", DoubleNear(2.605, 1e-9)),
+                                                Pair("pre, width 16", DoubleNear(1.105, 1e-9))));
+}
+
+TEST_F(AnalysisTablesTest, PairNoRunsWithOtherEvaluationData) {
+  grid_.emplace(absl::StrCat(SmallGrid(2), R"(
+    axes { name: "batches" field: "evaluation.batches"
+           values { number_value: 2 } values { number_value: 3 } }
+    analyses { predictions {} })"),
+                folder_.path());
+  for (const std::string cell : {"batches2-s1", "batches2-s2", "batches3-s1", "batches3-s2"}) {
+    grid_->Finish(cell, {{"eval/loss", {{10, 2}}}});
+    Analyze(cell, "predictions", {{"loss", cell == "batches3-s2" ? 3 : 2}});
+  }
+  const report::HeadlineNumbers table = Tables()[0];
+  ASSERT_THAT(table.lines, SizeIs(2));
+  const report::HeadlineNumbers::Entry& loss = table.lines[1].entries[0];
+  EXPECT_TRUE(table.lines[1].compared);
+  EXPECT_EQ(loss.own.mean.value, 2.5) << "its own number is shown";
+  EXPECT_EQ(loss.difference.mean.undefined, report::Undefined::kScoredDifferently);
+  EXPECT_FALSE(loss.p.defined());
+}
+
+TEST_F(AnalysisTablesTest, HaveNoColumnOfANumberThatAllRunsShare) {
+  Train(2, "analyses { attention {} }");
+  for (const std::string cell : {"pre-s1", "pre-s2", "post-s1", "post-s2"}) {
+    const double entropy = cell == "post-s2" ? .6 : .5;
+    Analyze(cell, "attention", {{"sink_share", 0}, {"entropy", entropy}, {"entropy/block.0", 1}});
+  }
+  const report::HeadlineNumbers table = Tables()[0];
+  EXPECT_THAT(table.numbers, ElementsAre("entropy"));
+  EXPECT_THAT(table.constants, ElementsAre(Pair("sink_share", "0")));
+  EXPECT_EQ(table.left_out, 1u) << "entropy/block.0";
+  EXPECT_THAT(table.lines[1].entries, SizeIs(1));
 }
 
 TEST_F(AnalysisTablesTest, SayWhyNothingWasRequested) {

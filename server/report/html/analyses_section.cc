@@ -94,7 +94,9 @@ void AnalysesSection(const Place& place, const Experiment& experiment, Markup* o
                out);
     if (!analysis.how.empty()) out->Element("p", analysis.how);
     out->Element("p", StateText(analysis, experiment.id));
-    if (const std::string text = UndefinedText(analysis); !text.empty()) out->Element("p", text);
+    for (const std::string& text : {UndefinedText(analysis), report::ConstantsText(analysis)}) {
+      if (!text.empty()) out->Element("p", text);
+    }
     const std::string label = absl::StrCat("Numbers of ", analysis.label);
     if (!analysis.own.empty()) {
       WriteTable(report::OwnNumbersTable(analysis), label, "Computed without a run.", out);

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/decimal.h"
 #include "server/report/compare/phrases.h"
 #include "server/report/compare/wording.h"
@@ -50,6 +52,18 @@ bool HasSeveralSteps(const HeadlineNumbers& analysis) {
   return steps.size() > 1;
 }
 
+// Returns true if all runs of all lines have the number, and the same.
+bool IsConstant(const HeadlineNumbers& analysis, size_t number) {
+  const double first = analysis.lines[0].entries[number].own.mean.value;
+  return std::all_of(analysis.lines.begin(), analysis.lines.end(), [&](const Line& line) {
+    const Entry& entry = line.entries[number];
+    const Summary& own = entry.own;
+    const bool has_spread = own.deviation.undefined != Undefined::kZeroVariance && own.n > 1;
+    return own.mean.defined() && !has_spread && entry.left_out == 0 &&
+           std::abs(own.mean.value - first) <= kTie * std::abs(first);
+  });
+}
+
 // Calls `visit(analysis, line, number, entry)` for each entry, in order.
 template <class Analyses, class Visit>
 void VisitEntries(Analyses& analyses, Visit visit) {
@@ -63,6 +77,31 @@ void VisitEntries(Analyses& analyses, Visit visit) {
 }
 
 }  // namespace
+
+void SetConstantsApart(HeadlineNumbers* analysis) {
+  if (analysis->lines.size() < 2) return;
+  for (size_t i = 0; i < analysis->numbers.size();) {
+    if (!IsConstant(*analysis, i)) {
+      ++i;
+      continue;
+    }
+    const Entry& entry = analysis->lines[0].entries[i];
+    analysis->constants.emplace_back(
+        analysis->numbers[i], MeanCell(entry.own.mean, entry.own.interval, -1, entry.scale).text);
+    const auto at = static_cast<std::ptrdiff_t>(i);
+    analysis->numbers.erase(analysis->numbers.begin() + at);
+    for (Line& line : analysis->lines) line.entries.erase(line.entries.begin() + at);
+  }
+}
+
+std::string ConstantsText(const HeadlineNumbers& analysis) {
+  if (analysis.constants.empty()) return "";
+  std::vector<std::string> numbers;
+  for (const auto& [name, value] : analysis.constants) {
+    numbers.push_back(absl::StrCat(name, " ", value));
+  }
+  return absl::StrCat("The same in every run: ", absl::StrJoin(numbers, ", "), ".");
+}
 
 void TestTogether(absl::string_view primary, std::vector<HeadlineNumbers>* analyses) {
   std::vector<Entry*> tested;
@@ -101,7 +140,7 @@ Table NumbersTable(const HeadlineNumbers& analysis) {
 
 std::string NumbersLegend(const std::vector<HeadlineNumbers>& analyses) {
   size_t all = 0, tested = 0;
-  bool by_sequence = false, ratios = false, lacking = false;
+  bool by_sequence = false, ratios = false, lacking = false, equal = false;
   VisitEntries(
       analyses, [&](const HeadlineNumbers&, const Line&, const std::string&, const Entry& entry) {
         const bool differs = entry.difference.mean.defined();
@@ -109,6 +148,7 @@ std::string NumbersLegend(const std::vector<HeadlineNumbers>& analyses) {
         tested += entry.p.defined();
         by_sequence = by_sequence || (differs && entry.unit == Unit::kSequence);
         ratios = ratios || (differs && entry.scale == Scale::kRatio);
+        equal = equal || (differs && entry.difference.p_t.undefined == Undefined::kZeroVariance);
         lacking = lacking || (entry.own.mean.defined() && LacksInterval(entry.own.interval));
       });
   if (all == 0) return "";
@@ -122,6 +162,7 @@ std::string NumbersLegend(const std::vector<HeadlineNumbers>& analyses) {
   return Together(
       {kCells, ratios ? "×: ratio; such means are geometric." : "", by_sequence ? kBySequence : "",
        lacking ? "Without brackets: too few runs for an interval." : "",
+       equal ? "No spread: the difference is the same in every pair, so that it has no p." : "",
        tested > 0 ? absl::StrCat("*: p ≤ 0.05, adjusted for ", Counted(tested, "difference"),
                                  " of this experiment's analyses.")
                   : ""},

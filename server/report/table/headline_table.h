@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -49,13 +50,22 @@ struct HeadlineNumbers {
   double device_seconds = 0;         // of those that are done
   std::string failure;               // why one failed, or why none was requested; or ""
   std::vector<std::string> numbers;  // without the label, in the order of columns
-  size_t left_out = 0;               // numbers without a column
+  // Numbers that are the same in every run, with their values; they have no column.
+  std::vector<std::pair<std::string, std::string>> constants;
+  size_t left_out = 0;  // numbers that are in neither
   std::vector<Line> lines;
   std::vector<OwnNumber> own;
   // Names of undefined headline numbers by reason, such as "too few tokens", each with how many of
   // the analyses lack it.
   std::map<std::string, std::map<std::string, size_t>> undefined;
 };
+
+// Moves numbers that are the same in every run of at least two lines from the columns to
+// `constants`.
+void SetConstantsApart(HeadlineNumbers* analysis);
+
+// Returns "The same in every run: majority 0.196."; "" if there is no such number.
+std::string ConstantsText(const HeadlineNumbers& analysis);
 
 // Tests all differences of the analyses together: paired t-test, p adjusted by Holm. Leaves out
 // those of `primary`, a metric that is tested by itself, of runs that go on, and equal differences

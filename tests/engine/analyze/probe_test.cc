@@ -9,11 +9,13 @@
 #include <numeric>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "server/engine/analyze/lbfgs.h"
 #include "server/engine/analyze/sentence_bootstrap.h"
 #include "server/engine/data/random.h"
 #include "tests/docs_page.h"
@@ -379,6 +381,26 @@ TEST(ProbeTest, NotesFitsThatDoNotConverge) {
   const AnalysisResult few = ProbedWithin(limits, analysis, &pieces);
   EXPECT_EQ(few.notes.back(), "probes that did not converge in 2 steps: " + all);
   EXPECT_EQ(NumberIn(few, "steps/block.1"), 2);
+}
+
+// No data is known on which rounding errors stop a fit: the test sets the status of two.
+TEST(ProbeTest, NotesFitsThatRoundingErrorsStop) {
+  const AnalysisContext analysis = ProbeContext(ModelM(), ProbeOptions());
+  const MadeComputation made = MakeProbe(ProbeOptions(), analysis, ProbeLimits());
+  ASSERT_TRUE(made.ok()) << made.status();
+  for (int64_t piece = 0; piece < (*made)->pieces(); ++piece) (*made)->Add(piece);
+  EXPECT_EQ((*made)->Finish().notes.size(), 1u);
+  for (const StateTensor& state : (*made)->State()) {
+    if (state.name != "outcomes") continue;  // [depths, fits, outcomes], the last one is the status
+    for (const auto& [depth, fit] : {std::pair(1, 0), std::pair(2, 2)}) {
+      state.tensor[depth][fit][-1].fill_(static_cast<double>(LbfgsStatus::kStalled));
+    }
+  }
+  const std::vector<std::string> notes = (*made)->Finish().notes;
+  ASSERT_EQ(notes.size(), 2u);
+  EXPECT_EQ(notes[1],
+            "probes that rounding errors stopped before they converged: accuracy/block.0, "
+            "types/block.1");
 }
 
 TEST(ProbeTest, DoesNotDependOnTheBatches) {

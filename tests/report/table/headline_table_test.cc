@@ -17,6 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::SizeIs;
 using ::testing::StartsWith;
 
 using Entry = HeadlineNumbers::Entry;
@@ -105,6 +106,38 @@ TEST(NumbersLegendTest, SaysWhatSequencesAreAbout) {
   TestTogether("eval/loss", &analyses);
   EXPECT_THAT(NumbersLegend(analyses), EndsWith("adjusted for 1 difference of this experiment's "
                                                 "analyses."));
+}
+
+TEST(NumbersLegendTest, SaysWhyEqualDifferencesHaveNoP) {
+  std::vector<HeadlineNumbers> analyses = {Of("a", {2, 3}, {1, 2})};
+  EXPECT_THAT(Lines(NumbersTable(analyses[0]).columns[2])[1], HasSubstr("(no spread)"));
+  EXPECT_THAT(NumbersLegend(analyses), HasSubstr("No spread: the difference is the same in every"));
+  analyses = {Of("a", {2, 3}, {1, 2.2})};
+  EXPECT_THAT(NumbersLegend(analyses), Not(HasSubstr("No spread")));
+}
+
+TEST(ConstantsTest, AreNumbersThatAllRunsShare) {
+  HeadlineNumbers analysis = Of("a", {2, 2.1}, {1, 1.2});
+  const auto add = [&](const std::string& name, const Values& baseline, const Values& values) {
+    analysis.numbers.push_back(name);
+    analysis.lines[0].entries.push_back(BaselineEntry(baseline));
+    analysis.lines[1].entries.push_back(ComparedEntry(values, baseline));
+  };
+  add("sink_share", {0, 0}, {0, 0});
+  add("one", {0.25, 0.25}, {0.25, 0.5});
+  add("majority", {0.25, 0.25}, {0.25, 0.25});
+  add("moved", {0.25, 0.25}, {0.5, 0.5});
+  add("lacking", {0.25, 0.25}, {0.25, 0.25});
+  analysis.lines[1].entries.back().left_out = 1;
+  SetConstantsApart(&analysis);
+  EXPECT_THAT(analysis.numbers, ElementsAre("entropy", "one", "moved", "lacking"));
+  EXPECT_EQ(NumbersTable(analysis).columns.size(), 2u + 4);
+  EXPECT_EQ(analysis.lines[1].entries[2].own.mean.value, 0.5);
+  EXPECT_EQ(ConstantsText(analysis), "The same in every run: sink_share 0, majority 0.250.");
+  analysis.lines.resize(1);
+  SetConstantsApart(&analysis);
+  EXPECT_THAT(analysis.numbers, SizeIs(4)) << "nothing to compare with";
+  EXPECT_EQ(ConstantsText(Of("a", {2}, {1})), "");
 }
 
 TEST(NumbersTableTest, ShowsRatios) {
