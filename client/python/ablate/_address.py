@@ -111,7 +111,8 @@ def _logins() -> pathlib.Path:
 def _user_folder(variable: str, default: str) -> pathlib.Path:
     """Returns ablate's folder in the one that XDG's variable names; that must be absolute."""
     named = os.environ.get(variable, "")
-    return (pathlib.Path(named) if os.path.isabs(named) else pathlib.Path.home() / default) / "ablate"
+    base = pathlib.Path(named) if os.path.isabs(named) else pathlib.Path.home() / default
+    return base / "ablate"
 
 
 def _current_login() -> str:
