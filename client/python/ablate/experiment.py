@@ -174,7 +174,7 @@ class Experiment:
             columns[_column(axis)] = column([runs[one.cell].labels.get(axis) for one in found])
         columns["seed"] = column([runs[one.cell].seed for one in found], np.int64)
         columns["key"] = column([one.key for one in found])
-        columns["step"] = np.concatenate([one.steps for one in found] or [np.array([], np.uint32)])
+        columns["step"] = np.concatenate([one.steps for one in found] or [np.array([], np.int64)])
         columns["value"] = np.concatenate([one.values for one in found] or [np.array([])])
         return frame(columns, library)
 

@@ -21,7 +21,7 @@ class Series(NamedTuple):
 
     cell: str
     key: str
-    steps: NDArray[np.uint32]
+    steps: NDArray[np.int64]
     values: NDArray[np.float64]
 
 
@@ -191,8 +191,8 @@ def is_accuracy(key: str) -> bool:
 
 def query(connection: Connection, experiment: str, cell: str | None, keys: str | Sequence[str],
           max_points: int | None) -> list[Series]:
-    """Returns series of one cell or all, each as a whole, in the server's order. Raises NotFound for
-    a key that no run of an ended experiment has."""
+    """Returns series of one cell or all, each as a whole, in the server's order. Raises NotFound
+    for a key that no run of an ended experiment has."""
     request = _values.make(metric_pb2.QueryMetricsRequest, experiment=experiment, cell=cell,
                            keys=_values.listed(keys), max_points=max_points)
     parts: dict[tuple[str, str], list[metric_pb2.Series]] = {}  # a long series comes in several
@@ -202,15 +202,15 @@ def query(connection: Connection, experiment: str, cell: str | None, keys: str |
     if missing:
         _check_keys(connection, experiment, missing)
     return [Series(cell, key,
-                   np.concatenate([np.array(part.steps, dtype=np.uint32) for part in of_series]),
+                   np.concatenate([np.array(part.steps, dtype=np.int64) for part in of_series]),
                    np.concatenate([np.array(part.values, dtype=np.float64) for part in of_series]))
             for (cell, key), of_series in parts.items()]
 
 
 def list_keys(connection: Connection, experiment: str) -> list[str]:
     """Returns the keys of an experiment's metrics."""
-    pages = connection.pages("Metrics/ListMetrics", metric_pb2.ListMetricsRequest(parent=experiment),
-                             metric_pb2.ListMetricsResponse)
+    request = metric_pb2.ListMetricsRequest(parent=experiment)
+    pages = connection.pages("Metrics/ListMetrics", request, metric_pb2.ListMetricsResponse)
     return [one.key for page in pages for one in page.metrics]
 
 

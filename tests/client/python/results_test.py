@@ -57,7 +57,7 @@ class ResultsTest(unittest.TestCase):
 
     def test_frame_is_the_command_lines_export(self):
         self.server.ablate("export", self.experiment.id, "--format", "csv", "-o", "points.csv")
-        exported = pandas.read_csv("points.csv")
+        exported = pandas.read_csv("points.csv", float_precision="round_trip")
         points = self.experiment.metrics()
         self.assertEqual(len(points), len(exported))
         for column in ("cell", "placement", "seed", "key", "step", "value"):
@@ -73,6 +73,7 @@ class ResultsTest(unittest.TestCase):
         [series] = self.experiment.run("placementnone-s3").metrics("train/loss").values()
         self.assertEqual(len(series.steps), 200)
         self.assertEqual(series.values.dtype, np.float64)
+        self.assertEqual((series.steps - 1)[0], -1)  # signed
         for of in (self.experiment, self.experiment.runs()[0]):
             with self.assertRaises(ablate.NotFound) as raised:
                 of.metrics(["train/loss", "evl/loss"])
