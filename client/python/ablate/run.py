@@ -195,16 +195,16 @@ def query(connection: Connection, experiment: str, cell: str | None, keys: str |
     for a key that no run of an ended experiment has."""
     request = _values.make(metric_pb2.QueryMetricsRequest, experiment=experiment, cell=cell,
                            keys=_values.listed(keys), max_points=max_points)
-    parts: dict[tuple[str, str], list[metric_pb2.Series]] = {}  # a long series comes in several
+    found: dict[tuple[str, str], tuple[list[Any], list[Any]]] = {}
     for part in connection.stream("Metrics/QueryMetrics", request, metric_pb2.Series):
-        parts.setdefault((part.cell, part.key), []).append(part)
-    missing = set(request.keys) - {key for _, key in parts}
+        steps, values = found.setdefault((part.cell, part.key), ([], []))  # a long series has parts
+        steps.append(np.array(part.steps, dtype=np.int64))
+        values.append(np.array(part.values, dtype=np.float64))
+    missing = set(request.keys) - {key for _, key in found}
     if missing:
         _check_keys(connection, experiment, missing)
-    return [Series(cell, key,
-                   np.concatenate([np.array(part.steps, dtype=np.int64) for part in of_series]),
-                   np.concatenate([np.array(part.values, dtype=np.float64) for part in of_series]))
-            for (cell, key), of_series in parts.items()]
+    return [Series(cell, key, np.concatenate(steps), np.concatenate(values))
+            for (cell, key), (steps, values) in found.items()]
 
 
 def list_keys(connection: Connection, experiment: str) -> list[str]:
