@@ -8,7 +8,7 @@
 pre
 
 The messages of the server's API are in `ablate.v1`; `ablate.torch` makes PyTorch modules of
-checkpoints. Every error is an `ablate.Error`.
+checkpoints. Errors of calls and of their arguments are `ablate.Error`s.
 """
 from ablate.analysis import Analysis, Array
 from ablate.comparison import Comparison

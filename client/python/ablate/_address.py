@@ -101,14 +101,17 @@ def start_personal() -> Address:
 def _home() -> pathlib.Path:
     if home := os.environ.get("ABLATE_HOME"):
         return pathlib.Path(os.path.abspath(home))
-    if data := os.environ.get("XDG_DATA_HOME"):
-        return pathlib.Path(os.path.abspath(data)) / "ablate"
-    return pathlib.Path.home() / ".local" / "share" / "ablate"
+    return _user_folder("XDG_DATA_HOME", ".local/share")
 
 
 def _logins() -> pathlib.Path:
-    config = os.environ.get("XDG_CONFIG_HOME", "")
-    base = pathlib.Path(config) if os.path.isabs(config) else pathlib.Path.home() / ".config"
+    return _user_folder("XDG_CONFIG_HOME", ".config")
+
+
+def _user_folder(variable: str, default: str) -> pathlib.Path:
+    """Returns ablate's folder in the one that XDG's variable names; that must be absolute."""
+    named = os.environ.get(variable, "")
+    base = pathlib.Path(named) if os.path.isabs(named) else pathlib.Path.home() / default
     return base / "ablate"
 
 

@@ -5,7 +5,7 @@ import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import grpc
 from google.protobuf.message import Message
@@ -22,12 +22,6 @@ _AT_ONE_TIME = 8  # calls; the server answers a user by 6 threads
 _MAX_MESSAGE = 128 << 20  # a response with 100,000 cells takes some 20 MB
 _MAX_TIME_AWAY = 60.0  # of a server, while a watch waits for it
 _LIVE_WATCH = 30.0  # a watch that lasts so long had a server
-
-
-class Paged(Protocol):
-    """A response to a List call."""
-
-    next_page_token: str
 
 
 class Connection:
@@ -48,6 +42,9 @@ class Connection:
             host = address.target.rpartition(":")[0].strip("[]")
             if address.server_name != host:
                 options.append(("grpc.ssl_target_name_override", address.server_name))
+            # Notices a network that is gone while a watch waits for the next change.
+            options += [("grpc.keepalive_time_ms", 30_000), ("grpc.keepalive_timeout_ms", 20_000),
+                        ("grpc.http2.max_pings_without_data", 0)]
             credentials = grpc.ssl_channel_credentials(address.authority.encode())
             self._channel = grpc.secure_channel(address.target, credentials, options)
             self._metadata.append(("authorization", f"Bearer {address.token}"))
@@ -61,17 +58,19 @@ class Connection:
              timeout: float = _SHORT, repeat: bool = True) -> Response:
         """Makes a unary call, such as Runs/GetRun. Repeats it while no server answers, unless it
         changes something each time."""
-        for delay in (*_RETRY_DELAYS, None) if repeat else (None,):
+        unary = self._channel.unary_unary(
+            f"/ablate.v1.{method}", request_serializer=type(request).SerializeToString,
+            response_deserializer=response.FromString)
+        delays = list(_RETRY_DELAYS) if repeat else []
+        while True:
             try:
-                result: Response = self._unary(method, request, response)(
-                    request, timeout=timeout, metadata=self._metadata)
+                result: Response = unary(request, timeout=timeout, metadata=self._metadata)
                 return result
             except grpc.RpcError as failure:
                 error = self._error(failure)
-                if delay is None or not isinstance(error, errors.Unavailable):
+                if not delays or not isinstance(error, errors.Unavailable):
                     raise error from None
-                time.sleep(delay)
-        raise AssertionError("the last try returns or raises")
+                time.sleep(delays.pop(0))
 
     def call_all(self, method: str, requests: Iterable[Message],
                  response: type[Response]) -> list[Response]:
@@ -122,9 +121,7 @@ class Connection:
                     lost = None
                     yield message
                 return
-            except errors.Error as error:
-                if not isinstance(error, (errors.Unavailable, errors.Exhausted)):
-                    raise
+            except (errors.Unavailable, errors.Exhausted):
                 now = time.monotonic()
                 if lost is None or now - began >= _LIVE_WATCH:
                     lost = now
@@ -152,8 +149,3 @@ class Connection:
 
     def _error(self, failure: grpc.RpcError) -> errors.Error:
         return errors.from_call(failure, str(self.address), self.address.next_step)
-
-    def _unary(self, method: str, request: Message, response: type[Message]) -> Any:
-        return self._channel.unary_unary(
-            f"/ablate.v1.{method}", request_serializer=type(request).SerializeToString,
-            response_deserializer=response.FromString)

@@ -2,7 +2,6 @@
 server."""
 from __future__ import annotations
 
-import difflib
 import hashlib
 import logging
 import re
@@ -10,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ablate import _safetensors
+from ablate import _safetensors, _values
 from ablate._connection import LONG, Connection
 from ablate.errors import FieldProblem, InvalidArgument, NotFound
 from ablate.v1 import dataset_pb2
@@ -122,8 +121,7 @@ def _read(path: Path) -> bytes:
                                         {"ablate.dataset": "tokenizer"})
     if not path.exists():
         names = [near.name for near in path.parent.iterdir()] if path.parent.is_dir() else []
-        guess = difflib.get_close_matches(path.name, names, 1)
-        raise NotFound(f"no file {path}" + (f"; did you mean {guess[0]}?" if guess else ""))
+        raise NotFound(f"no file {path}{_values.did_you_mean(path.name, names)}")
     if not path.is_file():
         raise InvalidArgument(f"{path} is not a file")
     return path.read_bytes()

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from google.protobuf import duration_pb2, json_format, struct_pb2
@@ -18,6 +18,8 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from ablate.errors import FieldProblem, InvalidArgument
+
+MessageType = TypeVar("MessageType", bound=Message)
 
 _INTEGERS = {
     FieldDescriptor.CPPTYPE_INT32: (-2**31, 2**31 - 1),
@@ -27,16 +29,38 @@ _INTEGERS = {
 }
 
 
+def make(kind: type[MessageType], /, **fields: Any) -> MessageType:
+    """Returns a message with these fields. Raises InvalidArgument with every problem."""
+    message = kind()
+    problems: list[FieldProblem] = []
+    fill(message, plain(fields), "", problems)
+    if problems:
+        raise InvalidArgument.of(problems)
+    return message
+
+
 def plain(value: Any) -> Any:
-    """Returns a copy that has only dicts, lists, text, numbers, bools and None. Arrays, tuples and
-    ranges become lists, scalars of numpy numbers, and paths text."""
+    """Returns a copy that has only dicts, lists, text, numbers, bools and None. Arrays, tuples,
+    ranges and generators become lists, scalars of numpy numbers, and paths text. Sets stay: they
+    have no order, but the first value of an axis is the baseline."""
     if isinstance(value, np.generic | np.ndarray):
         return plain(value.tolist())
     if isinstance(value, Mapping):
         return {str(key): plain(member) for key, member in value.items()}
-    if isinstance(value, list | tuple | range | set):
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes | set | frozenset):
         return [plain(member) for member in value]
     return str(value) if isinstance(value, PurePath) else value
+
+
+def listed(value: Any) -> list[Any]:
+    """Returns the members of a collection, or a list of one text or other value."""
+    return list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Returns a hint at the most similar of these names; empty if none is similar."""
+    guess = difflib.get_close_matches(name, list(names), 1)
+    return f" (did you mean {guess[0]}?)" if guess else ""
 
 
 def to_value(value: Any, path: str, problems: list[FieldProblem]) -> struct_pb2.Value:
@@ -75,14 +99,12 @@ def fill(message: Message, value: Any, path: str, problems: list[FieldProblem]) 
         below = f"{path}.{name}" if path else name
         field = message.DESCRIPTOR.fields_by_name.get(name)
         if field is None:
-            guess = difflib.get_close_matches(name, names, 1)
-            hint = f" (did you mean {guess[0]}?)" if guess else ""
-            _refuse(below, f"unknown field{hint}", _any_of(names), problems)
+            _refuse(below, f"unknown field{did_you_mean(name, names)}", _any_of(names), problems)
         elif member is not None:
             _set_field(message, field, member, below, problems)
 
 
-def to_fields(message: Message, path: str = "") -> dict[str, Any]:
+def to_fields(message: Message) -> dict[str, Any]:
     """Returns the set fields as plain values by dotted path, such as model.norm.kind."""
     fields: dict[str, Any] = {}
 
@@ -93,11 +115,11 @@ def to_fields(message: Message, path: str = "") -> dict[str, Any]:
         else:
             fields[path] = value
 
-    add(json_format.MessageToDict(message, preserving_proto_field_name=True), path)
+    add(json_format.MessageToDict(message, preserving_proto_field_name=True), "")
     return fields
 
 
-def is_repeated(field: Any) -> bool:
+def _is_repeated(field: Any) -> bool:
     """Returns true for lists and maps. Runtimes before 6 have only `label`, later ones drop it."""
     repeated = getattr(field, "is_repeated", None)
     return bool(field.label == FieldDescriptor.LABEL_REPEATED if repeated is None else repeated)
@@ -106,7 +128,7 @@ def is_repeated(field: Any) -> bool:
 def _set_field(message: Message, field: Any, value: Any, path: str,
                problems: list[FieldProblem]) -> None:
     target = getattr(message, field.name)
-    if not is_repeated(field):
+    if not _is_repeated(field):
         if field.message_type is not None:
             target.SetInParent()
             _fill_any(target, value, path, problems)
@@ -146,8 +168,7 @@ def _fill_any(message: Message, value: Any, path: str, problems: list[FieldProbl
         fill(message, value, path, problems)
 
 
-def _scalar(field: Any, value: Any, path: str,
-            problems: list[FieldProblem]) -> Any:
+def _scalar(field: Any, value: Any, path: str, problems: list[FieldProblem]) -> Any:
     """Returns the value as the field takes it; None after a problem."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if field.enum_type is not None:
@@ -155,8 +176,7 @@ def _scalar(field: Any, value: Any, path: str,
         names = {one.name: one.number for one in field.enum_type.values if one.number != 0}
         if isinstance(value, str) and value in names:
             return names[value]
-        guess = difflib.get_close_matches(str(value), names, 1)
-        hint = f" (did you mean {guess[0]}?)" if guess else ""
+        hint = did_you_mean(str(value), names)
         return _refuse(path, f"{_short(value)} is unknown{hint}", _any_of(list(names)), problems)
     if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
         return value if isinstance(value, bool) else _refuse(
@@ -202,11 +222,3 @@ def _short(value: Any) -> str:
 def _any_of(names: Iterable[str]) -> str:
     *others, last = names
     return f"{', '.join(others)} or {last}" if others else last
-
-
-def fill_or_raise(message: Message, values: Mapping[str, Any], path: str) -> None:
-    """Fills a message from any values. Raises InvalidArgument with every problem."""
-    problems: list[FieldProblem] = []
-    fill(message, plain(values), path, problems)
-    if problems:
-        raise InvalidArgument.of(problems)

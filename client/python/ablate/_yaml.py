@@ -53,7 +53,7 @@ def parse(text: str, name: str) -> dict[str, Any]:
     return fields
 
 
-def scalar(text: str) -> Any:
+def _scalar(text: str) -> Any:
     """Returns the value of a plain scalar: None, a bool, a number, otherwise the text itself."""
     if text in _WORDS:
         return _WORDS[text]
@@ -74,7 +74,7 @@ def _place(mark: yaml.Mark) -> str:
 
 def _value(node: yaml.Node) -> Any:
     if isinstance(node, yaml.ScalarNode):
-        return scalar(node.value) if node.style is None else node.value
+        return _scalar(node.value) if node.style is None else node.value
     if isinstance(node, yaml.SequenceNode):
         return [_value(member) for member in node.value]
     fields: dict[str, Any] = {}

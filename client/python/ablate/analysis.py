@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from ablate import _display, _safetensors, _values
 from ablate._connection import LONG, Connection
-from ablate.errors import Conflict
+from ablate.errors import Conflict, Unavailable
 from ablate.v1 import analysis_pb2
 
 _State = analysis_pb2.AnalysisState
 _OVER = (_State.DONE, _State.FAILED, _State.CANCELLED)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Array:
     """An array of an analysis. `numpy.asarray` takes it; `axes` has a name per dimension."""
 
@@ -25,8 +25,8 @@ class Array:
     axes: tuple[str, ...]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[np.generic]:
-        return np.array(self.values, dtype=dtype, copy=bool(copy)) if copy else np.asarray(
-            self.values, dtype=dtype)
+        values = np.asarray(self.values, dtype=dtype)
+        return values.copy() if copy else values
 
     def __repr__(self) -> str:
         shape = ", ".join(f"{axis} {size}" for axis, size in zip(self.axes, self.values.shape))
@@ -72,11 +72,13 @@ class Analysis:
         """Waits until the analysis has ended, through restarts of the server. Raises Conflict if it
         failed or was cancelled."""
         def watch() -> Iterator[analysis_pb2.Analysis]:
-            return self._connection.stream(
+            yield from self._connection.stream(
                 "Analyses/WatchAnalysis", analysis_pb2.WatchAnalysisRequest(name=self.name),
                 analysis_pb2.Analysis)
+            if self.message.state not in _OVER:
+                raise Unavailable("the server ended the watch early", retry=True)
 
-        while self.message.state not in _OVER:
+        if self.message.state not in _OVER:
             for self.message in self._connection.keep_watching(watch):
                 pass
         if self.message.state != _State.DONE:
@@ -107,13 +109,12 @@ class Analysis:
         return _display.table(["number", "value"], rows, f"{self.kind} {' '.join(self.cells)}")
 
 
-def create(connection: Connection, kind: str, subjects: Sequence[analysis_pb2.AnalysisSubject], *,
+def create(connection: Connection, kind: str, subjects: Sequence[Mapping[str, Any]], *,
            inputs: Mapping[str, Any] | None, seed: int | None, name: str,
            options: Mapping[str, Any]) -> Analysis:
     """Queues one analysis of these models, or finds the stored one. Doesn't wait."""
-    request = analysis_pb2.CreateAnalysisRequest(subjects=subjects, seed=seed, label=name)
-    _values.fill_or_raise(request.analysis, {kind: options}, "analysis")
-    _values.fill_or_raise(request.inputs, inputs or {}, "inputs")
+    request = _values.make(analysis_pb2.CreateAnalysisRequest, subjects=subjects, seed=seed,
+                           label=name, analysis={kind: options}, inputs=inputs)
     response = connection.call("Analyses/CreateAnalysis", request,
                                analysis_pb2.CreateAnalysisResponse, timeout=LONG)
-    return Analysis(connection, response.analysis, [one.cell for one in subjects if one.cell])
+    return Analysis(connection, response.analysis, [one["cell"] for one in subjects])

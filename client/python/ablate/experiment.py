@@ -12,13 +12,13 @@ from ablate import _display, _values, analysis
 from ablate._connection import LONG, Connection
 from ablate._frames import Library, frame
 from ablate.comparison import Comparison
-from ablate.errors import Conflict, NotFound, Unavailable
+from ablate.errors import Conflict, Error, InvalidArgument, NotFound, Unavailable
 from ablate.figure import Figure
-from ablate.run import Run, Series, is_accuracy, is_loss, query
-from ablate.v1 import (analysis_pb2, comparison_pb2, experiment_pb2, metric_pb2, report_pb2,
-                       run_pb2)
+from ablate.run import Run, Series, is_accuracy, is_loss, list_keys, query
+from ablate.v1 import analysis_pb2, comparison_pb2, experiment_pb2, metric_pb2, report_pb2, run_pb2
 
 _State = experiment_pb2.ExperimentState
+_OPEN = (_State.unspecified, _State.ACTIVE)
 _RESERVED = ("cell", "seed", "run", "state", "step", "steps")  # columns of frames
 _JOINT = ("cka",)  # kinds of analyses that read several models as one
 
@@ -52,7 +52,7 @@ class Experiment:
 
     def refresh(self) -> Experiment:
         """Asks the server again, unless the experiment has ended."""
-        if self.message.state in (_State.unspecified, _State.ACTIVE):
+        if self.message.state in _OPEN:
             self.message = self._connection.call(
                 "Experiments/GetExperiment", experiment_pb2.GetExperimentRequest(name=self.name),
                 experiment_pb2.Experiment)
@@ -67,7 +67,7 @@ class Experiment:
         >>> experiment.wait().state
         'ENDED'
         """
-        if self.state != "ACTIVE":
+        if self.message.state not in _OPEN:
             return self
         line = _display.Progress(self.id, self.primary) if progress else None
         try:
@@ -79,14 +79,14 @@ class Experiment:
                 line.finish()
         return self
 
-    def watch(self, keys: Sequence[str] = ()) -> Iterator[experiment_pb2.ExperimentEvent]:
+    def watch(self, keys: str | Sequence[str] = ()) -> Iterator[experiment_pb2.ExperimentEvent]:
         """Yields the state of every cell, then changes as they happen, until the experiment ends.
 
         `keys` are metrics whose newest values events have, by default train/loss and the primary
         metric. After a restart of the server the watch continues from the last change.
         """
-        request = experiment_pb2.WatchExperimentRequest(
-            name=self.name, keys=keys or sorted({"train/loss", self.primary}))
+        request = _values.make(experiment_pb2.WatchExperimentRequest, name=self.name,
+                               keys=_values.listed(keys) or sorted({"train/loss", self.primary}))
 
         def watch() -> Iterator[experiment_pb2.ExperimentEvent]:
             try:
@@ -110,16 +110,19 @@ class Experiment:
         >>> experiment.runs()[0].state
         'DONE'
         """
-        return [Run(self._connection, self.name, row) for row in self._rows()]
+        axes = [axis.name or axis.field.rpartition(".")[2] for axis in self.message.spec.axes]
+        request = run_pb2.ListRunsRequest(experiment=self.name, page_size=1000)
+        pages = self._connection.pages("Runs/ListRuns", request, run_pb2.ListRunsResponse)
+        return [Run(self._connection, self.name, row, axes) for page in pages for row in page.rows]
 
     def run(self, cell: str) -> Run:
         """Returns a cell by its name, such as post-lr0.01-s42."""
-        rows = self._rows()
-        for row in rows:
-            if row.cell == cell:
-                return Run(self._connection, self.name, row)
-        names = ", ".join(row.cell for row in rows[:5])
-        raise NotFound(f'no cell "{cell}" in {self.id}; expected one such as {names}')
+        runs = {run.cell: run for run in self.runs()}
+        if cell in runs:
+            return runs[cell]
+        names = ", ".join(list(runs)[:5])
+        raise NotFound(f'no cell "{cell}" in {self.id}{_values.did_you_mean(str(cell), runs)}; '
+                       f"expected one such as {names}")
 
     def frame(self, library: Library = "pandas", *,
               settings: Literal["varied", "all"] = "varied") -> Any:
@@ -133,16 +136,16 @@ class Experiment:
         >>> frame.groupby("placement")["eval/loss"].mean().idxmin()
         'pre'
         """
-        rows = self._rows()
-        runs = [Run(self._connection, self.name, row) for row in rows]
+        if settings not in ("varied", "all"):
+            raise InvalidArgument(f'settings: "{settings}" is unknown; expected varied or all')
+        runs = self.runs()
         columns: dict[str, Any] = {"cell": [run.cell for run in runs]}
         for axis in runs[0].labels if runs else ():
             columns[_column(axis)] = [run.labels.get(axis) for run in runs]
-        for name in _RESERVED[1:5]:
+        for name in _RESERVED[1:]:
             columns[name] = [getattr(run, "name" if name == "run" else name) for run in runs]
-        columns["steps"] = [row.steps for row in rows]
         columns |= self._settings(runs, settings == "all")
-        for key in dict.fromkeys(one.key for row in rows for one in row.summaries):
+        for key in dict.fromkeys(key for run in runs for key in run.keys()):
             columns[key] = [run.last.get(key) for run in runs]
             if is_loss(key) or is_accuracy(key):
                 columns[f"{key}.best"] = [run.best(key) for run in runs]
@@ -163,28 +166,27 @@ class Experiment:
         found = self.series(keys, max_points=max_points)
         lengths = [len(one.steps) for one in found]
 
-        def column(values: list[Any]) -> Any:
-            return np.repeat(np.array(values), lengths)
+        def column(values: list[Any], dtype: Any = object) -> Any:
+            return np.repeat(np.array(values, dtype), lengths)
 
         columns: dict[str, Any] = {"cell": column([one.cell for one in found])}
         for axis in next(iter(runs.values())).labels if runs else ():
             columns[_column(axis)] = column([runs[one.cell].labels.get(axis) for one in found])
-        columns["seed"] = column([runs[one.cell].seed for one in found])
+        columns["seed"] = column([runs[one.cell].seed for one in found], np.int64)
         columns["key"] = column([one.key for one in found])
-        columns["step"] = np.concatenate([one.steps for one in found] or [np.array([], np.uint32)])
+        columns["step"] = np.concatenate([one.steps for one in found] or [np.array([], np.int64)])
         columns["value"] = np.concatenate([one.values for one in found] or [np.array([])])
         return frame(columns, library)
 
     def series(self, keys: str | Sequence[str] = (), *,
                max_points: int | None = None) -> list[Series]:
         """Returns the series of these metrics, or of all, as NumPy arrays: in cell order, then by
-        key.
+        key. Raises NotFound for a metric that no run of an ended experiment has.
 
         >>> experiment.series("train/loss", max_points=50)[0].key
         'train/loss'
         """
-        request = metric_pb2.QueryMetricsRequest(experiment=self.name)
-        return list(query(self._connection, request, keys, max_points))
+        return query(self._connection, self.name, None, keys, max_points)
 
     def keys(self) -> list[str]:
         """Returns the keys of all metrics, numbers of analyses included.
@@ -192,14 +194,11 @@ class Experiment:
         >>> "eval/loss" in experiment.keys()
         True
         """
-        pages = self._connection.pages(
-            "Metrics/ListMetrics", metric_pb2.ListMetricsRequest(parent=self.name),
-            metric_pb2.ListMetricsResponse)
-        return [one.key for page in pages for one in page.metrics]
+        return list_keys(self._connection, self.name)
 
     def compare(self, key: str = "", *, by: str = "", baseline: Mapping[str, str] | None = None,
                 at: int | None = None,
-                others: Sequence[Experiment | str] = ()) -> Comparison:
+                others: Experiment | str | Sequence[Experiment | str] = ()) -> Comparison:
         """Compares the settings with their baseline, paired by seed.
 
         `key` is a metric, by default the primary one; `by` an axis to compare along; `baseline` a
@@ -208,38 +207,38 @@ class Experiment:
         >>> experiment.compare().verdict.startswith("held-out loss against “pre”")
         True
         """
-        return Comparison(self._connection.call(
-            "Metrics/Compare", self._comparison(key, by, baseline, at, others),
-            comparison_pb2.Comparison, timeout=LONG))
+        request = _values.make(comparison_pb2.CompareRequest,
+                               **self._comparison(by, baseline, at, others), key=key)
+        return Comparison(self._connection.call("Metrics/Compare", request,
+                                                comparison_pb2.Comparison, timeout=LONG))
 
     def figure(self, kind: str, *, format: Literal["svg", "pdf", "png"] = "svg", key: str = "",
                step: int | None = None, width: float | None = None, by: str = "",
                baseline: Mapping[str, str] | None = None, at: int | None = None,
-               others: Sequence[Experiment | str] = ()) -> Figure:
+               others: Experiment | str | Sequence[Experiment | str] = ()) -> Figure:
         """Draws a figure; docs/reference/figures.md has the kinds.
 
-        >>> experiment.figure("difference").startswith(b"<svg")
-        True
+        >>> experiment.figure("difference").data[:4]
+        b'<svg'
         """
-        request = report_pb2.RenderFigureRequest(
-            comparison=self._comparison("", by, baseline, at, others), kind=kind, key=key,
-            step=step, width=width)
-        _values.fill_or_raise(request, {"format": format}, "")
+        request = _values.make(
+            report_pb2.RenderFigureRequest, kind=kind, format=format, key=key, step=step,
+            width=width, comparison=self._comparison(by, baseline, at, others))
         figure = self._connection.call("Reports/RenderFigure", request,
                                        report_pb2.RenderFigureResponse, timeout=LONG)
         return Figure(figure.data, figure.media_type, figure.csv)
 
     def table(self, format: Literal["text", "csv", "latex"] = "text", *, label: str = "",
-              columns: Sequence[str] = ()) -> str:
+              columns: str | Sequence[str] = ()) -> str:
         """Returns the main table, or with `label` the table of an analysis of the experiment's
         file.
 
         >>> "tabular" in experiment.table("latex")
         True
         """
-        request = report_pb2.RenderTableRequest(comparison=self._comparison("", "", None, None, ()),
-                                                label=label, columns=columns)
-        _values.fill_or_raise(request, {"format": format}, "")
+        request = _values.make(
+            report_pb2.RenderTableRequest, format=format, label=label,
+            columns=_values.listed(columns), comparison={"experiment": self.name})
         return self._connection.call("Reports/RenderTable", request, report_pb2.RenderTableResponse,
                                      timeout=LONG).data
 
@@ -252,7 +251,7 @@ class Experiment:
         path.write_bytes(page)
         return path
 
-    def analyze(self, kind: str, cells: Sequence[str] = (), *, step: int | None = None,
+    def analyze(self, kind: str, cells: str | Sequence[str] = (), *, step: int | None = None,
                 inputs: Mapping[str, Any] | None = None, seed: int | None = None, name: str = "",
                 wait: bool = True, **options: Any) -> list[analysis.Analysis]:
         """Analyses the models of these cells, or of all, as `Run.analyze` does.
@@ -264,9 +263,8 @@ class Experiment:
         >>> analysis.arrays()["cka"].axes
         ('representation', 'other')
         """
-        named = cells or [run.cell for run in self.runs()]
-        subjects = [analysis_pb2.AnalysisSubject(experiment=self.name, cell=cell, step=step)
-                    for cell in named]
+        named = _values.listed(cells) or [run.cell for run in self.runs()]
+        subjects = [{"experiment": self.name, "cell": cell, "step": step} for cell in named]
         groups = [subjects] if kind in _JOINT else [[one] for one in subjects]
         if kind == "norm_response":
             groups = [[]]
@@ -303,7 +301,7 @@ class Experiment:
     def _repr_html_(self) -> str:
         try:
             self.refresh()
-        except Unavailable:
+        except Error:
             pass  # shows what was seen last
         message = self.message
         rows = [("question", message.spec.question), ("state", _State.Value.Name(message.state)),
@@ -312,15 +310,10 @@ class Experiment:
                 ("primary metric", self.primary), ("stalled", message.stalled)]
         return _display.table(["", self.id], [row for row in rows if row[1]])
 
-    def _rows(self) -> list[run_pb2.RunRow]:
-        request = run_pb2.ListRunsRequest(experiment=self.name, page_size=1000)
-        pages = self._connection.pages("Runs/ListRuns", request, run_pb2.ListRunsResponse)
-        return [row for page in pages for row in page.rows]
-
     def _settings(self, runs: Sequence[Run], everything: bool) -> dict[str, list[Any]]:
         """Returns a column per path. Runs of equal labels differ only in their seeds: one of them
         is asked for."""
-        samples = {tuple(sorted(run.labels.items())): run for run in runs}
+        samples = {tuple(run.labels.items()): run for run in runs}
         requests = [run_pb2.GetRunRequest(name=run.name) for run in samples.values()]
         messages = self._connection.call_all("Runs/GetRun", requests, run_pb2.Run)
         fields = {labels: _values.to_fields(message.resolved_spec.spec)
@@ -329,14 +322,14 @@ class Experiment:
         for path in dict.fromkeys(path for one in fields.values() for path in one):
             values = {labels: one.get(path) for labels, one in fields.items()}
             if everything or len({repr(value) for value in values.values()}) > 1:
-                columns[path] = [values[tuple(sorted(run.labels.items()))] for run in runs]
+                columns[path] = [values[tuple(run.labels.items())] for run in runs]
         return columns
 
-    def _comparison(self, key: str, by: str, baseline: Mapping[str, str] | None, at: int | None,
-                    others: Sequence[Experiment | str]) -> comparison_pb2.CompareRequest:
-        names = [one.name if isinstance(one, Experiment) else one for one in others]
-        return comparison_pb2.CompareRequest(experiment=self.name, others=names, key=key, by=by,
-                                             baseline=baseline, at=at)
+    def _comparison(self, by: str, baseline: Mapping[str, str] | None, at: int | None,
+                    others: Experiment | str | Sequence[Experiment | str]) -> dict[str, Any]:
+        """Returns the fields of a CompareRequest, without its key."""
+        names = [one.name if isinstance(one, Experiment) else one for one in _values.listed(others)]
+        return {"experiment": self.name, "others": names, "by": by, "baseline": baseline, "at": at}
 
 
 def _column(axis: str) -> str:

@@ -2,34 +2,29 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
-class Figure(bytes):
-    """The bytes of an SVG, PDF or PNG file. Notebooks display it.
+@dataclass(frozen=True)
+class Figure:
+    """An SVG, PDF or PNG file. Notebooks display it.
 
-    `csv` has the numbers in the figure; empty if they are too many.
+    `data` is the file, and `csv` has the numbers in the figure; it is empty if they are too many.
     """
 
+    data: bytes = field(repr=False)
     media_type: str
-    csv: str
+    csv: str = field(repr=False)
 
-    def __new__(cls, data: bytes, media_type: str, csv: str) -> Figure:
-        figure = super().__new__(cls, data)
-        figure.media_type, figure.csv = media_type, csv
-        return figure
-
-    def __repr__(self) -> str:
-        return f"Figure({self.media_type}, {len(self)} bytes)"
+    def save(self, path: str | Path) -> Path:
+        """Writes the file."""
+        Path(path).write_bytes(self.data)
+        return Path(path)
 
     def _repr_html_(self) -> str:
         # As an image, so that styles and names in the file stay its own.
         if self.media_type == "application/pdf":
             return f"<p>{self!r}</p>"
-        data = base64.b64encode(self).decode()
+        data = base64.b64encode(self.data).decode()
         return f'<img src="data:{self.media_type};base64,{data}">'
-
-    def save(self, path: str | Path) -> Path:
-        """Writes the file."""
-        Path(path).write_bytes(self)
-        return Path(path)

@@ -1,6 +1,7 @@
 """A server and what it has."""
 from __future__ import annotations
 
+import contextlib
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -83,8 +84,9 @@ class Lab:
         have the fields of experiment files. `set` has values by path below base, which replace the
         experiment's; None clears. `seeds` replaces its seeds.
 
-        Data sets that are named by a path are uploaded if the server lacks them. Paths are relative
-        to the file, or to the working folder. Files outside of that folder must be in `files`.
+        Data sets that are named by a path are uploaded if the server lacks them, also by a dry run.
+        Paths are relative to the file, or to the working folder. Files outside of that folder must
+        be in `files`.
 
         Raises InvalidArgument, whose `fields` lists every problem.
 
@@ -93,11 +95,16 @@ class Lab:
         """
         spec, folder = _read(experiment)
         if seeds is not None:
-            spec["seeds"] = {"list": _values.plain(list(seeds))}
+            spec["seeds"] = {"list": _values.plain(seeds)}
+            if spec["seeds"]["list"] == []:
+                raise InvalidArgument("seeds: the list is empty; expected at least one seed")
         overrides = _values.plain(set or {})
+        if not isinstance(overrides, dict):
+            raise InvalidArgument(f"set: {set!r} has no keys; expected fields below base and their "
+                                  'values, such as {"training.steps": 200}')
         _request(spec, overrides)  # raises before anything is uploaded
         _datasets.replace_paths(self._connection, spec, overrides, folder,
-                                [Path(one) for one in files], private)
+                                [Path(one) for one in _values.listed(files)], private)
         request = _request(spec, overrides)
         request.request_id, request.fresh, request.private = uuid.uuid4().hex, fresh, private
         if dry_run:
@@ -116,7 +123,7 @@ class Lab:
         >>> lab.experiment("placement").message.spec.name
         'placement'
         """
-        request = experiment_pb2.GetExperimentRequest(name=_named("experiments/", name))
+        request = _values.make(experiment_pb2.GetExperimentRequest, name=name)
         return Experiment(self._connection, self._connection.call(
             "Experiments/GetExperiment", request, experiment_pb2.Experiment))
 
@@ -124,7 +131,7 @@ class Lab:
         """Returns all experiments, or those of one user, newest first."""
         pages = self._connection.pages(
             "Experiments/ListExperiments",
-            experiment_pb2.ListExperimentsRequest(owner=owner, page_size=1000),
+            _values.make(experiment_pb2.ListExperimentsRequest, owner=owner, page_size=1000),
             experiment_pb2.ListExperimentsResponse)
         return [Experiment(self._connection, one) for page in pages for one in page.experiments]
 
@@ -171,7 +178,7 @@ class Lab:
         return response
 
 
-def connect(address: str | None = None, *, start: bool = True) -> Lab:
+def connect(address: str | Path | None = None, *, start: bool = True) -> Lab:
     """Connects to a server.
 
     Without `address` it is the one that the command line uses: $ABLATE_SERVER, otherwise the
@@ -181,30 +188,33 @@ def connect(address: str | None = None, *, start: bool = True) -> Lab:
     If the personal server doesn't run, it is started by the program `ablate`, unless `start` is
     false.
     """
-    found = _address.find(address)
-    if found is not None:
-        return Lab(Connection(found))
-    try:
-        personal = Connection(_address.personal())
-        personal.call("Workers/ListWorkers", worker_pb2.ListWorkersRequest(),
-                      worker_pb2.ListWorkersResponse, timeout=1, repeat=False)
-    except (Unavailable, DeadlineExceeded):
-        if not start:
-            raise
-        personal = Connection(_address.start_personal())
-    return Lab(personal)
+    found = _address.find(None if address is None else str(address))
+    if found is None:
+        try:
+            found = _address.personal()
+            with contextlib.closing(Connection(found)) as connection:
+                connection.call("Workers/ListWorkers", worker_pb2.ListWorkersRequest(),
+                                worker_pb2.ListWorkersResponse, timeout=1, repeat=False)
+        except (Unavailable, DeadlineExceeded):
+            if not start:
+                raise
+            found = _address.start_personal()
+    return Lab(Connection(found))
 
 
 def _read(experiment: Mapping[str, Any] | str | Path) -> tuple[dict[str, Any], Path]:
     """Returns the fields of an experiment, and the folder that its data sets are relative to."""
     if isinstance(experiment, Mapping):
         return _values.plain(experiment), Path(".")
-    if isinstance(experiment, str) and ("\n" in experiment or
-                                        not experiment.endswith(_FILE_ENDINGS)):
+    if not isinstance(experiment, str | Path):
+        raise InvalidArgument(f"experiment: {type(experiment).__name__} can't be submitted; "
+                              "expected a dict, a path or a text in YAML")
+    if isinstance(experiment, str) and ("\n" in experiment or experiment.startswith("{")):
         return _yaml.parse(experiment, "the text"), Path(".")
     path = Path(experiment)
     if path.suffix not in _FILE_ENDINGS:
-        raise InvalidArgument(f"{path}: an experiment file ends in .yaml, .yml or .json")
+        raise InvalidArgument(f'experiment: "{path}" is neither the path of a .yaml, .yml or .json '
+                              "file nor a text with several lines")
     try:
         return _yaml.parse(path.read_text(encoding="utf-8-sig"), str(path)), path.parent
     except FileNotFoundError:
@@ -224,7 +234,3 @@ def _request(spec: dict[str, Any], overrides: dict[str, Any]
     if problems:
         raise InvalidArgument.of(problems)
     return request
-
-
-def _named(prefix: str, name: str) -> str:
-    return name if name.startswith(prefix) else prefix + name

@@ -1,8 +1,9 @@
 """Runs of an experiment: their settings, numbers and checkpoints."""
 from __future__ import annotations
 
+import datetime
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from ablate import _display, _safetensors, _values, analysis
 from ablate._connection import Connection
 from ablate._frames import Library, frame
 from ablate.errors import NotFound
-from ablate.v1 import analysis_pb2, artifact_pb2, metric_pb2, run_pb2
+from ablate.v1 import artifact_pb2, experiment_pb2, metric_pb2, run_pb2
 
 
 class Series(NamedTuple):
@@ -20,7 +21,7 @@ class Series(NamedTuple):
 
     cell: str
     key: str
-    steps: NDArray[np.uint32]
+    steps: NDArray[np.int64]
     values: NDArray[np.float64]
 
 
@@ -55,21 +56,28 @@ class Checkpoint(Mapping[str, NDArray[np.generic]]):
 class Run:
     """A run, as one cell of an experiment.
 
-    `cell` is the cell's name, `labels` has its label per axis, and `name` is runs/ID. State, step
-    and metrics are as they were when the experiment was asked.
+    `cell` is the cell's name, `labels` has its label per axis, and `name` is runs/ID. `step` of
+    `steps` updates are made. State, step and metrics are as they were when the experiment was
+    asked.
     """
 
-    def __init__(self, connection: Connection, experiment: str, row: run_pb2.RunRow) -> None:
+    def __init__(self, connection: Connection, experiment: str, row: run_pb2.RunRow,
+                 axes: Sequence[str]) -> None:
         self._connection = connection
         self._experiment = experiment
         self._row = row
         self.cell = row.cell
         self.name = row.run
-        self.labels = dict(row.labels)
+        self.labels = {axis: row.labels[axis] for axis in axes}
         self.seed = row.seed
         self.state = run_pb2.RunState.Value.Name(row.state)
         self.step = row.step
+        self.steps = row.steps
         self.failure = row.failure
+
+    def keys(self) -> list[str]:
+        """Returns the keys of the metrics that `last` and `best` have."""
+        return [one.key for one in self._row.summaries]
 
     @property
     def last(self) -> dict[str, float]:
@@ -99,14 +107,15 @@ class Run:
         """Returns the series of these metrics, or of all, by key.
 
         `max_points` is a number of points per series, at least 4: each bucket keeps its first,
-        smallest, largest and last point.
+        smallest, largest and last point. Raises NotFound for a metric that no run of an ended
+        experiment has.
 
         >>> losses = run.metrics("train/loss", max_points=100)["train/loss"]
         >>> bool(losses.values[0] > losses.values[-1])
         True
         """
-        request = metric_pb2.QueryMetricsRequest(experiment=self._experiment, cell=self.cell)
-        return {one.key: one for one in query(self._connection, request, keys, max_points)}
+        found = query(self._connection, self._experiment, self.cell, keys, max_points)
+        return {one.key: one for one in found}
 
     def checkpoints(self) -> list[int]:
         """Returns the steps of the stored checkpoints, ascending."""
@@ -141,20 +150,18 @@ class Run:
         >>> analysis.state
         'DONE'
         """
-        made = analysis.create(self._connection, kind, [self.subject(step)], inputs=inputs,
-                               seed=seed, name=name, options=options)
+        subject = {"experiment": self._experiment, "cell": self.cell, "step": step}
+        made = analysis.create(self._connection, kind, [subject], inputs=inputs, seed=seed,
+                               name=name, options=options)
         return made.wait() if wait else made
 
-    def subject(self, step: int | None = None) -> analysis_pb2.AnalysisSubject:
-        """Returns the model at a step as analyses name it."""
-        return analysis_pb2.AnalysisSubject(experiment=self._experiment, cell=self.cell, step=step)
-
     def log(self, library: Library = "pandas") -> Any:
-        """Returns the run's history, oldest first: time, kind, step, worker, message."""
+        """Returns the run's history, oldest first: time (UTC), kind, step, worker, message."""
         request = run_pb2.ListRunEventsRequest(run=self.name)
         events = self._connection.call("Runs/ListRunEvents", request,
                                        run_pb2.ListRunEventsResponse).events
-        columns: dict[str, list[Any]] = {"time": [event.time.ToDatetime() for event in events]}
+        times = [event.time.ToDatetime(datetime.timezone.utc) for event in events]
+        columns: dict[str, list[Any]] = {"time": times}
         for name in ("kind", "step", "worker", "message"):
             columns[name] = [getattr(event, name) for event in events]
         return frame(columns, library)
@@ -182,20 +189,39 @@ def is_accuracy(key: str) -> bool:
     return key.count("/") == 1 and key.endswith("/accuracy")
 
 
-def query(connection: Connection, request: metric_pb2.QueryMetricsRequest,
-          keys: str | Sequence[str], max_points: int | None) -> Iterator[Series]:
-    """Yields the series that a request means, each as a whole, in the server's order."""
-    request.keys.extend([keys] if isinstance(keys, str) else keys)
-    request.max_points = max_points or 0
-    cell, key = "", ""
-    steps: list[NDArray[np.uint32]] = []
-    values: list[NDArray[np.float64]] = []
+def query(connection: Connection, experiment: str, cell: str | None, keys: str | Sequence[str],
+          max_points: int | None) -> list[Series]:
+    """Returns series of one cell or all, each as a whole, in the server's order. Raises NotFound
+    for a key that no run of an ended experiment has."""
+    request = _values.make(metric_pb2.QueryMetricsRequest, experiment=experiment, cell=cell,
+                           keys=_values.listed(keys), max_points=max_points)
+    found: dict[tuple[str, str], tuple[list[Any], list[Any]]] = {}
     for part in connection.stream("Metrics/QueryMetrics", request, metric_pb2.Series):
-        if (part.cell, part.key) != (cell, key):  # else the series continues in this message
-            if steps:
-                yield Series(cell, key, np.concatenate(steps), np.concatenate(values))
-            cell, key, steps, values = part.cell, part.key, [], []
-        steps.append(np.array(part.steps, dtype=np.uint32))
+        steps, values = found.setdefault((part.cell, part.key), ([], []))  # a long series has parts
+        steps.append(np.array(part.steps, dtype=np.int64))
         values.append(np.array(part.values, dtype=np.float64))
-    if steps:
-        yield Series(cell, key, np.concatenate(steps), np.concatenate(values))
+    missing = set(request.keys) - {key for _, key in found}
+    if missing:
+        _check_keys(connection, experiment, missing)
+    return [Series(cell, key, np.concatenate(steps), np.concatenate(values))
+            for (cell, key), (steps, values) in found.items()]
+
+
+def list_keys(connection: Connection, experiment: str) -> list[str]:
+    """Returns the keys of an experiment's metrics."""
+    request = metric_pb2.ListMetricsRequest(parent=experiment)
+    pages = connection.pages("Metrics/ListMetrics", request, metric_pb2.ListMetricsResponse)
+    return [one.key for page in pages for one in page.metrics]
+
+
+def _check_keys(connection: Connection, experiment: str, keys: Iterable[str]) -> None:
+    """Raises NotFound for a key that no run has, unless the experiment hasn't ended."""
+    state = connection.call("Experiments/GetExperiment",
+                            experiment_pb2.GetExperimentRequest(name=experiment),
+                            experiment_pb2.Experiment).state
+    if state == experiment_pb2.ExperimentState.ACTIVE:
+        return
+    known = list_keys(connection, experiment)
+    for key in sorted(set(keys) - set(known)):
+        raise NotFound(f'no run has the metric "{key}"{_values.did_you_mean(key, known)}; '
+                       "`Experiment.keys` lists them")

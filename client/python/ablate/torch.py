@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -28,7 +27,7 @@ def load(checkpoint: Checkpoint) -> Transformer:
     torch.Size([1, 4, 27])
     """
     model = Transformer(checkpoint.model)
-    tensors = {name: torch.from_numpy(np.array(array)) for name, array in checkpoint.items()
+    tensors = {name: torch.from_numpy(array) for name, array in checkpoint.items()
                if not name.endswith("feedback")}  # of learning rules
     model.to(next(iter(tensors.values())).dtype)
     model.load_state_dict(tensors)
@@ -56,20 +55,20 @@ class Transformer(nn.Module):
         Models with a causal mask don't need it.
         """
         position = torch.arange(tokens.shape[1], device=tokens.device)
-        hidden = torch.zeros(1, 1, 1, len(position), dtype=torch.bool, device=tokens.device)
+        masked = torch.zeros(1, 1, 1, len(position), dtype=torch.bool, device=tokens.device)
         if lengths is not None:
-            hidden = (position >= lengths[:, None])[:, None, None]  # [B, 1, 1, T]
+            masked = (position >= lengths[:, None])[:, None, None]  # [B, 1, 1, T]
         if self.config["attention"]["causal"]:
-            hidden = hidden | (position > position[:, None])  # [B, 1, T, T]
+            masked = masked | (position > position[:, None])  # [B, 1, T, T]
         x = self.token_embedding(tokens)
         if self.config["positions"] == "learned":
             x = x + self.position_embedding(position)
         elif self.config["positions"] == "sinusoidal":
-            angle = _angles(position, self.config["width"])
+            angle = _angles(len(position), self.config["width"])
             waves = torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
-            x = x + waves[:, :self.config["width"]].to(x.dtype)
+            x = x + waves[:, :self.config["width"]].to(x)
         for block in self.block:
-            x = block(x, hidden)
+            x = block(x, masked)
         logits: Tensor = self.head(self.final_norm(x), self.token_embedding.weight)
         return logits
 
@@ -83,16 +82,16 @@ class Block(nn.Module):
         self.attention = Attention(config) if config["attention"]["kind"] != "none" else None
         self.feed_forward = FeedForward(config)
 
-    def forward(self, x: Tensor, hidden: Tensor) -> Tensor:
+    def forward(self, x: Tensor, masked: Tensor) -> Tensor:
         if self.attention is not None:
-            x = self._add(x, self.attention, hidden)
-        return self._add(x, self.feed_forward, hidden)
+            x = self._add(x, self.attention, masked)
+        return self._add(x, self.feed_forward)
 
-    def _add(self, x: Tensor, f: Attention | FeedForward, hidden: Tensor) -> Tensor:
+    def _add(self, x: Tensor, f: Sublayer, *masked: Tensor) -> Tensor:
         """Combines a sublayer with the residual stream, by the placement of its norms."""
         placement = self.config["norm"]["placement"]
         inside = placement in ("pre", "sandwich")
-        update: Tensor = f(f.norm(x) if f.norm is not None and inside else x, hidden)
+        update: Tensor = f(f.norm(x) if f.norm is not None and inside else x, *masked)
         if f.post_norm is not None:
             update = f.post_norm(update)
         if self.config["residual"]:
@@ -115,13 +114,15 @@ class Sublayer(nn.Module):
 
 
 class Attention(Sublayer):
+    """Attention by softmax or sigmoid; `masked` is true where a position may not attend."""
+
     def __init__(self, config: dict[str, Any]) -> None:
         super().__init__(config, "attention")
         width = config["width"]
         self.qkv = nn.Linear(width, 3 * width, bias=config["bias"])
         self.projection = nn.Linear(width, width, bias=config["bias"])
 
-    def forward(self, x: Tensor, hidden: Tensor) -> Tensor:
+    def forward(self, x: Tensor, masked: Tensor) -> Tensor:
         heads = self.config["heads"]
         q, k, v = (part.unflatten(-1, (heads, -1)).transpose(1, 2)  # [B, H, T, d/H]
                    for part in self.qkv(x).chunk(3, dim=-1))
@@ -130,21 +131,23 @@ class Attention(Sublayer):
         scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])  # [B, H, T, T]
         if self.config["attention"]["kind"] == "sigmoid":
             weights = torch.sigmoid(scores + self.config["attention"]["score_bias"])
-            weights = weights.masked_fill(hidden, 0)
+            weights = weights.masked_fill(masked, 0)
         else:
-            weights = scores.masked_fill(hidden, -math.inf).softmax(dim=-1)
+            weights = scores.masked_fill(masked, -math.inf).softmax(dim=-1)
         output: Tensor = self.projection((weights @ v).transpose(1, 2).flatten(2))
         return output
 
 
 class FeedForward(Sublayer):
+    """Two linears with an activation between them."""
+
     def __init__(self, config: dict[str, Any]) -> None:
         super().__init__(config, "feed_forward")
         width, inner, gated = config["width"], config["hidden"], config["activation"] == "swiglu"
         self.up = nn.Linear(width, 2 * inner if gated else inner, bias=config["bias"])
         self.down = nn.Linear(inner, width, bias=config["bias"])
 
-    def forward(self, x: Tensor, hidden: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         x = self.up(x)
         activation = self.config["activation"]
         if activation == "swiglu":
@@ -206,16 +209,16 @@ class Head(nn.Module):
         return F.linear(x, embedding if self.weight is None else self.weight, self.bias)
 
 
-def _angles(position: Tensor, features: int) -> Tensor:
-    """Returns p/10000^(2j/features) of each position p and j < features/2, in float64; one more
-    if `features` is odd."""
-    even = torch.arange(0, features, 2, dtype=torch.float64, device=position.device)
-    return position.to(torch.float64)[:, None] * 10000.0 ** (-even / features)
+def _angles(positions: int, features: int) -> Tensor:
+    """Returns p/10000^(2j/features) of each position p and j < features/2, one more if `features`
+    is odd. In float64 and on the CPU, because not every device has float64."""
+    even = torch.arange(0, features, 2, dtype=torch.float64)
+    return torch.arange(positions)[:, None] * 10000.0 ** (-even / features)
 
 
 def _rotate(x: Tensor) -> Tensor:
     """Rotates features j and j + s/2 of each head's s features by the angle of the position."""
-    angle = _angles(torch.arange(x.shape[-2], device=x.device), x.shape[-1])
-    cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+    angle = _angles(x.shape[-2], x.shape[-1])
+    cos, sin = angle.cos().to(x), angle.sin().to(x)
     a, b = x.chunk(2, dim=-1)
     return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)

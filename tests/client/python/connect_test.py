@@ -4,8 +4,10 @@ import re
 import shutil
 import socket
 import unittest
+import unittest.mock
 
 import ablate
+from ablate import _address
 from personal_server import PersonalServer
 
 
@@ -35,6 +37,13 @@ class ConnectTest(unittest.TestCase):
             finally:
                 server.ablate("down", "--home", os.environ["ABLATE_HOME"])
 
+    def test_ignores_relative_folders_of_xdg(self):
+        relative = {"XDG_DATA_HOME": "data", "XDG_CONFIG_HOME": "config", "HOME": "/home/ada"}
+        with unittest.mock.patch.dict(os.environ, relative):
+            os.environ.pop("ABLATE_HOME", None)
+            self.assertEqual(str(_address._home()), "/home/ada/.local/share/ablate")
+            self.assertEqual(str(_address._logins()), "/home/ada/.config/ablate")
+
     def test_refuses_other_addresses(self):
         with PersonalServer():
             with self.assertRaises(ablate.InvalidArgument):
@@ -56,7 +65,7 @@ class ConnectTest(unittest.TestCase):
             server.ablate("up", "--listen", f"127.0.0.1:{port}")
             join = server.folder / "ada.join"
             server.ablate("admin", "user", "add", "ada", "-o", str(join))
-            lab = ablate.connect(str(join))
+            lab = ablate.connect(join)
             self.assertEqual(lab.experiments(), [])
             self.assertNotIn("token", repr(lab))
             server.ablate("login", "--join", str(join), "--name", "lab")

@@ -4,6 +4,7 @@ import doctest
 import importlib
 import io
 import json
+import pickle
 import pkgutil
 import shutil
 import sys
@@ -41,9 +42,22 @@ class ResultsTest(unittest.TestCase):
         columns = self.experiment.frame(None)
         self.assertEqual(columns["seed"], list(range(8)) * 3)
 
+    def test_axes_have_the_order_of_the_experiment(self):
+        names = ["norm", "zero", "decay", "alpha"]
+        fields = ["model.norm.kind", "training.learning_rate", "training.weight_decay",
+                  "training.warmup"]
+        values = [["layer", "rms"], [0.01, 0.02], [0, 0.1], [0, 5]]
+        spec = {**_yaml.parse(PLACEMENT, ""), "seeds": {"count": 1}, "axes": [
+            {"name": name, "field": field, "values": some}
+            for name, field, some in zip(names, fields, values)]}
+        experiment = self.lab.submit(spec, set={"training.steps": 10}).wait()
+        self.assertEqual(list(experiment.frame().columns[1:5]), names)
+        self.assertEqual(list(experiment.metrics().columns[1:5]), names)
+        self.assertEqual(list(experiment.runs()[0].labels), names)
+
     def test_frame_is_the_command_lines_export(self):
         self.server.ablate("export", self.experiment.id, "--format", "csv", "-o", "points.csv")
-        exported = pandas.read_csv("points.csv")
+        exported = pandas.read_csv("points.csv", float_precision="round_trip")
         points = self.experiment.metrics()
         self.assertEqual(len(points), len(exported))
         for column in ("cell", "placement", "seed", "key", "step", "value"):
@@ -59,7 +73,11 @@ class ResultsTest(unittest.TestCase):
         [series] = self.experiment.run("placementnone-s3").metrics("train/loss").values()
         self.assertEqual(len(series.steps), 200)
         self.assertEqual(series.values.dtype, np.float64)
-        self.assertEqual(len(self.experiment.metrics("no/such")), 0)
+        self.assertEqual((series.steps - 1)[0], -1)  # signed
+        for of in (self.experiment, self.experiment.runs()[0]):
+            with self.assertRaises(ablate.NotFound) as raised:
+                of.metrics(["train/loss", "evl/loss"])
+            self.assertIn("did you mean eval/loss?", str(raised.exception))
 
     def test_polars_frames_are_equal(self):
         try:
@@ -97,10 +115,35 @@ class ResultsTest(unittest.TestCase):
         self.assertIn("&lt;script&gt;", experiment._repr_html_())
         experiment.wait()
 
+    def test_one_key_or_cell_needs_no_list(self):
+        [first, *_] = self.experiment.watch("eval/accuracy")
+        self.assertEqual(list(first.last), ["eval/accuracy"])
+        [analysis] = self.experiment.analyze("weights", "placementpre-s0")
+        self.assertEqual(analysis.cells, ["placementpre-s0"])
+        self.assertEqual(repr(self.experiment.compare(others=self.experiment)),
+                         repr(self.experiment.compare(others=[self.experiment.name])))
+
+    def test_arguments_of_wrong_types_are_named(self):
+        experiment, run = self.experiment, self.experiment.runs()[0]
+        for field, call in {
+                "max_points": lambda: experiment.metrics(max_points=-1),
+                "keys[0]": lambda: run.metrics(3),
+                "at": lambda: experiment.compare(at=1.5),
+                "baseline": lambda: experiment.compare(baseline="pre"),
+                "comparison.by": lambda: experiment.figure("forest", by=3),
+                "width": lambda: experiment.figure("forest", width="wide"),
+                "subjects[0].step": lambda: run.analyze("weights", step="last"),
+                "inputs": lambda: run.analyze("attention", inputs="anna"),
+                "name": lambda: self.lab.experiment(3)}.items():
+            with self.assertRaises(ablate.InvalidArgument) as raised:
+                call()
+            self.assertEqual([one.field for one in raised.exception.fields], [field])
+
     def test_writes_figures_and_reports(self):
         figure = self.experiment.figure("curves", format="png", width=6)
         self.assertTrue(figure.save("curves.png").read_bytes().startswith(b"\x89PNG"))
         self.assertTrue(figure.csv.startswith("panel,setting,"))
+        self.assertEqual(pickle.loads(pickle.dumps(figure)), figure)
         page = self.experiment.report("report.html").read_text()
         self.assertTrue(page.startswith("<!doctype html>") or page.startswith("<!DOCTYPE html>"))
         with self.assertRaises(ablate.InvalidArgument):
@@ -113,7 +156,10 @@ class ResultsTest(unittest.TestCase):
         run = self.experiment.run("placementpre-s0")
         analysis = run.analyze("attention", inputs={"prompt": "anna"})
         self.assertEqual(analysis.arrays()["entropy"].axes, ("block", "head"))
-        self.assertEqual(np.asarray(analysis.arrays()["entropy"]).shape, (2, 4))
+        entropy = analysis.arrays()["entropy"]
+        self.assertEqual(np.asarray(entropy).shape, (2, 4))
+        self.assertIs(np.asarray(entropy), entropy.values)
+        self.assertIsNot(np.array(entropy), entropy.values)
         self.assertIn("attention/entropy", self.experiment.keys())
         stored = [one.name for one in self.experiment.analyses() if one.kind == "attention"]
         self.assertEqual(stored, [analysis.name])

@@ -35,6 +35,21 @@ class SubmitTest(unittest.TestCase):
         self.assertEqual(len(plan.cells), 9)
         self.assertRaises(ablate.NotFound, self.lab.submit, "plcement.yaml")
 
+    def test_refuses_arguments_of_wrong_types(self):
+        for experiment in (None, [self.spec], b"name: x", "placement", "names.txt"):
+            with self.assertRaises(ablate.InvalidArgument) as raised:
+                self.lab.submit(experiment, dry_run=True)
+            self.assertTrue(str(raised.exception).startswith("experiment: "), raised.exception)
+        for seeds in (3, "42..45", {"first": 1}, []):
+            with self.assertRaises(ablate.InvalidArgument) as raised:
+                self.lab.submit(self.spec, seeds=seeds, dry_run=True)
+            self.assertTrue(str(raised.exception).startswith("seeds"), raised.exception)
+        with self.assertRaises(ablate.InvalidArgument):
+            self.lab.submit(self.spec, set="training.steps=3", dry_run=True)
+        # A set has no order, so the baseline would be any of its values.
+        axis = {"field": "model.norm.kind", "values": {"layer", "rms"}}
+        self.assertEqual(set(self.problems({**self.spec, "axes": [axis]})), {"axes[0].values"})
+
     def test_lists_all_problems_that_the_server_finds(self):
         sets = {"model.heads": 5, "training.stepz": 1, "training.learning_rate": -1}
         problems = self.problems(self.spec, set=sets)
@@ -79,7 +94,9 @@ class SubmitTest(unittest.TestCase):
         self.assertIn("did you mean names.txt?", problem[1])
         task = {"documents": {"dataset": outside, "held_out": 5}}
         spec = {**self.spec, "base": {**self.spec["base"], "task": task}}
-        self.assertEqual(len(self.lab.submit(spec, files=[outside], dry_run=True).cells), 24)
+        for files in ([outside], str(outside), outside.parent):
+            self.assertEqual(len(self.lab.submit(spec, files=files, dry_run=True).cells), 24)
+        self.problems(spec, files=str(self.server.folder / "names.txt"))
         # The caller's own values aren't checked.
         self.lab.submit(self.spec, set={"task.documents.dataset": outside,
                                         "task.documents.held_out": 5}, dry_run=True)

@@ -51,8 +51,7 @@ class ValuesTest(unittest.TestCase):
         self.assertIn("(did you mean name?)", problems["naem"])
 
     def test_keeps_members_of_a_oneof_that_are_empty(self):
-        kind = analysis_options_pb2.AnalysisKind()
-        _values.fill_or_raise(kind, {"weights": {}}, "analysis")
+        kind = _values.make(analysis_options_pb2.AnalysisKind, weights={})
         self.assertEqual(kind.WhichOneof("kind"), "weights")
 
     def test_reads_fields_back_by_path(self):
