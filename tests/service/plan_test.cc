@@ -117,8 +117,10 @@ TEST(EstimateCostTest, GuessesByTheTrainersSpeedUnlessItIsMeasured) {
 
 TEST(EstimateCostTest, AsksOnceForEachShape) {
   int asked = 0;
+  RunCost guessed{"b", 1, 0, 0};
+  guessed.guessed_speed = {100, 1e3};
   const auto cost = EstimateCost(
-      {{"a", 1, 0, 0}, {"b", 1, 0, 0}, {"a", 1, 0, 0}},
+      {{"a", 1, 0, 0}, guessed, {"a", 1, 0, 0}},
       [&asked](absl::string_view shape) {
         ++asked;
         return shape == "a" ? std::optional<double>(1e6) : std::nullopt;

@@ -109,7 +109,9 @@ TEST(ToJsonTest, HasSnakeCaseNamesAndDefaults) {
  ],
  "failure": "",
  "continued_from": "",
- "continued_step": 0
+ "continued_step": 0,
+ "experiment": "",
+ "values": []
 }
 )");
 }
