@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "server/engine/analyze/large_vectors.h"
-
 namespace ablate::engine {
 
 LanczosStep StepOf(const at::Tensor& basis, at::Tensor product, int64_t elements) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "server/engine/analyze/large_vectors.h"
 
 namespace ablate::engine {
 
@@ -17,14 +18,11 @@ struct LanczosStep {
   at::Tensor next;   // that part divided by its norm, [P] float64; unusable if the norm is 0
 };
 
-// Number of elements of the basis that StepOf converts to float64 at a time: 8 MB.
-inline constexpr int64_t kLanczosElements = int64_t{1} << 20;
-
 // Orthogonalises `product` [P], float64, against all of `basis` [j, P], of either precision, by two
 // passes of classical Gram–Schmidt. The three-term recurrence alone loses orthogonality and finds
-// the same eigenvalues again. Changes `product`, which becomes the result's `next`.
-LanczosStep StepOf(const at::Tensor& basis, at::Tensor product,
-                   int64_t elements = kLanczosElements);
+// the same eigenvalues again. Changes `product`, which becomes the result's `next`. Converts so
+// many elements of the basis to float64 at a time.
+LanczosStep StepOf(const at::Tensor& basis, at::Tensor product, int64_t elements = kLargePart);
 
 // Eigenvalues of the tridiagonal matrix, ascending.
 struct RitzValues {
