@@ -261,7 +261,8 @@ absl::Status UploadModelReactor::OpenWriter(const v1::UploadModelRequest& reques
   const auto blobs = rpc::BlobsOf(view_.store);
   if (!blobs.ok()) return blobs.status();
   auto writer = sha256_.empty() ? (*blobs)->Create()
-                                : (*blobs)->Continue(view_.viewer.user, sha256_, received_);
+                                : (*blobs)->Continue(view_.viewer.user, sha256_, received_,
+                                                     [this] { return ended(); });
   if (!writer.ok()) return writer.status();
   writer_ = *std::move(writer);
   return absl::OkStatus();
