@@ -358,7 +358,10 @@ absl::Status UploadModelReactor::Record(storage::ModelRecord record) {
   if (!known.ok() && !absl::IsNotFound(known.status())) return known.status();
   if (!known.ok()) {
     const absl::Status allowed = CheckQuota(*backend_, record.owner, {0, record.bytes});
-    if (!allowed.ok()) return allowed;
+    if (!allowed.ok()) {
+      writer_->Discard();
+      return allowed;
+    }
   }
   absl::StatusOr<storage::ModelRecord> added;
   const absl::Status made = MakeChange(*backend_, *context_, "Models.UploadModel",

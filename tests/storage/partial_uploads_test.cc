@@ -1,6 +1,9 @@
 // Tests uploads that continue: storage::PartialUploads, and Blobs::Continue on top of it.
 #include "storage/partial_uploads.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -31,10 +34,14 @@ class PartialUploadsTest : public ::testing::Test {
   uint64_t Kept(const std::string& user = "mia") {
     return blobs_->partials().Find(user, sha256_).bytes;
   }
-  // Breaks an upload of `user` after some of the bytes.
+  // Breaks an upload of `user` after some of the bytes; `now_` becomes its date.
   void Break(const std::string& sent, const std::string& user, const std::string& sha256) {
-    auto writer = Value(blobs_->Continue(user, sha256, 0, [] { return false; }));
-    EXPECT_TRUE(writer->Append(sent).ok());
+    EXPECT_TRUE(Value(blobs_->Continue(user, sha256, 0, [] { return false; }))->Append(sent).ok());
+    const std::string path =
+        absl::StrCat(Folder(), "/partial/", Sha256Hex(user).substr(0, 16), "-", sha256);
+    const timespec date{now_ / kSecond, now_ % kSecond * 1000};
+    const timespec times[2] = {date, date};
+    EXPECT_EQ(utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
   }
   size_t Files() {
     size_t count = 0;
