@@ -97,8 +97,9 @@ TEST_F(UploadTest, GivesUpWhenTriesBringNothing) {
   refusals_.assign(20, absl::UnavailableError("cut"));
   const Outcome outcome = Add();
   EXPECT_EQ(outcome.code, kNoServer);
-  EXPECT_EQ(offsets_.size(), 6u);
-  EXPECT_EQ(slept_, absl::Seconds(15.5));
+  EXPECT_EQ(offsets_.size(), 16u);
+  EXPECT_EQ(slept_, absl::Seconds(95.5));
+  EXPECT_THAT(outcome.err, HasSubstr("for a day: run the same command again to continue\n"));
 }
 
 TEST_F(UploadTest, DoesntRepeatARefusal) {
