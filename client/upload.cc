@@ -38,7 +38,8 @@ absl::Status UploadAll(Connection* connection, const Context& context, const Loc
   for (int vain = 0;; ++vain) {
     const absl::StatusOr<v1::PartialUpload> kept = connection->GetUpload(request);
     if (absl::IsUnimplemented(kept.status())) return send(0);
-    if (!kept.ok() && (broke.ok() || !absl::IsUnavailable(kept.status()))) return kept.status();
+    const bool lost = MayTryAgain(kept.status()) || absl::IsDeadlineExceeded(kept.status());
+    if (!kept.ok() && (broke.ok() || !lost)) return kept.status();
     // Our own broken upload may hold the bytes for some seconds.
     if (kept.ok() && (broke.ok() || vain >= kMaxVainTries || !kept->in_use())) {
       const uint64_t offset = kept->in_use() ? 0 : kept->bytes();

@@ -41,8 +41,8 @@ class PartialUploads {
   // The right to write a file. May outlive PartialUploads. For one thread.
   class Hold {
    public:
-    // Keeps a file that isn't empty, for the next upload, and does little: it may run on a thread
-    // of gRPC's.
+    // Keeps a file that isn't empty, for the next upload. Doesn't list the folder, because it may
+    // run on gRPC's thread.
     ~Hold();
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;

@@ -102,6 +102,17 @@ TEST_F(UploadTest, GivesUpWhenTriesBringNothing) {
   EXPECT_THAT(outcome.err, HasSubstr("for a day: run the same command again to continue\n"));
 }
 
+TEST_F(UploadTest, AsksAgainIfTheServerDoesntAnswerAfterABreak) {
+  refusals_ = {absl::UnavailableError("cut")};
+  answers_.get_upload = [this, asked = 0](const v1::GetUploadRequest&,
+                                          v1::PartialUpload* upload) mutable {
+    upload->set_bytes(kept_.size());
+    return ++asked == 2 ? absl::DeadlineExceededError("late") : absl::OkStatus();
+  };
+  EXPECT_EQ(Add().code, kSuccess);
+  EXPECT_THAT(offsets_, ElementsAre(0, 3));
+}
+
 TEST_F(UploadTest, DoesntRepeatARefusal) {
   refusals_ = {absl::InvalidArgumentError("no text")};
   EXPECT_EQ(Add().code, kFailure);
