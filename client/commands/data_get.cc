@@ -110,8 +110,8 @@ Action DefineDataGet(Command* command) {
   command->Argument(&options->name, "NAME",
                     "Data set: datasets/ID, its ID, or a file name that only one has");
   command->RequiredOption(&options->output, "--output,-o", "PATH",
-                          "Write a text, tagged sentences or tokens of documents to a file PATH, "
-                          "a tokenizer or tokens of a whole text to a folder PATH");
+                          "Write a file PATH, or a folder PATH of a tokenizer or of the tokens of "
+                          "a whole text");
   command->Option(
       &options->validation, "--validation", "SHARE",
       absl::StrCat("Write the last SHARE of the tokens to val.bin, above 0 and below 1, as "
