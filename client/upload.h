@@ -23,7 +23,8 @@ using SendFrom = std::function<absl::Status(uint64_t offset)>;
 
 // Uploads bytes, from the number on that the server has from an earlier upload. One that breaks is
 // continued as long as tries bring bytes, with a line on the console for each. Servers that keep
-// none get everything in one call.
+// none get everything in one call. The error of an upload that kept breaking says how to continue
+// it.
 absl::Status UploadAll(Connection* connection, const Context& context, const LocalBytes& local,
                        const SendFrom& send);
 

@@ -297,7 +297,10 @@ absl::StatusOr<std::string> Blobs::Writer::Read(uint64_t offset, uint64_t length
 absl::StatusOr<std::shared_ptr<Blobs::Pin>> Blobs::Writer::Publish(absl::string_view expected) {
   if (absl::Status finished = Finish(expected); !finished.ok()) return finished;
   const bool synced = fsync(file_.get()) == 0;
-  if (!synced) return broken_ = shelf_->Stored(FileError("sync", path_));
+  if (!synced) {
+    discard_ = true;  // the pages that couldn't be written may read as if they were
+    return broken_ = shelf_->Stored(FileError("sync", path_));
+  }
   shelf_->Stored(absl::OkStatus()).IgnoreError();
   file_ = FileDescriptor();
   std::shared_ptr<Pin> pin;
@@ -331,7 +334,8 @@ absl::StatusOr<std::unique_ptr<Blobs::Writer>> Blobs::Create() {
 
 absl::StatusOr<std::unique_ptr<Blobs::Writer>> Blobs::Continue(absl::string_view user,
                                                                absl::string_view sha256,
-                                                               uint64_t offset) {
+                                                               uint64_t offset,
+                                                               const Cancelled& cancelled) {
   auto taken = shelf_->partials->Take(user, sha256, offset);
   if (!taken.ok()) return taken.status();
   if (taken->hold == nullptr) return Create();
@@ -341,8 +345,12 @@ absl::StatusOr<std::unique_ptr<Blobs::Writer>> Blobs::Continue(absl::string_view
   writer->size_ = offset;
   writer->continues_ = offset > 0;
   for (uint64_t at = 0; at < offset; at += kHashedAtOnce) {
+    if (cancelled()) return absl::CancelledError("nobody waits for this upload");
     const auto kept = writer->Read(at, kHashedAtOnce);
-    if (!kept.ok()) return kept.status();
+    if (!kept.ok()) {
+      writer->Discard();
+      return kept.status();
+    }
     writer->hash_.Add(*kept);
   }
   return writer;

@@ -45,6 +45,8 @@ enum class Swept {
 // first, before a write fails.
 class Blobs {
  public:
+  // Returns true if nobody waits for the work any more.
+  using Cancelled = std::function<bool()>;
   // Bytes of trash that a full disk removes before a write is retried.
   static constexpr uint64_t kFreedAtOnce = 64 << 20;
   // Keeps a blob from being swept until it is destroyed.
@@ -122,9 +124,10 @@ class Blobs {
   const std::string& folder() const;
   absl::StatusOr<std::unique_ptr<Writer>> Create();
   // Begins an upload with offset 0, or continues one of the user's that broke after `offset` bytes.
-  // Errors as PartialUploads::Take. Reads the kept bytes.
+  // Reads the kept bytes, and removes them if they can't be read. Errors as PartialUploads::Take;
+  // CANCELLED once `cancelled`, which is called between pieces, returns true.
   absl::StatusOr<std::unique_ptr<Writer>> Continue(absl::string_view user, absl::string_view sha256,
-                                                   uint64_t offset);
+                                                   uint64_t offset, const Cancelled& cancelled);
   PartialUploads& partials();
   // Pins an existing blob and makes it durable. NOT_FOUND.
   absl::StatusOr<std::shared_ptr<Pin>> Find(absl::string_view sha256);

@@ -117,27 +117,20 @@ PartialUploads::Hold::Hold(std::shared_ptr<State> state, std::shared_ptr<Claim> 
 PartialUploads::Hold::~Hold() {
   While([this] {
     struct stat found;
-    if (stat(path_.c_str(), &found) != 0) return absl::OkStatus();
-    if (found.st_size == 0) unlink(path_.c_str());
-    if (static_cast<uint64_t>(found.st_size) == kept_) return absl::OkStatus();
-    const int64_t now = state_->now();
-    const timespec date{now / 1'000'000, now % 1'000'000 * 1000};
-    const timespec times[2] = {date, date};
-    utimensat(AT_FDCWD, path_.c_str(), times, 0);
+    if (stat(path_.c_str(), &found) == 0 && found.st_size == 0) unlink(path_.c_str());
     return absl::OkStatus();
   }).IgnoreError();
-  {
-    MutexLock lock(&state_->mutex);
-    const auto found = state_->claims.find(name_);
-    if (found != state_->claims.end() && found->second == claim_) state_->claims.erase(found);
-  }
-  state_->Trim();
+  MutexLock lock(&state_->mutex);
+  const auto found = state_->claims.find(name_);
+  if (found != state_->claims.end() && found->second == claim_) state_->claims.erase(found);
 }
 
 absl::Status PartialUploads::Hold::While(absl::FunctionRef<absl::Status()> work) {
   MutexLock lock(&claim_->mutex);
   if (claim_->lost) {
-    return absl::AbortedError("another upload of the same bytes has continued this one");
+    return absl::AbortedError(
+        "another upload of the same bytes has continued this one; expected one at a time. Ask "
+        "GetUpload how many bytes the server has, and continue there once they aren't in use");
   }
   claim_->active = std::max<int64_t>(claim_->active, state_->now());
   return work();
@@ -177,7 +170,9 @@ absl::StatusOr<PartialUploads::Opened> PartialUploads::Take(absl::string_view us
     std::shared_ptr<Claim>& place = state_->claims[name];
     if (place != nullptr && !state_->IsSilent(*place)) {
       if (offset == 0) return Opened{};
-      return absl::AbortedError("offset: another upload of these bytes is in progress");
+      return absl::AbortedError(
+          "offset: another upload of these bytes is in progress; expected 0, to upload beside it. "
+          "To continue, wait until GetUpload says that they aren't in use");
     }
     before = std::exchange(place, claim);
   }
@@ -197,10 +192,11 @@ absl::StatusOr<PartialUploads::Opened> PartialUploads::Take(absl::string_view us
     if (opened.file.open() && fstat(opened.file.get(), &found) != 0) {
       return FileError("look at", path);
     }
-    const uint64_t kept = opened.hold->kept_ = static_cast<uint64_t>(found.st_size);
+    const auto kept = static_cast<uint64_t>(found.st_size);
     return kept == offset ? absl::OkStatus() : WrongOffset(offset, kept);
   });
   if (!status.ok()) return status;
+  state_->Trim();
   return opened;
 }
 

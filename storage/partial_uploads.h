@@ -41,7 +41,8 @@ class PartialUploads {
   // The right to write a file. May outlive PartialUploads. For one thread.
   class Hold {
    public:
-    // Keeps a file that isn't empty, for the next upload.
+    // Keeps a file that isn't empty, for the next upload. Doesn't list the folder, because it may
+    // run on gRPC's thread.
     ~Hold();
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;
@@ -59,7 +60,6 @@ class PartialUploads {
     const std::shared_ptr<Claim> claim_;
     const std::string name_;
     const std::string path_;
-    uint64_t kept_ = 0;  // bytes when it was opened
   };
   struct Opened {
     std::unique_ptr<Hold> hold;
@@ -74,7 +74,7 @@ class PartialUploads {
   Found Find(absl::string_view user, absl::string_view sha256);
   // Opens the file of a user's upload, to continue after `offset` bytes, or to begin again with 0.
   // OUT_OF_RANGE names the number of kept bytes if it is another one. ABORTED if the file is in
-  // use; with offset 0 there is no hold instead.
+  // use; with offset 0 there is no hold instead. Removes files beyond the limits.
   absl::StatusOr<Opened> Take(absl::string_view user, absl::string_view sha256, uint64_t offset);
   // Removes files beyond the limits.
   void Trim();

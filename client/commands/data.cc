@@ -147,7 +147,8 @@ Action DefineDataAdd(Command* command) {
       "A file in CoNLL-U has sentences with labels for each word, for the inputs of analyses such "
       "as probe. It is recognised by its first word's line, which has ten columns.\n\n"
       "train.bin and val.bin are token ids of the folder's tokenizer, as nanoGPT's prepare scripts "
-      "write them: little-endian uint16. They become one data set of tokens. The line about "
+      "write them: little-endian uint16, or uint32 if the vocabulary has more than 65,536. They "
+      "become one data set of tokens. The line about "
       "task.text.validation has the value that holds out the tokens of val.bin.\n\n"
       "Examples:\n  ablate data add examples/data/names.txt\n  ablate data add notes.txt "
       "--private\n  ablate data add gpt2");

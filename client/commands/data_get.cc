@@ -6,21 +6,22 @@
 #include <string>
 #include <vector>
 
+#include "ablate/v1/spec.pb.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/dataset_file.h"
 #include "base/decimal.h"
 #include "base/text_split.h"
+#include "base/tokenizer/byte_pair_encoding.h"
 #include "client/command_table.h"
 #include "client/download.h"
 #include "client/output/format.h"
 #include "client/output/part_file.h"
 #include "client/submit/token_bins.h"
+#include "proto/reflect/option.h"
 
 namespace ablate::client {
 namespace {
-
-constexpr double kDefaultValidation = 0.1;  // as task.text.validation
 
 struct GetOptions {
   std::string name;
@@ -29,6 +30,21 @@ struct GetOptions {
   bool force = false;
   bool json = false;
 };
+
+// Returns the default of task.text.validation.
+double DefaultValidation() {
+  return reflect::DefaultOf(v1::TextTask::descriptor()->FindFieldByName("validation"))
+      .number_value();
+}
+
+// Divides the ids of a file of tokens, which has its tokenizer.
+absl::StatusOr<TokenBinFiles> BinsOf(const DatasetFile& file, double validation) {
+  const auto encoding =
+      tokenizer::BytePairEncoding::Parse({"vocab.json", std::string(file.tokenizer.vocabulary)},
+                                         {"merges.txt", std::string(file.tokenizer.merges)});
+  if (!encoding.ok()) return encoding.status();
+  return WriteTokenBins(file.tokens, (*encoding)->vocabulary(), validation);
+}
 
 // Writes the files of a tokenizer and, of tokens, their ids. Returns a line about the folder.
 absl::StatusOr<std::string> WriteTokenizerFolder(const GetOptions& options,
@@ -42,8 +58,7 @@ absl::StatusOr<std::string> WriteTokenizerFolder(const GetOptions& options,
   if (written.ok()) written = folder.Write("merges.txt", file.tokenizer.merges);
   std::string facts = "a tokenizer";
   if (written.ok() && has_tokens) {
-    const absl::StatusOr<TokenBinFiles> bins =
-        WriteTokenBins(file.tokens, options.validation.value_or(kDefaultValidation));
+    const auto bins = BinsOf(file, options.validation.value_or(DefaultValidation()));
     if (!bins.ok()) return bins.status();
     written = folder.Write("train.bin", bins->train);
     if (written.ok()) written = folder.Write("val.bin", bins->val);
@@ -61,14 +76,15 @@ absl::StatusOr<int> GetData(const GetOptions& options, const Context& context,
   request.set_name(options.name);
   const absl::StatusOr<v1::Dataset> dataset = connection->GetDataset(request);
   if (!dataset.ok()) return dataset.status();
-  const bool has_tokens = dataset->kind() == v1::DatasetKind::tokens;
-  if (options.validation.has_value() && !has_tokens) {
+  // The files of a folder have no place for the lengths of documents.
+  const bool divides = dataset->kind() == v1::DatasetKind::tokens && dataset->documents() == 0;
+  if (options.validation.has_value() && !divides) {
     return absl::InvalidArgumentError(absl::StrCat("--validation: ", dataset->name(),
-                                                   " has no tokens; expected it only with a "
-                                                   "data set of tokens"));
+                                                   " has no tokens of a whole text; expected it "
+                                                   "only with a data set of such tokens"));
   }
   std::string facts = Bytes(dataset->bytes());
-  if (has_tokens || dataset->kind() == v1::DatasetKind::tokenizer) {
+  if (divides || dataset->kind() == v1::DatasetKind::tokenizer) {
     const auto bytes = FetchTokenizer(connection, *dataset, context.sleep);
     if (!bytes.ok()) return bytes.status();
     const absl::StatusOr<DatasetFile> file = ReadDatasetFile(*bytes);
@@ -94,20 +110,23 @@ Action DefineDataGet(Command* command) {
   command->Argument(&options->name, "NAME",
                     "Data set: datasets/ID, its ID, or a file name that only one has");
   command->RequiredOption(&options->output, "--output,-o", "PATH",
-                          "Write a text or tagged sentences to a file PATH, a tokenizer or tokens "
-                          "to a folder PATH");
-  command->Option(&options->validation, "--validation", "SHARE",
-                  "Write the last SHARE of the tokens to val.bin, above 0 and below 1, as "
-                  "task.text.validation holds them out [0.1]");
+                          "Write a file PATH, or a folder PATH of a tokenizer or of the tokens of "
+                          "a whole text");
+  command->Option(
+      &options->validation, "--validation", "SHARE",
+      absl::StrCat("Write the last SHARE of the tokens to val.bin, above 0 and below 1, as "
+                   "task.text.validation holds them out [",
+                   DefaultValidation(), "]"));
   command->Flag(&options->force, "--force", "Replace an existing file or folder of this command");
   command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
       "PATH is complete or isn't written: the hash of the bytes is checked first.\n\n"
       "The folder has vocab.json and merges.txt and, of tokens, train.bin and val.bin, "
-      "little-endian "
-      "uint16, or uint32 if an id needs it. The server stores the tokens in one piece. To divide "
+      "little-endian uint16, or uint32 if the vocabulary has more than 65,536. The server stores "
+      "the tokens in one piece. To divide "
       "them as before `ablate data add`, give the value that it printed for "
-      "task.text.validation.\n\n"
+      "task.text.validation. The file of tokens of documents is a safetensors file, as "
+      "`ablate data add FILE` takes it.\n\n"
       "Examples:\n  ablate data get names-1a2b3c -o names.txt\n"
       "  ablate data get licences-1a2b3c -o licences --validation 0.05");
   return WithServer(options, GetData);

@@ -1,9 +1,7 @@
 #include "client/submit/token_bins.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <limits>
 #include <memory>
 #include <system_error>
 #include <vector>
@@ -22,7 +20,10 @@ namespace fs = std::filesystem;
 
 constexpr char kTrainFile[] = "train.bin", kValFile[] = "val.bin", kMetaFile[] = "meta.pkl";
 constexpr char kVocabFile[] = "vocab.json", kMergeFile[] = "merges.txt";
-constexpr uint64_t kIdBytes = 2;
+constexpr uint32_t kNarrowVocabulary = 65'536;
+
+// Returns the bytes of an id of a vocabulary.
+uint64_t IdBytes(uint32_t vocabulary) { return vocabulary > kNarrowVocabulary ? 4 : 2; }
 
 bool Has(const std::string& folder, const char* name) {
   std::error_code error;
@@ -53,7 +54,9 @@ absl::Status TooLarge(const std::string& path, uint64_t bytes) {
 }
 
 // Checks the size of a file of ids before it is read.
-absl::StatusOr<uint64_t> SizeOf(const std::string& path) {
+absl::StatusOr<uint64_t> SizeOf(const std::string& path, uint64_t id_bytes) {
+  const std::string expected =
+      absl::StrCat("; expected ids of ", id_bytes == 2 ? "two" : "four", " bytes each");
   std::error_code error;
   const bool is_file = fs::is_regular_file(path, error);
   if (error) return absl::PermissionDeniedError(absl::StrCat(path, ": ", error.message()));
@@ -63,12 +66,10 @@ absl::StatusOr<uint64_t> SizeOf(const std::string& path) {
   const uint64_t bytes = fs::file_size(path, error);
   if (error) return absl::PermissionDeniedError(absl::StrCat(path, ": ", error.message()));
   if (bytes > kMaxDatasetFileBytes) return TooLarge(path, bytes);
-  if (bytes == 0)
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": it is empty; expected ids of two bytes each"));
-  if (bytes % kIdBytes == 0) return bytes;
-  return absl::InvalidArgumentError(absl::StrCat(
-      path, ": odd number of bytes (", text::Grouped(bytes), "); expected ids of two bytes each"));
+  if (bytes == 0) return absl::InvalidArgumentError(absl::StrCat(path, ": it is empty", expected));
+  if (bytes % id_bytes == 0) return bytes;
+  return absl::InvalidArgumentError(absl::StrCat(path, ": it ends within an id, after ",
+                                                 text::Grouped(bytes), " bytes", expected));
 }
 
 // Appends the ids of a file of that size. `vocabulary` is the number of tokens.
@@ -79,12 +80,15 @@ absl::Status AppendIds(const std::string& path, uint64_t bytes, uint32_t vocabul
   if (!in.read(read.data(), static_cast<std::streamsize>(read.size()))) {
     return absl::PermissionDeniedError(absl::StrCat(path, ": can't be read"));
   }
-  for (size_t i = 0; i < read.size(); i += kIdBytes) {
-    const auto low = static_cast<uint8_t>(read[i]), high = static_cast<uint8_t>(read[i + 1]);
-    const uint32_t id = low + (uint32_t{high} << 8);
+  const uint64_t id_bytes = IdBytes(vocabulary);
+  for (size_t i = 0; i < read.size(); i += id_bytes) {
+    uint32_t id = 0;
+    for (size_t j = 0; j < id_bytes; ++j) {
+      id |= uint32_t{static_cast<uint8_t>(read[i + j])} << (8 * j);
+    }
     if (id >= vocabulary) {
       return absl::InvalidArgumentError(
-          absl::StrCat(path, ": id ", id, " at position ", i / kIdBytes,
+          absl::StrCat(path, ": id ", id, " at position ", i / id_bytes,
                        " is not in the vocabulary; expected ids below ", vocabulary, ", its size"));
     }
     ids->push_back(id);
@@ -111,27 +115,30 @@ absl::StatusOr<TokenBins> ReadTokenBins(const std::string& folder) {
   const auto encoding = tokenizer::BytePairEncoding::Parse(*vocabulary, *merges);
   if (!encoding.ok()) return encoding.status();
   const std::string train = fs::path(folder) / kTrainFile, val = fs::path(folder) / kValFile;
-  const absl::StatusOr<uint64_t> train_bytes = SizeOf(train), val_bytes = SizeOf(val);
+  const uint32_t tokens = (*encoding)->vocabulary();
+  const uint64_t id_bytes = IdBytes(tokens);
+  const absl::StatusOr<uint64_t> train_bytes = SizeOf(train, id_bytes),
+                                 val_bytes = SizeOf(val, id_bytes);
   for (const absl::Status& status : {train_bytes.status(), val_bytes.status()}) {
     if (!status.ok()) return status;
   }
   const uint64_t bytes = *train_bytes + *val_bytes;
   if (bytes > kMaxDatasetFileBytes) return TooLarge(folder, bytes);
   std::vector<uint32_t> ids;
-  ids.reserve(bytes / kIdBytes);
-  const uint32_t tokens = (*encoding)->vocabulary();
+  ids.reserve(bytes / id_bytes);
   absl::Status read = AppendIds(train, *train_bytes, tokens, &ids);
   if (read.ok()) read = AppendIds(val, *val_bytes, tokens, &ids);
   if (!read.ok()) return read;
   TokenBins bins;
-  bins.training = *train_bytes / kIdBytes;
-  bins.validation = *val_bytes / kIdBytes;
+  bins.training = *train_bytes / id_bytes;
+  bins.validation = *val_bytes / id_bytes;
   bins.file = WriteTokenFile({vocabulary->text, merges->text}, tokens, ids);
   if (bins.file.size() > kMaxDatasetFileBytes) return TooLarge(folder, bins.file.size());
   return bins;
 }
 
-absl::StatusOr<TokenBinFiles> WriteTokenBins(absl::Span<const uint32_t> ids, double validation) {
+absl::StatusOr<TokenBinFiles> WriteTokenBins(absl::Span<const uint32_t> ids, uint32_t vocabulary,
+                                             double validation) {
   if (!(validation > 0 && validation < 1)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--validation: ", validation, "; expected a number above 0 and below 1"));
@@ -142,8 +149,7 @@ absl::StatusOr<TokenBinFiles> WriteTokenBins(absl::Span<const uint32_t> ids, dou
         absl::StrCat("--validation: ", validation, " of ", text::Grouped(ids.size()),
                      " tokens leaves a file empty; expected tokens for both"));
   }
-  const uint32_t largest = *std::max_element(ids.begin(), ids.end());
-  const size_t id_bytes = largest > std::numeric_limits<uint16_t>::max() ? 4 : kIdBytes;
+  const uint64_t id_bytes = IdBytes(vocabulary);
   const auto write = [&](absl::Span<const uint32_t> part, std::string* bytes) {
     bytes->reserve(part.size() * id_bytes);
     for (const uint32_t id : part) {

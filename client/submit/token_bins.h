@@ -20,10 +20,10 @@ struct TokenBins {
 // Returns true if the folder has token files, or the meta.pkl that belongs to such files.
 bool HasTokenBins(const std::string& folder);
 
-// Reads the ids, which are little-endian uint16, and the tokenizer's vocab.json and merges.txt.
-// meta.pkl isn't read. INVALID_ARGUMENT names a file that is missing, empty or too large, has an
-// odd number of bytes, or has an id that isn't in the vocabulary; other errors as
-// tokenizer::ReadFileText.
+// Reads the ids and the tokenizer's vocab.json and merges.txt. Ids are little-endian uint16, or
+// uint32 if the vocabulary has more than 65,536. meta.pkl isn't read. INVALID_ARGUMENT names a file
+// that is missing, empty or too large, ends within an id, or has an id that isn't in the
+// vocabulary; other errors as tokenizer::ReadFileText.
 absl::StatusOr<TokenBins> ReadTokenBins(const std::string& folder);
 
 struct TokenBinFiles {
@@ -31,10 +31,11 @@ struct TokenBinFiles {
   uint64_t validation = 0;  // ids of val
 };
 
-// Divides ids into the files, of which val gets the last share `validation`. Ids are little-endian
-// uint16, or uint32 if one needs more. INVALID_ARGUMENT if a file would be empty or the share isn't
-// between 0 and 1.
-absl::StatusOr<TokenBinFiles> WriteTokenBins(absl::Span<const uint32_t> ids, double validation);
+// Divides ids into the files as ReadTokenBins reads them, of which val gets the last share
+// `validation`. `vocabulary` is the number of tokens. INVALID_ARGUMENT if a file would be empty or
+// the share isn't between 0 and 1.
+absl::StatusOr<TokenBinFiles> WriteTokenBins(absl::Span<const uint32_t> ids, uint32_t vocabulary,
+                                             double validation);
 
 // Returns true for the name of a file in such a folder.
 bool IsTokenizersFile(const std::string& name);

@@ -85,9 +85,11 @@ absl::StatusOr<BlobWriter> BlobWriter::Replace(storage::Store* store, const std:
 }
 
 absl::StatusOr<BlobWriter> BlobWriter::Continue(storage::Store* store, const std::string& user,
-                                                const std::string& sha256, uint64_t offset) {
+                                                const std::string& sha256, uint64_t offset,
+                                                const std::function<bool()>& cancelled) {
   const auto blobs = BlobsOf(store);
-  return blobs.ok() ? Of(sha256, (*blobs)->Continue(user, sha256, offset)) : blobs.status();
+  if (!blobs.ok()) return blobs.status();
+  return Of(sha256, (*blobs)->Continue(user, sha256, offset, cancelled));
 }
 
 absl::StatusOr<BlobWriter> BlobWriter::Of(

@@ -55,9 +55,10 @@ class BlobWriter {
   // Opens a blob that exists but is damaged, so that its bytes are wanted again.
   static absl::StatusOr<BlobWriter> Replace(storage::Store* store, const std::string& sha256);
   // Does the same for an upload of a user, after the first `offset` bytes; they are kept for the
-  // user if the upload breaks. Errors as storage::Blobs::Continue.
+  // user if the upload breaks. Calls `cancelled` and fails as storage::Blobs::Continue.
   static absl::StatusOr<BlobWriter> Continue(storage::Store* store, const std::string& user,
-                                             const std::string& sha256, uint64_t offset);
+                                             const std::string& sha256, uint64_t offset,
+                                             const std::function<bool()>& cancelled);
 
   // Returns true if the blob's bytes are wanted.
   bool wanted() const { return writer_ != nullptr; }

@@ -156,7 +156,9 @@ class PushStream : public grpc::ServerReadReactor<Request>, public LiveStream {
 
  private:
   void TakeOne() {
-    const absl::StatusOr<bool> more = Take(request_);
+    absl::StatusOr<bool> more = Take(request_);
+    // Work that asked ended() doesn't know why.
+    if (absl::IsCancelled(more.status()) && !asked_end().ok()) more = asked_end();
     if (!more.ok()) {
       this->Finish(ToGrpc(more.status()));
     } else if (*more) {
@@ -180,13 +182,15 @@ class PushStream : public grpc::ServerReadReactor<Request>, public LiveStream {
     if (!end.ok()) this->Finish(ToGrpc(end));
   }
 
+  // Returns why somebody asked the call to end; OK if nobody did.
+  absl::Status asked_end() {
+    MutexLock lock(&mutex_);
+    return end_;
+  }
+
   // Ends the reading. A client that is gone looks like one that has sent everything.
   void End() {
-    absl::Status end;
-    {
-      MutexLock lock(&mutex_);
-      end = end_;
-    }
+    absl::Status end = asked_end();
     if (end.ok() && call_.context->IsCancelled()) end = absl::CancelledError("the client is gone");
     if (end.ok()) end = Complete();
     this->Finish(ToGrpc(end));

@@ -124,14 +124,14 @@ absl::StatusOr<bool> UploadDatasetReactor::Open(const v1::UploadDatasetRequest& 
 absl::StatusOr<rpc::BlobWriter> UploadDatasetReactor::OpenWriter(uint64_t offset) {
   const auto visible = view_.store->FindDatasetsOf(view_.viewer, sha256_);
   if (!visible.ok()) return visible.status();
+  const auto cancelled = [this] { return ended(); };
   if (!visible->empty()) {
     // A text that exists but is damaged is received again.
-    const absl::StatusOr<bool> whole =
-        rpc::HasWhole(view_.store, sha256_, [this] { return ended(); });
+    const absl::StatusOr<bool> whole = rpc::HasWhole(view_.store, sha256_, cancelled);
     if (!whole.ok()) return whole.status();
     if (*whole) return rpc::BlobWriter::Open(view_.store, sha256_);
   }
-  return rpc::BlobWriter::Continue(view_.store, view_.viewer.user, sha256_, offset);
+  return rpc::BlobWriter::Continue(view_.store, view_.viewer.user, sha256_, offset, cancelled);
 }
 
 absl::Status UploadDatasetReactor::Append(const std::string& data) {

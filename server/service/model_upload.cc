@@ -261,7 +261,8 @@ absl::Status UploadModelReactor::OpenWriter(const v1::UploadModelRequest& reques
   const auto blobs = rpc::BlobsOf(view_.store);
   if (!blobs.ok()) return blobs.status();
   auto writer = sha256_.empty() ? (*blobs)->Create()
-                                : (*blobs)->Continue(view_.viewer.user, sha256_, received_);
+                                : (*blobs)->Continue(view_.viewer.user, sha256_, received_,
+                                                     [this] { return ended(); });
   if (!writer.ok()) return writer.status();
   writer_ = *std::move(writer);
   return absl::OkStatus();
@@ -357,7 +358,10 @@ absl::Status UploadModelReactor::Record(storage::ModelRecord record) {
   if (!known.ok() && !absl::IsNotFound(known.status())) return known.status();
   if (!known.ok()) {
     const absl::Status allowed = CheckQuota(*backend_, record.owner, {0, record.bytes});
-    if (!allowed.ok()) return allowed;
+    if (!allowed.ok()) {
+      writer_->Discard();
+      return allowed;
+    }
   }
   absl::StatusOr<storage::ModelRecord> added;
   const absl::Status made = MakeChange(*backend_, *context_, "Models.UploadModel",

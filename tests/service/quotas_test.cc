@@ -134,14 +134,19 @@ TEST_F(QuotasTest, RefuseDataBeyondTheBytes) {
 TEST_F(QuotasTest, RefuseAModelBeyondTheBytes) {
   const std::string mia = SecretOf("mia", Role::kMember);
   v1::Models::Stub stub(public_channel_);
+  std::string all;  // bytes of the files
+  for (const auto& file : FilesOf(engine::TinyGpt2())) all += file.bytes;
   const auto add = [&](const std::string& name) {
     Context context;
     context.AddMetadata("authorization", "Bearer " + mia);
     v1::Model model;
     const auto writer = stub.UploadModel(&context, &model);
-    for (const auto& message : MessagesOf(name, FilesOf(engine::TinyGpt2()))) {
-      writer->Write(message);
+    auto messages = MessagesOf(name, FilesOf(engine::TinyGpt2()));
+    messages[0].set_sha256(Sha256Hex(all));
+    for (const auto& file : FilesOf(engine::TinyGpt2())) {
+      messages[0].add_file_bytes(file.bytes.size());
     }
+    for (const auto& message : messages) writer->Write(message);
     writer->WritesDone();
     return writer->Finish();
   };
@@ -152,6 +157,11 @@ TEST_F(QuotasTest, RefuseAModelBeyondTheBytes) {
   const grpc::Status refused = add("second");
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(ReasonOf(refused), "QUOTA_EXCEEDED");
+  v1::GetUploadRequest kept;
+  kept.set_sha256(Sha256Hex(all));
+  v1::PartialUpload upload;
+  ASSERT_TRUE(CallAs(mia, &v1::Datasets::Stub::GetUpload, kept, &upload).ok());
+  EXPECT_EQ(upload.bytes(), 0u);
 }
 
 TEST_F(QuotasTest, BoundTheLanesOfAUserAndLeaveTheRestToOthers) {

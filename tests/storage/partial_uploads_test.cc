@@ -1,6 +1,9 @@
 // Tests uploads that continue: storage::PartialUploads, and Blobs::Continue on top of it.
 #include "storage/partial_uploads.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -26,15 +29,19 @@ class PartialUploadsTest : public ::testing::Test {
   std::string Folder() const { return folder_.path() + "/blobs"; }
   absl::StatusOr<std::unique_ptr<Blobs::Writer>> Continue(uint64_t offset,
                                                           const std::string& user = "mia") {
-    return blobs_->Continue(user, sha256_, offset);
+    return blobs_->Continue(user, sha256_, offset, [] { return false; });
   }
   uint64_t Kept(const std::string& user = "mia") {
     return blobs_->partials().Find(user, sha256_).bytes;
   }
-  // Breaks an upload of `user` after some of the bytes.
+  // Breaks an upload of `user` after some of the bytes; `now_` becomes its date.
   void Break(const std::string& sent, const std::string& user, const std::string& sha256) {
-    auto writer = Value(blobs_->Continue(user, sha256, 0));
-    EXPECT_TRUE(writer->Append(sent).ok());
+    EXPECT_TRUE(Value(blobs_->Continue(user, sha256, 0, [] { return false; }))->Append(sent).ok());
+    const std::string path =
+        absl::StrCat(Folder(), "/partial/", Sha256Hex(user).substr(0, 16), "-", sha256);
+    const timespec date{now_ / kSecond, now_ % kSecond * 1000};
+    const timespec times[2] = {date, date};
+    EXPECT_EQ(utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
   }
   size_t Files() {
     size_t count = 0;
@@ -118,6 +125,27 @@ TEST_F(PartialUploadsTest, RemovesBytesOfARefusedUpload) {
   writer = Value(Continue(0));
   writer.reset();
   EXPECT_EQ(Files(), 0u);  // of an upload that sent nothing
+}
+
+TEST_F(PartialUploadsTest, RemovesBytesThatCantBeRead) {
+  Break("the by", "mia", sha256_);
+  const auto truncate = [this] {
+    for (const auto& entry : std::filesystem::directory_iterator(Folder() + "/partial")) {
+      std::filesystem::resize_file(entry.path(), 3);
+    }
+    return false;
+  };
+  EXPECT_EQ(blobs_->Continue("mia", sha256_, 6, truncate).status().code(),
+            absl::StatusCode::kDataLoss);
+  EXPECT_EQ(Files(), 0u);
+}
+
+TEST_F(PartialUploadsTest, KeepsTheBytesOfAnUploadThatNobodyWaitsFor) {
+  Break("the by", "mia", sha256_);
+  EXPECT_EQ(blobs_->Continue("mia", sha256_, 6, [] { return true; }).status().code(),
+            absl::StatusCode::kCancelled);
+  EXPECT_EQ(Kept(), 6u);
+  EXPECT_TRUE(Continue(6).ok());
 }
 
 TEST_F(PartialUploadsTest, LetsTwoUploadsOfTheSameBytesPass) {

@@ -120,7 +120,8 @@ TEST_F(DataBinsTest, NamesTheFileThatIsMissing) {
 
 TEST_F(DataBinsTest, NamesTheFileThatCannotBeRead) {
   Put("val.bin", Bin({1, 2}) + "x");
-  ExpectRefused(plays_ + "/val.bin: odd number of bytes (5); expected ids of two bytes each");
+  ExpectRefused(plays_ +
+                "/val.bin: it ends within an id, after 5 bytes; expected ids of two bytes each");
   Put("val.bin", "");
   ExpectRefused(plays_ + "/val.bin: it is empty; expected ids of two bytes each");
   Put("val.bin", Bin({9, 512, 600}));

@@ -23,6 +23,7 @@ class DataGetTest : public ClientTest {
       if (request.name() != "plays") return absl::NotFoundError("there is no data set");
       dataset->set_name("datasets/plays-1a2b3c");
       dataset->set_kind(kind_);
+      dataset->set_documents(documents_);
       dataset->set_bytes(size_.value_or(stored_.size()));
       dataset->set_sha256(Sha256Hex(stored_));
       return absl::OkStatus();
@@ -57,10 +58,25 @@ class DataGetTest : public ClientTest {
   Outcome Get(const std::vector<std::string>& more = {}) {
     return Run(With({"data", "get", "plays", "-o", to_}, more));
   }
+  // Expects that `ablate data add` makes the same data set of what was written.
+  void ExpectAddsTheSame() {
+    std::string sent;
+    answers_.dataset = [](const v1::GetDatasetRequest&, v1::Dataset*) {
+      return absl::NotFoundError("new");
+    };
+    answers_.upload = [&](const std::vector<v1::UploadDatasetRequest>& messages, v1::Dataset*) {
+      for (const auto& message : messages) sent += message.data();
+      return absl::OkStatus();
+    };
+    const Outcome outcome = Run({"data", "add", to_});
+    EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
+    EXPECT_TRUE(sent == stored_);
+  }
 
   v1::DatasetKind::Value kind_ = v1::DatasetKind::text;
   std::string stored_ = "a text of a few lines\nof which this is one\n";
   std::string vocabulary_, merges_;
+  uint64_t documents_ = 0;
   std::optional<uint64_t> size_;
   bool damaged_ = false;
   const std::string to_ = folder_ + "/to";
@@ -106,28 +122,35 @@ TEST_F(DataGetTest, WritesTokensAsTheFolderThatAddTook) {
   EXPECT_EQ(Read(to_ + "/val.bin"), std::string("\x9\0\x8\0\xff\1", 6));
   EXPECT_EQ(Get().code, kFailure);
   EXPECT_THAT(Get({"--force"}).err, HasSubstr("of which 1 in val.bin"));
-  // The same bytes again.
-  std::string sent;
-  answers_.dataset = [](const v1::GetDatasetRequest&, v1::Dataset*) {
-    return absl::NotFoundError("new");
-  };
-  answers_.upload = [&](const std::vector<v1::UploadDatasetRequest>& messages, v1::Dataset*) {
-    for (const auto& message : messages) sent += message.data();
-    return absl::OkStatus();
-  };
-  EXPECT_EQ(Run({"data", "add", to_}).code, kSuccess);
-  EXPECT_TRUE(sent == stored_);
+  ExpectAddsTheSame();
 }
 
-TEST_F(DataGetTest, WritesWideIdsAsUint32) {
-  StoreTokens({1, 65'536}, 70'000);
+TEST_F(DataGetTest, WritesIdsOfALargeVocabularyAsUint32) {
+  vocabulary_.insert(vocabulary_.rfind('}'), ", \"large\": 69999");
+  StoreTokens({1, 65'536, 2, 69'999}, 70'000);
   EXPECT_EQ(Get({"--validation", "0.5"}).code, kSuccess);
-  EXPECT_EQ(Read(to_ + "/train.bin"), std::string("\1\0\0\0", 4));
-  EXPECT_EQ(Read(to_ + "/val.bin"), std::string("\0\0\1\0", 4));
+  EXPECT_EQ(Read(to_ + "/train.bin"), std::string("\1\0\0\0\0\0\1\0", 8));
+  EXPECT_EQ(Read(to_ + "/val.bin"), std::string("\2\0\0\0\x6f\x11\1\0", 8));
+  // Also where no id needs it.
+  StoreTokens({1, 2}, 70'000);
+  EXPECT_EQ(Get({"--force", "--validation", "0.5"}).code, kSuccess);
+  EXPECT_EQ(Read(to_ + "/val.bin"), std::string("\2\0\0\0", 4));
+  ExpectAddsTheSame();
+}
+
+TEST_F(DataGetTest, WritesTokensOfDocumentsAsAFile) {
+  kind_ = v1::DatasetKind::tokens;
+  documents_ = 2;
+  stored_ = WriteTokenFile({vocabulary_, merges_}, 512, {1, 2, 3, 4, 5}, {2, 3});
+  EXPECT_THAT(Get({"--validation", "0.5"}).err, HasSubstr("has no tokens of a whole text;"));
+  EXPECT_EQ(Get().code, kSuccess);
+  EXPECT_TRUE(Read(to_) == stored_);
+  ExpectAddsTheSame();
 }
 
 TEST_F(DataGetTest, RefusesAShareThatDoesntFit) {
-  EXPECT_THAT(Get({"--validation", "0.5"}).err, HasSubstr("has no tokens; expected it only with"));
+  EXPECT_THAT(Get({"--validation", "0.5"}).err,
+              HasSubstr("has no tokens of a whole text; expected"));
   StoreTokens({1, 2, 3});
   EXPECT_THAT(Get({"--validation", "1"}).err, HasSubstr("expected a number above 0 and below 1"));
   EXPECT_THAT(Get({"--validation", "0.999"}).err, HasSubstr("leaves a file empty"));

@@ -97,8 +97,20 @@ TEST_F(UploadTest, GivesUpWhenTriesBringNothing) {
   refusals_.assign(20, absl::UnavailableError("cut"));
   const Outcome outcome = Add();
   EXPECT_EQ(outcome.code, kNoServer);
-  EXPECT_EQ(offsets_.size(), 6u);
-  EXPECT_EQ(slept_, absl::Seconds(15.5));
+  EXPECT_EQ(offsets_.size(), 16u);
+  EXPECT_EQ(slept_, absl::Seconds(95.5));
+  EXPECT_THAT(outcome.err, HasSubstr("for a day: run the same command again to continue\n"));
+}
+
+TEST_F(UploadTest, AsksAgainIfTheServerDoesntAnswerAfterABreak) {
+  refusals_ = {absl::UnavailableError("cut")};
+  answers_.get_upload = [this, asked = 0](const v1::GetUploadRequest&,
+                                          v1::PartialUpload* upload) mutable {
+    upload->set_bytes(kept_.size());
+    return ++asked == 2 ? absl::DeadlineExceededError("late") : absl::OkStatus();
+  };
+  EXPECT_EQ(Add().code, kSuccess);
+  EXPECT_THAT(offsets_, ElementsAre(0, 3));
 }
 
 TEST_F(UploadTest, DoesntRepeatARefusal) {
