@@ -152,7 +152,7 @@ absl::StatusOr<int> Runs(const RunsOptions& options, const RunsWanted& wanted,
   } else if (!options.sort.empty() && SortedKey(options.sort) != primary) {
     values = {SortedKey(options.sort)};
   }
-  const bool names_experiment = std::count(values.begin(), values.end(), "experiment") > 0;
+  const bool names_experiment = brief && std::count(values.begin(), values.end(), "experiment") > 0;
   std::vector<RunColumn> columns = FixedColumns(all && !names_experiment, brief);
   for (const std::string& value : values) {
     columns.push_back(ValueColumn(value, request.columns_size(), options.csv));

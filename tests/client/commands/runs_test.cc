@@ -82,6 +82,7 @@ TEST_F(RunsTest, AsksAllExperimentsWithoutOne) {
             "experiment  cell    run  state   step  eval/loss\n"
             "small-1a2b  pre-s0  r0   DONE   10/10      2.123\n"
             "small-1a2b  pre-s1  r1   DONE   10/10\n");
+  EXPECT_THAT(Run({"runs", "--sort", "experiment"}).out, HasSubstr("small-1a2b  pre-s0"));
   Run({"runs"});
   EXPECT_EQ(request_.experiment(), "experiments/-");
   EXPECT_EQ(request_.filter(), "");
