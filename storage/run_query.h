@@ -50,7 +50,7 @@ struct RunTest {
   };
   RunKey key;
   Op op = Op::kEqual;
-  // Number: the cell's value is read as one, and is missing if it isn't. Text: kContains ignores
+  // Number: a cell's text that is none differs from it, and has no order. Text: kContains ignores
   // the case of ASCII letters.
   RunValue constant;
 };

@@ -1,4 +1,5 @@
 // `ablate runs [EXP] [FILTER]`: lists cells and their runs, of one experiment or of all.
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -7,11 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/csv.h"
 #include "client/command_table.h"
+#include "client/found_runs.h"
 #include "client/names.h"
 #include "client/output/experiment_text.h"
 #include "client/output/format.h"
@@ -41,6 +44,9 @@ struct RunsWanted {
 bool IsFilter(const std::string& text) { return text.find_first_of("=<>:") != std::string::npos; }
 
 absl::StatusOr<RunsWanted> ParseWhat(const RunsOptions& options) {
+  if (options.csv && options.json) {
+    return absl::InvalidArgumentError("--csv: can't be combined with --json; remove one of them");
+  }
   RunsWanted wanted;
   for (const std::string& text : options.what) {
     std::string& part = IsFilter(text) ? wanted.filter : wanted.experiment;
@@ -78,9 +84,9 @@ RunColumn ValueColumn(const std::string& title, int index, bool exact) {
 }
 
 // Returns the columns of every list; after them come the values, and then the failure.
-std::vector<RunColumn> FixedColumns(bool all_experiments, bool brief) {
+std::vector<RunColumn> FixedColumns(bool with_experiment, bool brief) {
   std::vector<RunColumn> columns;
-  if (all_experiments) {
+  if (with_experiment) {
     columns.push_back(
         {"experiment", false, false, [](const v1::RunRow& row) { return Id(row.experiment()); }});
   }
@@ -123,12 +129,6 @@ int PrintRuns(const Context& context, const std::vector<RunColumn>& columns,
   return PrintTable(context, table);
 }
 
-// Returns the key of `KEY`, `-KEY` or `KEY desc`.
-std::string SortedKey(const std::string& sort) {
-  std::string key = sort.substr(0, sort.find(' '));
-  return key.rfind('-', 0) == 0 ? key.substr(1) : key;
-}
-
 absl::StatusOr<int> Runs(const RunsOptions& options, const RunsWanted& wanted,
                          const Context& context, Connection* connection) {
   const bool all = wanted.experiment.empty();
@@ -144,13 +144,16 @@ absl::StatusOr<int> Runs(const RunsOptions& options, const RunsWanted& wanted,
   request.set_filter(wanted.filter);
   request.set_order_by(options.sort);
   const bool brief = !options.columns.empty();
-  std::vector<RunColumn> columns = FixedColumns(all, brief);
   std::vector<std::string> values;
   if (brief) {
-    values = absl::StrSplit(options.columns, ',');
+    for (const absl::string_view name : absl::StrSplit(options.columns, ',')) {
+      values.emplace_back(absl::StripAsciiWhitespace(name));
+    }
   } else if (!options.sort.empty() && SortedKey(options.sort) != primary) {
     values = {SortedKey(options.sort)};
   }
+  const bool names_experiment = brief && std::count(values.begin(), values.end(), "experiment") > 0;
+  std::vector<RunColumn> columns = FixedColumns(all && !names_experiment, brief);
   for (const std::string& value : values) {
     columns.push_back(ValueColumn(value, request.columns_size(), options.csv));
     request.add_columns(value);
@@ -167,8 +170,7 @@ absl::StatusOr<int> Runs(const RunsOptions& options, const RunsWanted& wanted,
         {"failure", false, /*optional=*/true, [](const v1::RunRow& row) { return row.failure(); }});
   }
   const auto runs =
-      ListFirst(connection, &Connection::ListRuns, &v1::ListRunsResponse::mutable_rows,
-                std::move(request), options.limit.value_or(all ? kDefaultRuns : 0));
+      ListFoundRuns(connection, std::move(request), options.limit.value_or(all ? kDefaultRuns : 0));
   if (!runs.ok()) return runs.status();
   if (!runs->next_page_token().empty()) {
     context.console.Note("more runs match; -n 0 lists all");

@@ -29,6 +29,8 @@ absl::StatusOr<v1::ExperimentSpec> SpecOfCell(const CellName& cell, Connection* 
   v1::ExperimentSpec spec;
   spec.set_name(experiment->spec().name());
   *spec.mutable_base() = std::move(*run->mutable_resolved_spec()->mutable_spec());
+  // The initial model decides.
+  if (spec.base().has_model_from()) spec.mutable_base()->mutable_model()->clear_init();
   spec.mutable_seeds()->add_list(run->resolved_spec().seed());
   return spec;
 }

@@ -109,6 +109,7 @@ class Parser {
       return Fail({column, "too many comparisons", absl::StrCat("at most ", kMaxComparisons)});
     }
     if (!ParseName(&comparison.name)) return false;
+    comparison.op_column = scan_.Column();
     const std::optional<Operator> op = scan_.TakeOperator();
     if (!op.has_value()) return Fail(scan_.Unexpected("isn't an operator", kOperatorExpected));
     comparison.op = *op;

@@ -44,6 +44,7 @@ enum class Operator { kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEq
 struct Comparison {
   Name name;
   Operator op = Operator::kEqual;
+  size_t op_column = 0;
   std::string value;
   bool quoted = false;  // the value was a string
   size_t value_column = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -36,6 +37,9 @@ constexpr Property kProperties[] = {{"experiment", Kind::kExperiment}, {"owner",
                                     {"state", Kind::kState},           {"seed", Kind::kSeed},
                                     {"parameters", Kind::kParameters}, {"created", Kind::kCreated},
                                     {"started", Kind::kStarted},       {"ended", Kind::kEnded}};
+
+// Each name of a filter costs a pass over all runs.
+constexpr size_t kMaxNames = 8;
 
 constexpr absl::string_view kFunctions = "axis, last, min, max or best";
 
@@ -92,19 +96,30 @@ bool IsOrder(Operator op) {
 // Checks that the operator suits the type.
 bool CheckOperator(const Comparison& comparison, Type type, Mistake* mistake) {
   const Operator op = comparison.op;
-  const bool has_order = type == Type::kNumber || type == Type::kTime || type == Type::kLabel;
+  constexpr char kTimeOperators[] = "< <= > or >=";
+  const bool is_time = type == Type::kTime;
+  const bool has_order = type == Type::kNumber || is_time || type == Type::kLabel;
   const bool has_parts = type == Type::kText || type == Type::kLabel;
   if (IsOrder(op) && !has_order) {
-    return Refuse(comparison.value_column,
+    return Refuse(comparison.op_column,
                   absl::StrCat("'", filter::NameOf(op), "' needs a number or a time, which ",
                                comparison.name.text, " isn't"),
                   has_parts ? "=, != or :" : "= or !=", mistake);
   }
   if (op == Operator::kHas && !has_parts) {
     return Refuse(
-        comparison.value_column,
+        comparison.op_column,
         absl::StrCat("':' looks for a part of a text, which ", comparison.name.text, " isn't"),
-        absl::StrCat("* after ':', or ", has_order ? "= != < <= > or >=" : "= or !="), mistake);
+        absl::StrCat("* after ':', or ", is_time     ? kTimeOperators
+                                         : has_order ? "= != < <= > or >="
+                                                     : "= or !="),
+        mistake);
+  }
+  if (is_time && (op == Operator::kEqual || op == Operator::kNotEqual)) {
+    return Refuse(comparison.op_column,
+                  absl::StrCat("'", filter::NameOf(op), "' would compare ", comparison.name.text,
+                               " with one microsecond"),
+                  kTimeOperators, mistake);
   }
   return true;
 }
@@ -194,6 +209,13 @@ RunTest::Op ToOp(Operator op) {
       break;
   }
   return RunTest::Op::kContains;
+}
+
+void AddKeys(const storage::RunCondition& condition, std::set<std::pair<Kind, std::string>>* keys) {
+  if (condition.kind == storage::RunCondition::Kind::kTest) {
+    keys->emplace(condition.test.key.kind, condition.test.key.name);
+  }
+  for (const storage::RunCondition& operand : condition.operands) AddKeys(operand, keys);
 }
 
 // Returns the text as the store has it: without the collection of a resource's name.
@@ -301,9 +323,10 @@ bool RunNames::ConvertTest(const Comparison& comparison, RunTest* test, Mistake*
       test->constant = number;
       return true;
     case Type::kLabel:
-      // lr = 1e-3 means the label 0.001, too.
-      if (IsOrder(comparison.op) || (comparison.op != Operator::kHas && !comparison.quoted &&
-                                     absl::SimpleAtod(comparison.value, &number))) {
+      // lr = 1e-3 means the label 0.001, too; inf and nan are texts.
+      if (IsOrder(comparison.op) ||
+          (comparison.op != Operator::kHas && !comparison.quoted &&
+           absl::SimpleAtod(comparison.value, &number) && std::isfinite(number))) {
         if (!ParseNumber(comparison, &number, mistake)) return false;
         test->constant = number;
         return true;
@@ -347,6 +370,12 @@ absl::StatusOr<storage::RunCondition> RunNames::Filter(absl::string_view field,
   if (!filter::Parse(text, &expression, &mistake)) return ToStatus(field, mistake);
   if (expression.has_value() && !Convert(*expression, &condition, &mistake)) {
     return ToStatus(field, mistake);
+  }
+  std::set<std::pair<Kind, std::string>> keys;
+  AddKeys(condition, &keys);
+  if (keys.size() > kMaxNames) {
+    return rpc::InvalidField(field, absl::StrCat("it has ", keys.size(), " different names"),
+                             absl::StrCat("at most ", kMaxNames));
   }
   return condition;
 }

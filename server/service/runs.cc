@@ -122,15 +122,15 @@ absl::Status ListGrid(const Backend& backend, const std::string& experiment,
 // Sets the parts of the query that the request's texts describe.
 absl::Status ReadNames(const RunNames& names, const v1::ListRunsRequest& request,
                        storage::RunQuery* query) {
-  auto where = names.Filter("filter", request.filter());
-  if (!where.ok()) return where.status();
-  query->where = *std::move(where);
   if (!request.order_by().empty()) {
     auto order = names.Order("order_by", request.order_by());
     if (!order.ok()) return order.status();
     query->order_by = std::move(order->key);
     query->descending = order->descending;
   }
+  auto where = names.Filter("filter", request.filter());
+  if (!where.ok()) return where.status();
+  query->where = *std::move(where);
   if (request.columns_size() > rpc::kMaxColumns) {
     return rpc::TooMany("columns", request.columns_size(), rpc::kMaxColumns);
   }
@@ -215,6 +215,12 @@ absl::Status ListMatching(const Backend& backend, const rpc::View& view,
   return absl::OkStatus();
 }
 
+// Returns false for a list that may take seconds.
+bool ListsGrid(const v1::ListRunsRequest& request) {
+  return request.experiment() != kAllExperiments && request.filter().empty() &&
+         request.order_by().empty() && request.columns().empty();
+}
+
 absl::Status List(const Backend& backend, const rpc::View& view, const v1::ListRunsRequest& request,
                   v1::ListRunsResponse* response) {
   if (request.experiment() == kAllExperiments) {
@@ -222,9 +228,7 @@ absl::Status List(const Backend& backend, const rpc::View& view, const v1::ListR
   }
   const auto experiment = rpc::FindExperiment(view, request.experiment(), "experiment");
   if (!experiment.ok()) return experiment.status();
-  if (request.filter().empty() && request.order_by().empty() && request.columns().empty()) {
-    return ListGrid(backend, *experiment, request, response);
-  }
+  if (ListsGrid(request)) return ListGrid(backend, *experiment, request, response);
   return ListMatching(backend, view, *experiment, request, response);
 }
 
@@ -258,7 +262,11 @@ class RunsService final : public v1::Runs::CallbackService {
   grpc::ServerUnaryReactor* ListRuns(grpc::CallbackServerContext* context,
                                      const v1::ListRunsRequest* request,
                                      v1::ListRunsResponse* response) override {
-    return backend_->Answer(context, List, request, response);
+    if (ListsGrid(*request)) return backend_->Answer(context, List, request, response);
+    const auto list = [this](const auto& view, const auto& asked, const auto&, auto* found) {
+      return List(*backend_, view, asked, found);
+    };
+    return backend_->AnswerByComparing(context, list, request, response);
   }
 
   grpc::ServerUnaryReactor* ListRunEvents(grpc::CallbackServerContext* context,

@@ -36,7 +36,13 @@ class FieldWriter {
   std::map<std::pair<NameKind, std::string>, int64_t> names_;
 };
 
-void AddLabels(const std::vector<Labels>& labels, FieldWriter* writer) {
+// Variants of an experiment, by their places from 0: from `begin` up to `end`.
+struct VariantRange {
+  size_t begin = 0;
+  size_t end = 0;
+};
+
+void AddLabels(const std::vector<Labels>& labels, VariantRange range, FieldWriter* writer) {
   for (size_t axis = 0; !labels.empty() && axis < labels.front().size(); ++axis) {
     const auto& [name, first] = labels.front()[axis];
     const bool common = std::all_of(labels.begin(), labels.end(), [&](const Labels& variant) {
@@ -46,25 +52,74 @@ void AddLabels(const std::vector<Labels>& labels, FieldWriter* writer) {
       writer->Add(NameKind::kAxis, name, 0, first);
       continue;
     }
-    for (size_t i = 0; i < labels.size(); ++i) {
+    for (size_t i = range.begin; i < range.end; ++i) {
       writer->Add(NameKind::kAxis, name, static_cast<uint32_t>(i + 1), labels[i][axis].second);
     }
   }
 }
 
-// Gives each cell the number of its variant; returns the variants' labels.
-std::vector<Labels> NumberCells(Transaction& t, int64_t experiment) {
+// Writes what all variants have in common, and what those of the range have of their own.
+void AddSomeFields(Transaction& t, int64_t experiment, const std::string& private_to,
+                   const std::vector<Labels>& labels, const CellFields& fields,
+                   VariantRange range) {
+  FieldWriter writer(t, experiment, private_to);
+  AddLabels(labels, range, &writer);
+  for (const SpecField& field : fields.common) {
+    writer.Add(NameKind::kField, field.path, 0, field.value);
+  }
+  for (size_t i = range.begin; i < std::min(range.end, fields.of_variant.size()); ++i) {
+    for (const SpecField& field : fields.of_variant[i]) {
+      writer.Add(NameKind::kField, field.path, static_cast<uint32_t>(i + 1), field.value);
+    }
+  }
+}
+
+// The cells of an experiment without stored fields.
+struct NumberedCells {
+  std::vector<std::pair<int64_t, uint32_t>> cells;  // place, variant from 1
+  std::vector<Labels> labels;                       // of each variant
+};
+
+NumberedCells NumberCells(Connection& db, absl::string_view id) {
   VariantNumbers variants;
-  std::vector<std::pair<int64_t, uint32_t>> cells;  // place, variant
-  Statement cell(t.db, "SELECT place, labels FROM cells WHERE experiment = ?1 ORDER BY place",
-                 experiment);
-  while (cell.Row()) cells.emplace_back(cell.Int(0), variants.Of(DecodeLabels(cell.View(1))));
-  for (const auto& [place, variant] : cells) {
+  NumberedCells numbered;
+  Statement cell(db,
+                 "SELECT place, labels FROM cells WHERE experiment = "
+                 "(SELECT id FROM experiments WHERE name = ?1) ORDER BY place",
+                 id);
+  while (cell.Row()) {
+    numbered.cells.emplace_back(cell.Int(0), variants.Of(DecodeLabels(cell.View(1))));
+  }
+  numbered.labels = variants.labels();
+  return numbered;
+}
+
+// Cells that are described by one request, so that other requests needn't wait long.
+constexpr size_t kDescribedCells = 1000;
+
+// Describes the cells from number `begin` up to `end`, and with the last one the experiment.
+absl::Status DescribeCells(Transaction& t, absl::string_view id, const NumberedCells& numbered,
+                           const CellFields& fields, size_t begin, size_t end) {
+  Statement row(t.db, "SELECT id, private_to FROM experiments WHERE name = ?1 AND deleted = 0", id);
+  if (!row.Row()) return NotFound("experiment", id);
+  const int64_t experiment = row.Int(0);
+  VariantRange range{numbered.labels.size(), 0};
+  for (size_t i = begin; i < end; ++i) {
+    const auto& [place, variant] = numbered.cells[i];
+    range = {std::min<size_t>(range.begin, variant - 1), std::max<size_t>(range.end, variant)};
     Statement(t.db, "UPDATE cells SET variant = ?3 WHERE experiment = ?1 AND place = ?2",
               experiment, place, variant)
         .Run();
   }
-  return variants.labels();
+  AddSomeFields(t, experiment, row.Text(1), numbered.labels, fields, range);
+  if (begin < end) {
+    KeepFinalValuesOf(t, experiment, numbered.cells[begin].first,
+                      numbered.cells[end - 1].first + 1);
+  }
+  if (end == numbered.cells.size()) {
+    Statement(t.db, "UPDATE experiments SET described = 1 WHERE id = ?1", experiment).Run();
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -123,16 +178,7 @@ std::vector<int64_t> VisibleNames(Connection& db, const Viewer& viewer, NameKind
 
 void AddCellFields(Transaction& t, int64_t experiment, const std::string& private_to,
                    const std::vector<Labels>& labels, const CellFields& fields) {
-  FieldWriter writer(t, experiment, private_to);
-  AddLabels(labels, &writer);
-  for (const SpecField& field : fields.common) {
-    writer.Add(NameKind::kField, field.path, 0, field.value);
-  }
-  for (size_t i = 0; i < fields.of_variant.size(); ++i) {
-    for (const SpecField& field : fields.of_variant[i]) {
-      writer.Add(NameKind::kField, field.path, static_cast<uint32_t>(i + 1), field.value);
-    }
-  }
+  AddSomeFields(t, experiment, private_to, labels, fields, {0, labels.size()});
 }
 
 absl::StatusOr<std::vector<std::string>> Store::UndescribedExperiments() {
@@ -146,16 +192,18 @@ absl::StatusOr<std::vector<std::string>> Store::UndescribedExperiments() {
 }
 
 absl::Status Store::DescribeExperiment(absl::string_view id, const CellFields& fields) {
-  return db_->Write([&](Transaction& t) -> absl::Status {
-    Statement row(t.db, "SELECT id, private_to FROM experiments WHERE name = ?1 AND deleted = 0",
-                  id);
-    if (!row.Row()) return NotFound("experiment", id);
-    const int64_t experiment = row.Int(0);
-    AddCellFields(t, experiment, row.Text(1), NumberCells(t, experiment), fields);
-    KeepFinalValuesOf(t, experiment);
-    Statement(t.db, "UPDATE experiments SET described = 1 WHERE id = ?1", experiment).Run();
-    return absl::OkStatus();
-  });
+  const auto numbered = db_->Read([&](Connection& db) { return NumberCells(db, id); });
+  if (!numbered.ok()) return numbered.status();
+  // Repeating a slice changes nothing, so that an experiment that was left halfway begins again.
+  size_t begin = 0;
+  do {
+    const size_t end = std::min(begin + kDescribedCells, numbered->cells.size());
+    const absl::Status status = db_->Write(
+        [&](Transaction& t) { return DescribeCells(t, id, *numbered, fields, begin, end); });
+    if (!status.ok()) return status;
+    begin = end;
+  } while (begin < numbered->cells.size());
+  return absl::OkStatus();
 }
 
 }  // namespace ablate::storage

@@ -24,22 +24,19 @@ void KeepFinalValues(Transaction& t, int64_t run, absl::string_view name) {
   }
 }
 
-void KeepFinalValuesOf(Transaction& t, int64_t experiment) {
+void KeepFinalValuesOf(Transaction& t, int64_t experiment, int64_t begin, int64_t end) {
   std::vector<std::pair<int64_t, std::string>> ended;
   Statement row(t.db,
                 "SELECT DISTINCT runs.id, runs.name FROM cells JOIN runs ON runs.id = cells.run "
-                "WHERE experiment = ?1 AND runs.state NOT IN (0, 1)",
-                experiment);
+                "WHERE experiment = ?1 AND cells.place >= ?2 AND cells.place < ?3 "
+                "AND runs.state NOT IN (0, 1)",
+                experiment, begin, end);
   while (row.Row()) ended.emplace_back(row.Int(0), row.Text(1));
   for (const auto& [run, name] : ended) KeepFinalValues(t, run, name);
 }
 
 void ForgetFinalValues(Transaction& t, int64_t run) {
-  Statement(t.db,
-            "DELETE FROM final_values WHERE (name, last, run) IN "
-            "(SELECT name, last, run FROM final_values WHERE run = ?1)",
-            run)
-      .Run();
+  Statement(t.db, "DELETE FROM final_values WHERE run = ?1", run).Run();
 }
 
 }  // namespace ablate::storage

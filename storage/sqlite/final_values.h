@@ -11,8 +11,8 @@ namespace ablate::storage {
 
 // Copies the values of a run that has ended from its summaries; none if those are damaged.
 void KeepFinalValues(Transaction& t, int64_t run, absl::string_view name);
-// Does the same for the ended runs of an experiment.
-void KeepFinalValuesOf(Transaction& t, int64_t experiment);
+// Does the same for the ended runs of an experiment's cells at places from `begin` up to `end`.
+void KeepFinalValuesOf(Transaction& t, int64_t experiment, int64_t begin, int64_t end);
 // Removes the values of a run that is queued again, or removed.
 void ForgetFinalValues(Transaction& t, int64_t run);
 

@@ -101,6 +101,14 @@ bool RemoveFields(Transaction& t, int64_t experiment) {
   return any;
 }
 
+// Removes the names that no field, label or final value has.
+void RemoveUnusedNames(Transaction& t) {
+  Statement(t.db,
+            "DELETE FROM names WHERE NOT EXISTS (SELECT 1 FROM cell_fields WHERE name = names.id) "
+            "AND NOT EXISTS (SELECT 1 FROM final_values WHERE name = names.id)")
+      .Run();
+}
+
 // Removes cells of deleted experiments. A run that loses its last cell is removed at once, with the
 // analyses that it is a subject of; its points and similar rows are left to RemoveDeadRuns.
 bool RemoveCells(Transaction& t) {
@@ -135,6 +143,7 @@ bool RemoveCells(Transaction& t) {
     Statement(t.db, "DELETE FROM analysis_labels WHERE experiment = ?1", experiment).Run();
     Statement(t.db, "DELETE FROM experiment_analyses WHERE experiment = ?1", experiment).Run();
     Statement(t.db, "DELETE FROM experiments WHERE id = ?1", experiment).Run();
+    RemoveUnusedNames(t);
   }
   return true;
 }
@@ -142,13 +151,16 @@ bool RemoveCells(Transaction& t) {
 bool RemoveDeadRuns(Transaction& t) {
   int budget = kSliceRows;
   bool any = false;
-  while (budget > 0) {
+  while (true) {
     Statement next(t.db, "SELECT run FROM dead_runs ORDER BY run LIMIT 1");
-    if (!next.Row()) break;
+    if (!next.Row()) {
+      if (any) RemoveUnusedNames(t);
+      return any;
+    }
+    if (budget <= 0) return true;
     RemoveRunRows(t, next.Int(0), &budget);
     any = true;
   }
-  return any;
 }
 
 void ForgetLoose(Transaction& t, const std::string& hash) {

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string>
+#include <utility>
 
 namespace ablate::storage {
 namespace {
@@ -16,26 +19,63 @@ bool HoldsOfName(const RunTest& test, const QueriedExperiment& experiment) {
 
 }  // namespace
 
-CompiledCondition::CompiledCondition(const QueriedStore& store, const RunCondition& condition)
-    : root_(Compile(store, condition)) {}
+// The values of a condition's keys, each read at its first test.
+class KeyValues {
+ public:
+  KeyValues(const QueriedStore& store, const RunCondition& condition) : store_(store) {
+    CountTests(condition);
+  }
 
-CompiledCondition::Node CompiledCondition::Compile(const QueriedStore& store,
-                                                   const RunCondition& condition) {
+  const QueriedStore& store() const { return store_; }
+
+  const RunValues& Of(const RunTest& test) {
+    Entry& entry = entries_.at({test.key.kind, test.key.name});
+    if (!entry.values.has_value()) {
+      // Several tests of a key need all of its values.
+      entry.values = RunValues::Load(store_, test.key, entry.tests == 1 ? &test : nullptr);
+    }
+    return *entry.values;
+  }
+
+ private:
+  struct Entry {
+    int tests = 0;
+    std::optional<RunValues> values;
+  };
+
+  void CountTests(const RunCondition& condition) {
+    if (condition.kind == RunCondition::Kind::kTest) {
+      ++entries_[{condition.test.key.kind, condition.test.key.name}].tests;
+    }
+    for (const RunCondition& operand : condition.operands) CountTests(operand);
+  }
+
+  const QueriedStore& store_;
+  std::map<std::pair<RunKey::Kind, std::string>, Entry> entries_;
+};
+
+CompiledCondition::CompiledCondition(const QueriedStore& store, const RunCondition& condition)
+    : root_([&] {
+        KeyValues values(store, condition);
+        return Compile(condition, &values);
+      }()) {}
+
+CompiledCondition::Node CompiledCondition::Compile(const RunCondition& condition,
+                                                   KeyValues* values) {
   Node node;
   node.kind = condition.kind;
   for (const RunCondition& operand : condition.operands) {
-    node.operands.push_back(Compile(store, operand));
+    node.operands.push_back(Compile(operand, values));
   }
   if (node.kind != RunCondition::Kind::kTest) return node;
   node.test = condition.test;
   node.level = LevelOf(node.test.key.kind);
-  if (node.level != Level::kCell) Decide(store, &node);
+  if (node.level != Level::kCell) Decide(values->store(), values->Of(node.test), &node);
   return node;
 }
 
-void CompiledCondition::Decide(const QueriedStore& store, Node* node) {
+void CompiledCondition::Decide(const QueriedStore& store, const RunValues& values, Node* node) {
   const RunTest& test = node->test;
-  const RunValues values = RunValues::Load(store, test.key, &test);
   if (node->level == Level::kRun) {
     node->first_run = values.first_run();
     node->of_run.resize(values.runs());

@@ -15,12 +15,14 @@ namespace ablate::storage {
 // In this order NOT is a reflection, AND the least and OR the greatest (Kleene's logic).
 enum class Truth : int8_t { kFalse = -1, kUnknown = 0, kTrue = 1 };
 
+class KeyValues;
+
 // A condition whose tests are decided once for each experiment, variant or run. Evaluating a cell
 // then looks up some bytes. Knowing only a cell's experiment, or only its run, is often enough to
 // leave it out.
 class CompiledCondition {
  public:
-  // Reads the values of every key that the condition names.
+  // Reads the values of every key that the condition names, once.
   CompiledCondition(const QueriedStore& store, const RunCondition& condition);
 
   Truth OfExperiment(size_t experiment) const;
@@ -49,8 +51,8 @@ class CompiledCondition {
     ScannedCell cell;
   };
 
-  Node Compile(const QueriedStore& store, const RunCondition& condition);
-  void Decide(const QueriedStore& store, Node* node);
+  Node Compile(const RunCondition& condition, KeyValues* values);
+  void Decide(const QueriedStore& store, const RunValues& values, Node* node);
   static Truth Evaluate(const Node& node, const Known& known);
   static Truth EvaluateTest(const Node& node, const Known& known);
 

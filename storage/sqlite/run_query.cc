@@ -63,13 +63,14 @@ bool NamesMetric(const RunCondition& condition) {
   return std::any_of(condition.operands.begin(), condition.operands.end(), NamesMetric);
 }
 
-// Reads the summaries of visible runs that have started and not ended. The index runs_ends leaves
-// out queued ones, which may be many.
+// Reads the summaries of visible runs that have started and not ended. The index runs_ends has
+// these next to each other, apart from queued ones that never started, which may be many.
 OpenSummaries ReadOpenRuns(Connection& db, const Viewer& viewer) {
   OpenSummaries open;
   Statement row(db,
                 "SELECT runs.id, runs.name, data FROM runs JOIN summaries ON run = runs.id "
-                "WHERE state IN (0, 1) AND start_time != 0 AND (?1 OR private_to IN ('', ?2))",
+                "WHERE state IN (0, 1) AND end_time = 0 AND start_time > 0 AND (?1 OR private_to "
+                "IN ('', ?2))",
                 viewer.sees_all, viewer.user);
   while (row.Row()) {
     auto summaries = DecodeSummaries(row.View(1), row.View(2));

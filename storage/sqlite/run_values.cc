@@ -159,7 +159,8 @@ bool Holds(const RunTest& test, const RunValue& value) {
   if (test.op == RunTest::Op::kExists) return true;
   if (const auto* constant = std::get_if<double>(&test.constant)) {
     const std::optional<double> number = NumberIn(value);
-    return number.has_value() && HoldsInOrder(test.op, *number, *constant);
+    if (!number.has_value()) return test.op == RunTest::Op::kNotEqual;
+    return HoldsInOrder(test.op, *number, *constant);
   }
   const auto* text = std::get_if<std::string>(&value);
   const auto* constant = std::get_if<std::string>(&test.constant);

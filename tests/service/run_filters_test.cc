@@ -101,6 +101,22 @@ TEST_F(RunFiltersTest, FindsCellsOfAllExperiments) {
   EXPECT_THAT(Cells("seed = 0", "", two_), ElementsAre("two/pre-s0", "two/post-s0"));
 }
 
+TEST_F(RunFiltersTest, ComparesLabelsThatArentNumbersAsTexts) {
+  v1::ExperimentSpec spec = SmallSpec(1, "three", 30);
+  v1::Axis& clip = *spec.mutable_axes(0);
+  clip.set_name("clip");
+  clip.mutable_settings(0)->set_label("1e5");
+  clip.mutable_settings(1)->set_label("inf");
+  v1::Setting& third = *clip.add_settings();
+  third.set_label("no");
+  (*third.mutable_set())["model.layers"].set_number_value(2);
+  Create(spec);
+  EXPECT_THAT(Cells("clip != 1e5"), ElementsAre("two/inf-s0", "two/no-s0"));
+  EXPECT_THAT(Cells("clip = 100000"), ElementsAre("two/1e5-s0"));
+  EXPECT_THAT(Cells("clip = inf"), ElementsAre("two/inf-s0"));
+  EXPECT_THAT(Cells("clip != inf"), ElementsAre("two/1e5-s0", "two/no-s0"));
+}
+
 TEST_F(RunFiltersTest, SortsWithMissingValuesLast) {
   EXPECT_THAT(Cells("seed = 0 OR eval/loss = 4", "-eval/loss"),
               ElementsAre("one/post-s1", "one/post-s0", "one/pre-s0", "two/pre-s0", "two/post-s0"));
@@ -190,13 +206,24 @@ TEST_F(RunFiltersTest, ExplainsWhatIsWrongWithAValue) {
   EXPECT_THAT(Refusal("state = don"), HasSubstr("\"don\" isn't a state; did you mean DONE?"));
   EXPECT_THAT(Refusal("state < done"), HasSubstr("'<' needs a number"));
   EXPECT_THAT(Refusal("placement < pre"), HasSubstr("\"pre\" isn't a number"));
-  EXPECT_THAT(Refusal("owner > a"), HasSubstr("expected =, != or :"));
+  EXPECT_THAT(Refusal("owner > a"), HasSubstr("column 7: '>' needs a number or a time, which "
+                                              "owner isn't; expected =, != or :"));
   EXPECT_THAT(Refusal("created > yesterday"), HasSubstr("isn't a time; expected 2026-11-26"));
+  EXPECT_THAT(Refusal("created = 2026-11-26"),
+              HasSubstr("column 9: '=' would compare created with one microsecond; expected < <= > "
+                        "or >="));
+  EXPECT_THAT(Refusal("ended:2026"), HasSubstr("expected * after ':', or < <= > or >="));
   EXPECT_THAT(Refusal("created > -2y"), HasSubstr("isn't a time"));
   EXPECT_THAT(Refusal("created > -99999999999d"), HasSubstr("isn't a time"));
   EXPECT_THAT(Refusal(RunsBy("", "eval/loss, seed")), HasSubstr("order_by| order_by: column 10"));
   EXPECT_THAT(Refusal(RunsBy("", "training.betas")), HasSubstr("training.betas is a list"));
   EXPECT_THAT(Refusal(RunsBy("", "seed best")), HasSubstr("neither direction of seed is better"));
+  EXPECT_THAT(Cells("seed = 0 AND state = done AND owner:* AND placement = pre AND eval/loss < 2 "
+                    "AND min(eval/loss) < 2 AND max(eval/loss) > 2 AND ended:* AND seed < 1"),
+              ElementsAre("one/pre-s0"));
+  EXPECT_THAT(Refusal("seed = 0 AND state = done AND owner:* AND placement = pre AND eval/loss < 2 "
+                      "AND min(eval/loss) < 2 AND max(eval/loss) > 2 AND ended:* AND started:*"),
+              HasSubstr("filter| filter: it has 9 different names; expected at most 8"));
   v1::ListRunsRequest request = RunsBy("");
   request.add_columns("seed");
   request.add_columns("sed");

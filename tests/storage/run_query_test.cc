@@ -76,7 +76,7 @@ bool ModelMatches(const ModelCell& cell, const RunCondition& condition) {
   int order = 0;
   if (const auto* constant = std::get_if<double>(&test.constant)) {
     const std::optional<double> number = ModelNumber(value);
-    if (!number.has_value()) return false;
+    if (!number.has_value()) return test.op == Op::kNotEqual;
     order = *number < *constant ? -1 : *number > *constant ? 1 : 0;
   } else {
     const auto& text = std::get<std::string>(value);
@@ -443,6 +443,30 @@ TEST_P(DescribeTest, WritesTheFieldsAndValuesOfAnOlderStore) {
   EXPECT_EQ(CodeOf(store().DescribeExperiment("none", {})), absl::StatusCode::kNotFound);
 }
 
+TEST_P(DescribeTest, WritesManyCellsInSlices) {
+  NewExperiment experiment = MakeExperiment({});
+  CellFields fields;
+  for (int i = 0; i < 2100; ++i) {
+    const std::string run = absl::StrCat("r", i);
+    experiment.cells.push_back({run, {{"n", absl::StrCat(i)}}, 0, run});
+    experiment.runs.push_back(MakeRun(run));
+    fields.of_variant.push_back({{"model.layers", absl::StrCat(i)}});
+  }
+  const std::string id = Create(experiment).id;
+  ASSERT_THAT(Value(store().UndescribedExperiments()), ElementsAre(id));
+  ASSERT_TRUE(store().DescribeExperiment(id, fields).ok());
+  EXPECT_THAT(Value(store().UndescribedExperiments()), IsEmpty());
+  RunQuery query;
+  query.viewer = kServer;
+  query.limit = 10;
+  for (const double layers : {0., 999., 1000., 2099.}) {
+    query.where = TestOf({Kind::kField, "model.layers"}, Op::kEqual, layers);
+    const auto found = Value(store().FindCells(query));
+    ASSERT_EQ(found.size(), 1u) << layers;
+    EXPECT_EQ(found[0].cell.run, absl::StrCat("r", layers));
+  }
+}
+
 TEST_P(DescribeTest, LeavesNothingOfARemovedExperiment) {
   const std::string id = Submit({"a", "b"}).id;
   Train({"a", "b"});
@@ -450,10 +474,20 @@ TEST_P(DescribeTest, LeavesNothingOfARemovedExperiment) {
   ASSERT_TRUE(store().Maintain().ok());
   EXPECT_GT(CountRows(folder(), "SELECT count(*) FROM cell_fields"), 0);
   EXPECT_GT(CountRows(folder(), "SELECT count(*) FROM final_values"), 0);
+  const std::string other = Submit({"c"}).id;
+  ASSERT_TRUE(store().DescribeExperiment(other, {{{"model.heads", "2"}}, {{}}}).ok());
   ASSERT_TRUE(store().DeleteExperiment(id).ok());
   ASSERT_TRUE(store().Maintain().ok());
-  EXPECT_EQ(CountRows(folder(), "SELECT count(*) FROM cell_fields"), 0);
   EXPECT_EQ(CountRows(folder(), "SELECT count(*) FROM final_values"), 0);
+  EXPECT_EQ(CountRows(folder(),
+                      "SELECT count(*) FROM names WHERE id NOT IN (SELECT name FROM cell_fields)"),
+            0);
+  EXPECT_EQ(CountRows(folder(), "SELECT count(*) FROM names WHERE name = 'model.heads'"), 1);
+  ASSERT_TRUE(store().CancelExperiment(other).ok());
+  ASSERT_TRUE(store().DeleteExperiment(other).ok());
+  ASSERT_TRUE(store().Maintain().ok());
+  EXPECT_EQ(CountRows(folder(), "SELECT count(*) FROM cell_fields"), 0);
+  EXPECT_EQ(CountRows(folder(), "SELECT count(*) FROM names"), 0);
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ class RunsTest : public ClientTest {
       request_ = request;
       for (int i = 0; i < rows_; ++i) {
         v1::RunRow* row = response->add_rows();
-        row->set_experiment("experiments/small-1a2b");
+        if (!old_) row->set_experiment("experiments/small-1a2b");
         row->set_cell(absl::StrCat("pre-s", i));
         row->set_run(absl::StrCat("runs/r", i));
         row->set_state(v1::RunState::DONE);
@@ -45,13 +45,19 @@ class RunsTest : public ClientTest {
           }
         }
       }
+      if (!refusal_.empty()) return absl::InvalidArgumentError(refusal_);
       if (more_) response->set_next_page_token("more");
       return absl::OkStatus();
     };
     answers_.run = [this](const v1::GetRunRequest& request, v1::Run* run) {
       asked_.push_back(request.name());
       run->mutable_resolved_spec()->set_seed(7);
-      run->mutable_resolved_spec()->mutable_spec()->mutable_model()->set_layers(3);
+      v1::BaseSpec& spec = *run->mutable_resolved_spec()->mutable_spec();
+      spec.mutable_model()->set_layers(3);
+      if (continues_) {
+        spec.set_model_from("models/big");
+        spec.mutable_model()->mutable_init()->set_kind(v1::InitKind::pytorch);
+      }
       return absl::OkStatus();
     };
     StartServer();
@@ -60,6 +66,9 @@ class RunsTest : public ClientTest {
   v1::ListRunsRequest request_;  // the last one
   int rows_ = 2;
   bool more_ = false;
+  bool old_ = false;  // without filters
+  std::string refusal_;
+  bool continues_ = false;  // from a model
 };
 
 TEST_F(RunsTest, AsksAllExperimentsWithoutOne) {
@@ -73,6 +82,7 @@ TEST_F(RunsTest, AsksAllExperimentsWithoutOne) {
             "experiment  cell    run  state   step  eval/loss\n"
             "small-1a2b  pre-s0  r0   DONE   10/10      2.123\n"
             "small-1a2b  pre-s1  r1   DONE   10/10\n");
+  EXPECT_THAT(Run({"runs", "--sort", "experiment"}).out, HasSubstr("small-1a2b  pre-s0"));
   Run({"runs"});
   EXPECT_EQ(request_.experiment(), "experiments/-");
   EXPECT_EQ(request_.filter(), "");
@@ -104,6 +114,12 @@ TEST_F(RunsTest, PrintsColumns) {
             "small-1a2b,pre-s0,2.123456789,\"a, \"\"b\"\"\"\n"
             "small-1a2b,pre-s1,,\"a, \"\"b\"\"\"\n");
   EXPECT_THAT(Run(With(table, {"--json"})).out, HasSubstr("\"values\": ["));
+  const Outcome both = Run(With(table, {"--json", "--csv"}));
+  EXPECT_EQ(both.code, kUsage);
+  EXPECT_THAT(both.err, HasSubstr("--csv: can't be combined with --json"));
+  EXPECT_THAT(Run({"runs", "--columns", "experiment, owner", "--csv"}).out,
+              HasSubstr("cell,experiment,owner\n"));
+  EXPECT_THAT(request_.columns(), ElementsAre("experiment", "owner"));
 }
 
 TEST_F(RunsTest, SaysThatThereAreMoreOrNone) {
@@ -122,15 +138,49 @@ TEST_F(RunsTest, ListsTheBest) {
   EXPECT_EQ(Run({"best", "small"}).out,
             "cell    run  eval/loss\n"
             "pre-s0  r0       2.123\n");
-  EXPECT_EQ(request_.filter(), "state = done");
+  EXPECT_EQ(request_.filter(), "state = done AND eval/loss:*");
   EXPECT_EQ(request_.order_by(), "eval/loss best");
   EXPECT_EQ(request_.page_size(), 5u);
   Run({"best", "small", "--by", "max(eval/accuracy)", "-n", "1"});
   EXPECT_EQ(request_.order_by(), "max(eval/accuracy) best");
   rows_ = 0;
-  const Outcome none = Run({"best", "small"});
-  EXPECT_EQ(none.code, kFailure);
-  EXPECT_THAT(none.err, HasSubstr("no run of small-1a2b is done"));
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"best", "small"}, {"best", "small", "--json"}}) {
+    const Outcome none = Run(arguments);
+    EXPECT_EQ(none.code, kFailure);
+    EXPECT_THAT(none.err, HasSubstr("no run of small-1a2b is done and has eval/loss"));
+  }
+}
+
+TEST_F(RunsTest, ListsTheBestByADirection) {
+  for (const char* by : {"x/y desc", "-x/y"}) {
+    Run({"best", "small", absl::StrCat("--by=", by)});
+    EXPECT_EQ(request_.filter(), "state = done AND x/y:*");
+    EXPECT_EQ(request_.order_by(), by);
+    EXPECT_THAT(request_.columns(), ElementsAre("x/y"));
+  }
+  refusal_ = "order_by: column 1: neither direction of x/y is better; expected asc or desc";
+  EXPECT_THAT(Run({"best", "small", "--by", "x/y"}).err,
+              HasSubstr("neither direction of x/y is better; say which is first: --by 'x/y desc'"));
+  refusal_ = "order_by: column 1: no run has the metric \"x/y\"";
+  EXPECT_THAT(Run({"best", "small", "--by", "x/y"}).err, HasSubstr(refusal_));
+  EXPECT_THAT(Run({"best", "small"}).err,
+              HasSubstr("runs can't be sorted by report.primary, eval/loss. Name a metric"));
+}
+
+TEST_F(RunsTest, RefusesAServerWithoutFilters) {
+  old_ = true;
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"runs", "small", "seed=1"},
+        {"runs", "small", "--sort", "eval/loss"},
+        {"runs", "small", "--columns", "seed"},
+        {"best", "small"}}) {
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.code, kFailure) << arguments.back();
+    EXPECT_THAT(outcome.err, HasSubstr("the server is older than this ablate and has no filters. "
+                                       "Run ablate down, then ablate up"));
+  }
+  EXPECT_EQ(Run({"runs", "small"}).code, kSuccess);
 }
 
 TEST_F(RunsTest, PrintsTheFileOfAnExperimentOrACell) {
@@ -139,6 +189,11 @@ TEST_F(RunsTest, PrintsTheFileOfAnExperimentOrACell) {
   EXPECT_EQ(Run({"spec", "small/pre-s1"}).out,
             "name: small\nbase: {model: {layers: 3}}\nseeds: {list: [7]}\n");
   EXPECT_THAT(asked_, ElementsAre("runs/r1"));
+  continues_ = true;
+  EXPECT_THAT(Run({"spec", "small/pre-s1"}).out,
+              ::testing::AllOf(HasSubstr("model_from: models/big"), HasSubstr("layers: 3"),
+                               ::testing::Not(HasSubstr("init"))))
+      << "submit refuses what has no effect";
   const Outcome unknown = Run({"spec", "small/pre-s9"});
   EXPECT_EQ(unknown.code, kFailure);
   EXPECT_THAT(unknown.err, HasSubstr("no cell \"pre-s9\" in small-1a2b; did you mean pre-s0?"));
