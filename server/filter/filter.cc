@@ -57,8 +57,7 @@ class Parser {
   }
 
   bool ParseExpression(Expression* expression) {
-    Expression first;
-    if (!ParseTerm(&first)) return false;
+    if (!ParseTerm(&expression->operands.emplace_back())) return false;
     using Kind = Expression::Kind;
     std::optional<Kind> joined;
     while (true) {
@@ -70,14 +69,12 @@ class Parser {
         return Fail(
             {column, "AND and OR are mixed", "parentheses, as in a = 1 AND (b = 2 OR c = 3)"});
       }
-      if (!joined.has_value()) {
-        joined = kind;
-        expression->kind = kind;
-        expression->operands.push_back(std::move(first));
-      }
+      joined = expression->kind = kind;
       if (!ParseTerm(&expression->operands.emplace_back())) return false;
     }
-    if (!joined.has_value()) *expression = std::move(first);
+    if (joined.has_value()) return true;
+    Expression only = std::move(expression->operands.front());
+    *expression = std::move(only);
     return true;
   }
 

@@ -44,7 +44,8 @@ struct VariantRange {
 
 void AddLabels(const std::vector<Labels>& labels, VariantRange range, FieldWriter* writer) {
   for (size_t axis = 0; !labels.empty() && axis < labels.front().size(); ++axis) {
-    const auto& [name, first] = labels.front()[axis];
+    const std::string& name = labels.front()[axis].first;
+    const std::string& first = labels.front()[axis].second;
     const bool common = std::all_of(labels.begin(), labels.end(), [&](const Labels& variant) {
       return variant[axis].second == first;
     });

@@ -18,7 +18,9 @@ LanczosStep StepOf(const at::Tensor& basis, at::Tensor product, int64_t elements
     at::Tensor along = at::zeros({basis.size(0)}, at::kDouble);
     parts([&](const at::Tensor& some, const at::Tensor& rest) { along += some.mv(rest); });
     if (pass == 0) step.alpha = along[-1].item<double>();
-    parts([&](const at::Tensor& some, at::Tensor rest) { rest.addmv_(some.t(), along, 1, -1); });
+    parts([&](const at::Tensor& some, const at::Tensor& rest) {
+      rest.addmv_(some.t(), along, 1, -1);
+    });
   }
   step.beta = NormOf(product);
   step.next = product.div_(step.beta);
