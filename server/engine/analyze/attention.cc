@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -75,8 +76,11 @@ class HeadRow {
     const T largest = *std::max_element(weights_, weights_ + keys_);
     return std::isnan(mass()) ? mass() : largest;
   }
-  // Returns true if there is weight on at least two keys without the first.
-  bool HasOthers() const { return keys_ >= 3 && !(others_ <= 0); }
+  // Returns true if there is weight on at least two keys without the first, in numbers with all
+  // their digits.
+  bool HasOthers() const {
+    return keys_ >= 3 && !(others_ < static_cast<double>(std::numeric_limits<T>::min()));
+  }
 
   // Returns the Jensen–Shannon divergence of two rows, in nats.
   static double Divergence(const HeadRow& a, const HeadRow& b) {

@@ -98,6 +98,18 @@ TEST(AttentionTest, IsOneWhereWeightsAreEqualAndZeroWhereOneHasAll) {
   EXPECT_NEAR(NumberIn(sharp, "largest_weight"), 1, 1e-9);
 }
 
+TEST(AttentionTest, LeavesOutRowsWhoseOtherWeightsAreRoundedAwayInFloat32) {
+  for (double factor = 1; factor < 100; factor *= 1.1) {
+    AnalysisSubject sharp = WithSharpness(factor);
+    const at::Tensor values = (*ReadSubject(sharp.config, sharp.checkpoint)).values;
+    sharp.config.precision = Precision::kFloat32;
+    sharp.checkpoint = CheckpointOf(sharp.config, values.to(at::kFloat));
+    const double distance =
+        NumberIn(Analyzed({AttentionOptions{}, {sharp}, {40, ""}}), "head_distance_without_first");
+    EXPECT_TRUE(distance >= 0 && distance <= std::log(2)) << factor << ": " << distance;
+  }
+}
+
 TEST(AttentionTest, FollowsHeadsThatChangePlaces) {
   RunConfig run = ModelM().config;
   const ParameterLayout layout = MakeLayout(run.model);
