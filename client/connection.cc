@@ -37,10 +37,6 @@ constexpr absl::Duration kLongTimeout = absl::Minutes(5);
 constexpr absl::Duration kRetryDelays[] = {absl::Milliseconds(100), absl::Milliseconds(400)};
 // A response with 100,000 cells takes some 20 MB.
 constexpr int kMaxMessageBytes = 128 << 20;
-// During a call. A server on this machine that dies closes its socket; a network that fails
-// doesn't. A server allows a ping each 10 s.
-constexpr int kPingAfterMillis = 30'000;
-constexpr int kPingTimeoutMillis = 20'000;
 
 struct CallOptions {
   absl::Duration timeout = kDefaultTimeout;
@@ -74,11 +70,6 @@ std::shared_ptr<grpc::Channel> MakeChannel(const ServerAddress& server) {
   // machine takes its time.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
-  if (!server.authority.empty()) {
-    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kPingAfterMillis);
-    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMillis);
-    arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // no limit
-  }
   return join::OpenChannel(server, arguments);
 }
 

@@ -6,14 +6,6 @@
 
 namespace ablate::worker {
 
-namespace {
-
-// A server on this machine that dies closes its socket; one whose network fails doesn't.
-constexpr int kPingAfterMillis = 30'000;
-constexpr int kPingTimeoutMillis = 20'000;
-
-}  // namespace
-
 std::shared_ptr<grpc::Channel> OpenChannel(const join::ServerAddress& server) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -21,11 +13,6 @@ std::shared_ptr<grpc::Channel> OpenChannel(const join::ServerAddress& server) {
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5000);  // time limit of one attempt
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
-  if (!server.authority.empty()) {
-    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kPingAfterMillis);
-    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMillis);
-    arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // no limit
-  }
   return join::OpenChannel(server, arguments);
 }
 
