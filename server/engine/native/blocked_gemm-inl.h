@@ -4,7 +4,7 @@
 //
 // Without blocks, a tile reads a column panel of B whose rows are far apart: of 512 columns, each
 // row of a panel is on another page, and all panels compete for a part of the L2 cache. The same
-// holds for A where its rows are columns of a weight (a_k isn't 1).
+// holds for A where its rows are columns of a weight (a_k isn't 1); other rows are read in place.
 #if defined(ABLATE_SERVER_ENGINE_NATIVE_BLOCKED_GEMM_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ABLATE_SERVER_ENGINE_NATIVE_BLOCKED_GEMM_INL_H_
 #undef ABLATE_SERVER_ENGINE_NATIVE_BLOCKED_GEMM_INL_H_
@@ -32,14 +32,15 @@ constexpr int kPanelColumns = kBlockedVectors * kLanes;
 // in an L2 cache of 256 KB.
 constexpr int kRowsTogether = 16 * kBlockedRows;
 constexpr int kDepthTogether = 256;
+// Columns of B that are copied at a time: with more, B and the sums leave an L2 cache of 1 MB.
+constexpr int kColumnsTogether = 256;
 
-// Returns true if blocks pay: a panel of B is large and has its rows far apart, or A has, and there
-// is enough to do.
+// Returns true if blocks pay for their copies, as measured with AVX2 and AVX-512.
 inline bool WantsBlocks(const Gemm& g) {
-  constexpr int64_t kLargeB = 1 << 19, kLargeProduct = 1 << 25;
-  const bool large_b = g.b_row > kPanelColumns && int64_t{g.depth} * g.columns > kLargeB;
-  const bool large_a = g.a_k != 1 && int64_t{g.depth} * g.columns * g.rows > kLargeProduct;
-  return g.columns % kLanes == 0 && g.rows >= kRowsTogether && (large_a || large_b);
+  if (g.columns % kLanes != 0 || g.rows < kRowsTogether) return false;
+  const int64_t b_size = int64_t{g.depth} * g.columns;
+  if (g.a_k == 1) return g.columns >= 64 && (g.depth >= 256 || b_size >= 1 << 17);
+  return b_size * g.rows > 1 << 25 || (g.columns >= 128 && g.depth >= 256);
 }
 
 // Copies B to panels of kPanelColumns columns (the last one has fewer), each [depth][columns].
@@ -53,33 +54,47 @@ inline void PackPanels(const Gemm& g, float* to) {
   }
 }
 
-// Copies a tile of A to [depth][kBlockedRows]. Rows after `rows` are 0.
+// Copies a tile of A to [depth][kBlockedRows].
 inline void PackTile(const float* from, ptrdiff_t a_row, ptrdiff_t a_k, int rows, int depth,
                      float* to) {
-  if (rows < kBlockedRows) std::fill_n(to, ptrdiff_t{kBlockedRows} * depth, 0.0f);
   for (int d = 0; d < depth; ++d, from += a_k, to += kBlockedRows) {
     if (rows == kBlockedRows && a_row == 1) {
       std::copy_n(from, kBlockedRows, to);
-    } else if (rows == kBlockedRows) {
-#pragma GCC unroll 6
-      for (int r = 0; r < kBlockedRows; ++r) to[r] = from[r * a_row];
     } else {
       for (int r = 0; r < rows; ++r) to[r] = from[r * a_row];
     }
   }
 }
 
-// Copies a block of A, tile by tile.
-inline void PackRows(const Gemm& g, int i, int rows, int k, int depth, float* to) {
-  for (int first = 0; first < rows; first += kBlockedRows, to += ptrdiff_t{kBlockedRows} * depth) {
-    PackTile(g.a + (i + first) * g.a_row + k * g.a_k, g.a_row, g.a_k,
-             std::min(kBlockedRows, rows - first), depth, to);
+// A block of A: element (r, k) of tile t is at first[t·tile + r·row + k·column].
+struct RowBlock {
+  int rows = 0;
+  int depth = 0;
+  const float* first = nullptr;
+  ptrdiff_t tile = 0;
+  ptrdiff_t row = 0;
+  ptrdiff_t column = 0;
+};
+
+// Returns the block of A at (i, k): in place if its rows are contiguous, else a copy in `to`
+// [kRowsTogether·kDepthTogether].
+inline RowBlock BlockOfRows(const Gemm& g, int i, int k, float* to) {
+  const int rows = std::min(kRowsTogether, g.rows - i);
+  const int depth = std::min(kDepthTogether, g.depth - k);
+  const float* const a = g.a + i * g.a_row + k * g.a_k;
+  if (g.a_k == 1) return {rows, depth, a, kBlockedRows * g.a_row, g.a_row, 1};
+  const ptrdiff_t tile = ptrdiff_t{kBlockedRows} * depth;
+  for (int first = 0; first < rows; first += kBlockedRows) {
+    PackTile(a + first * g.a_row, g.a_row, g.a_k, std::min(kBlockedRows, rows - first), depth,
+             to + first * depth);
   }
+  return {rows, depth, to, tile, 1, kBlockedRows};
 }
 
-// sums [kBlockedRows][kVectors·kLanes] += a·b, given a tile of A and a panel of B.
+// sums [kBlockedRows][kVectors·kLanes] += a·b, given the rows of a tile of A and a panel of B.
 template <int kVectors>
-HWY_INLINE void AddBlock(const float* a, const float* b, int depth, float* sums) {
+HWY_INLINE void AddBlock(const float* const (&a)[kBlockedRows], ptrdiff_t a_k, const float* b,
+                         int depth, float* sums) {
   constexpr int kWidth = kVectors * kLanes;
   V16 sum[kBlockedRows][kVectors];
 #pragma GCC unroll 6
@@ -88,13 +103,13 @@ HWY_INLINE void AddBlock(const float* a, const float* b, int depth, float* sums)
     for (int v = 0; v < kVectors; ++v) sum[r][v] = Load(sums + r * kWidth + v * kLanes);
   }
 #pragma GCC unroll 1
-  for (int k = 0; k < depth; ++k, a += kBlockedRows, b += kWidth) {
+  for (ptrdiff_t k = 0, at = 0; k < depth; ++k, at += a_k, b += kWidth) {
     V16 row[kVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) row[v] = Load(b + v * kLanes);
 #pragma GCC unroll 6
     for (int r = 0; r < kBlockedRows; ++r) {
-      const V16 element = Set(a[r]);
+      const V16 element = Set(a[r][at]);
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) sum[r][v] = MulAdd(element, row[v], sum[r][v]);
     }
@@ -106,20 +121,24 @@ HWY_INLINE void AddBlock(const float* a, const float* b, int depth, float* sums)
   }
 }
 
-// Adds a block's tiles for one panel; `sums` has kBlockedRows rows a tile.
-inline void AddPanel(const float* a, const float* b, int rows, int width, int depth, float* sums) {
-  for (int first = 0; first < rows; first += kBlockedRows) {
-    if (width == kPanelColumns) {
-      AddBlock<kBlockedVectors>(a, b, depth, sums);
-    } else if (width == 3 * kLanes) {
-      AddBlock<3>(a, b, depth, sums);
-    } else if (width == 2 * kLanes) {
-      AddBlock<2>(a, b, depth, sums);
-    } else {
-      AddBlock<1>(a, b, depth, sums);
+// Adds a block's tiles for one panel; `sums` has kBlockedRows rows a tile. Those after the last row
+// of A repeat it, and WritePanel leaves them out.
+inline void AddPanel(const RowBlock& block, const float* b, int width, float* sums) {
+  for (int first = 0; first < block.rows; first += kBlockedRows, sums += kBlockedRows * width) {
+    const float* const tile = block.first + first / kBlockedRows * block.tile;
+    const float* a[kBlockedRows];
+    for (int r = 0; r < kBlockedRows; ++r) {
+      a[r] = tile + std::min(r, block.rows - first - 1) * block.row;
     }
-    a += ptrdiff_t{kBlockedRows} * depth;
-    sums += kBlockedRows * width;
+    if (width == kPanelColumns) {
+      AddBlock<kBlockedVectors>(a, block.column, b, block.depth, sums);
+    } else if (width == 3 * kLanes) {
+      AddBlock<3>(a, block.column, b, block.depth, sums);
+    } else if (width == 2 * kLanes) {
+      AddBlock<2>(a, block.column, b, block.depth, sums);
+    } else {
+      AddBlock<1>(a, block.column, b, block.depth, sums);
+    }
   }
 }
 
@@ -136,28 +155,39 @@ inline void WritePanel(const Gemm& g, int i, int rows, int j, int width, const f
   }
 }
 
-HWY_NOINLINE void MultiplyInBlocks(const Gemm& g) {
-  const auto panels = hwy::AllocateAligned<float>(static_cast<size_t>(g.depth) * g.columns);
-  const auto block =
-      hwy::AllocateAligned<float>(static_cast<size_t>(kRowsTogether) * kDepthTogether);
-  const auto sums = hwy::AllocateAligned<float>(static_cast<size_t>(kRowsTogether) * g.columns);
-  PackPanels(g, panels.get());
+// Multiplies by all columns of B at once.
+inline void MultiplyColumns(const Gemm& g, float* panels, float* block, float* sums) {
+  PackPanels(g, panels);
   for (int i = 0; i < g.rows; i += kRowsTogether) {
     const int rows = std::min(kRowsTogether, g.rows - i);
-    std::fill_n(sums.get(), ptrdiff_t{kRowsTogether} * g.columns, 0.0f);
+    std::fill_n(sums, ptrdiff_t{kRowsTogether} * g.columns, 0.0f);
     for (int k = 0; k < g.depth; k += kDepthTogether) {
-      const int depth = std::min(kDepthTogether, g.depth - k);
-      PackRows(g, i, rows, k, depth, block.get());
+      const RowBlock a = BlockOfRows(g, i, k, block);
       for (int j = 0; j < g.columns; j += kPanelColumns) {
         const int width = std::min(kPanelColumns, g.columns - j);
-        const float* const panel = panels.get() + ptrdiff_t{j} * g.depth + ptrdiff_t{k} * width;
-        AddPanel(block.get(), panel, rows, width, depth, sums.get() + ptrdiff_t{j} * kRowsTogether);
+        const float* const panel = panels + ptrdiff_t{j} * g.depth + ptrdiff_t{k} * width;
+        AddPanel(a, panel, width, sums + ptrdiff_t{j} * kRowsTogether);
       }
     }
     for (int j = 0; j < g.columns; j += kPanelColumns) {
       WritePanel(g, i, rows, j, std::min(kPanelColumns, g.columns - j),
-                 sums.get() + ptrdiff_t{j} * kRowsTogether);
+                 sums + ptrdiff_t{j} * kRowsTogether);
     }
+  }
+}
+
+HWY_NOINLINE void MultiplyInBlocks(const Gemm& g) {
+  const auto columns = static_cast<size_t>(std::min(g.columns, kColumnsTogether));
+  const auto panels = hwy::AllocateAligned<float>(static_cast<size_t>(g.depth) * columns);
+  const auto block =
+      hwy::AllocateAligned<float>(static_cast<size_t>(kRowsTogether) * kDepthTogether);
+  const auto sums = hwy::AllocateAligned<float>(static_cast<size_t>(kRowsTogether) * columns);
+  for (int j = 0; j < g.columns; j += kColumnsTogether) {
+    Gemm part = g;
+    part.columns = std::min(kColumnsTogether, g.columns - j);
+    part.b += j;
+    part.c += j;
+    MultiplyColumns(part, panels.get(), block.get(), sums.get());
   }
 }
 
