@@ -7,6 +7,7 @@ ablate_test(engine_train_test
     train_checks_test.cc
     train_device_test.cc
     train_dropout_test.cc
+    train_gelu_test.cc
     train_head_loss_test.cc
     train_initial_values_test.cc
     train_lanes_test.cc

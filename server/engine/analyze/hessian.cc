@@ -135,9 +135,10 @@ class Hessian : public Computation {
     return made;
   }
 
-  // Returns the sum over the batches up to this one.
+  // Returns the sum over the batches up to this one: of one batch the summand itself, which nobody
+  // else has; of several in float64.
   at::Tensor Together(size_t batch, const at::Tensor& summand) const {
-    if (batch == 0) return summand.to(at::kDouble, /*non_blocking=*/false, /*copy=*/true);
+    if (batch == 0) return summand;
     const at::Tensor sum = sum_.clone();
     AddTo(summand, sum);
     return sum;

@@ -6,23 +6,26 @@
 namespace ablate::engine {
 
 LanczosStep StepOf(const at::Tensor& basis, at::Tensor product, int64_t elements) {
-  // Columns of the basis at a time, so that each part is converted once per use.
+  // Columns of the basis at a time, so that each part is converted once for a subtraction and the
+  // dot products after it.
   const int64_t columns = std::max<int64_t>(elements / basis.size(0), 1);
-  const auto parts = [&](const auto& of) {
-    ForEachPart(basis.size(1), columns, [&](int64_t first, int64_t count) {
-      of(basis.narrow(1, first, count).to(at::kDouble), product.narrow(0, first, count));
-    });
-  };
   LanczosStep step;
-  for (int pass = 0; pass < 2; ++pass) {
-    at::Tensor along = at::zeros({basis.size(0)}, at::kDouble);
-    parts([&](const at::Tensor& some, const at::Tensor& rest) { along += some.mv(rest); });
-    if (pass == 0) step.alpha = along[-1].item<double>();
-    parts([&](const at::Tensor& some, const at::Tensor& rest) {
-      rest.addmv_(some.t(), along, 1, -1);
+  at::Tensor along;  // [j], of the parts that are subtracted next
+  for (int pass = 0; pass < 3; ++pass) {
+    const at::Tensor left = at::zeros({basis.size(0)}, at::kDouble);
+    double squares = 0;
+    ForEachPart(basis.size(1), columns, [&](int64_t first, int64_t count) {
+      const at::Tensor some = basis.narrow(1, first, count).to(at::kDouble);
+      const at::Tensor part = product.narrow(0, first, count);
+      const at::Tensor rest = part.to(at::kDouble);
+      if (pass > 0) part.copy_(rest.addmv_(some.t(), along, 1, -1));
+      if (pass < 2) left.addmv_(some, rest);
+      if (pass == 2) squares += rest.dot(rest).item<double>();
     });
+    along = left;
+    if (pass == 0) step.alpha = along[-1].item<double>();
+    step.beta = std::sqrt(squares);
   }
-  step.beta = NormOf(product);
   step.next = product.div_(step.beta);
   return step;
 }

@@ -15,13 +15,13 @@ namespace ablate::engine {
 struct LanczosStep {
   double alpha = 0;  // vᵀHv
   double beta = 0;   // norm of the part of H·v orthogonal to the whole basis
-  at::Tensor next;   // that part divided by its norm, [P] float64; unusable if the norm is 0
+  at::Tensor next;   // that part divided by its norm, [P]; unusable if the norm is 0
 };
 
-// Orthogonalises `product` [P], float64, against all of `basis` [j, P], of either precision, by two
-// passes of classical Gram–Schmidt. The three-term recurrence alone loses orthogonality and finds
-// the same eigenvalues again. Changes `product`, which becomes the result's `next`. Converts so
-// many elements of the basis to float64 at a time.
+// Orthogonalises `product` [P] against all of `basis` [j, P], each of either precision, by two
+// passes of classical Gram–Schmidt in float64. The three-term recurrence alone loses orthogonality
+// and finds the same eigenvalues again. Changes `product`, which becomes the result's `next`.
+// Converts so many elements of the basis to float64 at a time.
 LanczosStep StepOf(const at::Tensor& basis, at::Tensor product, int64_t elements = kLargePart);
 
 // Eigenvalues of the tridiagonal matrix, ascending.

@@ -1,5 +1,9 @@
 #include "server/engine/analyze/parameter_draws.h"
 
+#include <ATen/Dispatch.h>
+
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "server/engine/analyze/large_vectors.h"
 
@@ -36,9 +40,14 @@ at::Tensor NormalVector(const AnalysisContext& analysis, const ParameterLayout& 
 at::Tensor SignVector(const AnalysisContext& analysis, const ParameterLayout& layout,
                       absl::string_view name, at::ScalarType type) {
   return DrawByTensor(analysis, layout, name, type, [](uint64_t seed, const at::Tensor& part) {
-    ForEachPart(part.size(0), kLargePart, [&](int64_t first, int64_t count) {
-      const at::Tensor uniforms = UniformSequence(seed, first, count);
-      part.narrow(0, first, count).copy_(uniforms.ge(0)).mul_(2).sub_(1);
+    AT_DISPATCH_FLOATING_TYPES(part.scalar_type(), "SignVector", [&] {
+      scalar_t* const signs = part.mutable_data_ptr<scalar_t>();
+      ForEachPart(part.size(0), kLargePart, [&](int64_t first, int64_t count) {
+        const at::Tensor uniforms = UniformSequence(seed, first, count);
+        std::transform(uniforms.const_data_ptr<double>(), uniforms.const_data_ptr<double>() + count,
+                       signs + first,
+                       [](double u) { return static_cast<scalar_t>(2 * (u >= 0) - 1); });
+      });
     });
   });
 }

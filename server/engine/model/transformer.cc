@@ -8,6 +8,7 @@
 #include "server/engine/layout.h"
 #include "server/engine/model/dropout.h"
 #include "server/engine/model/feedback.h"
+#include "server/engine/model/gelu.h"
 #include "server/engine/model/head_loss.h"
 #include "server/engine/model/layers.h"
 #include "server/engine/model/norm.h"
@@ -24,7 +25,7 @@ at::Tensor Activate(const at::Tensor& x, Activation activation) {
     case Activation::kGelu:
       return at::gelu(x, "none");
     case Activation::kGeluTanh:
-      return at::gelu(x, "tanh");
+      return GeluTanh(x);
     case Activation::kSilu:
       return at::silu(x);
     case Activation::kSwiglu: {
