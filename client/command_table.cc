@@ -112,7 +112,7 @@ constexpr const char* kFooter = R"(Example:
 
 Names:
   EXP       an experiment: experiments/ID, an ID, a unique prefix of an ID, or a name (the newest experiment of that name)
-  EXP/CELL  one cell of it, such as names-norm/pre-lr0.01-s42
+  EXP/CELL  one cell of it, such as names-norm/pre-lr0.01-s42; a setting that has one cell; or EXP/@best, the run that is DONE and has the best report.primary
 
 On a terminal, control characters and direction marks are shown as escapes such as \x1b. In a pipe or file, --json, --csv, compare, table and generate print texts unchanged.
 

@@ -97,7 +97,7 @@ Action DefineHelp(Command* command);
 // Help that several commands have in common.
 inline constexpr char kJsonHelp[] = "Print the server's message as JSON";
 inline constexpr char kExperimentHelp[] = "Experiment: its ID, a unique prefix of it, or its name";
-inline constexpr char kCellHelp[] = "Cell of an experiment, or runs/ID";
+inline constexpr char kCellHelp[] = "Cell of an experiment, EXP/@best, or runs/ID";
 
 // Calls `run` with a connection to the server. `run` returns the exit code, or what went wrong.
 int CallServer(const Context& context,

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "proto/reflect/text.h"
 
@@ -106,18 +107,32 @@ absl::StatusOr<v1::ListRunsResponse> ListAllRuns(Connection* connection,
                  std::move(request));
 }
 
-absl::StatusOr<v1::RunRow> FindCell(Connection* connection, const CellName& name) {
-  absl::StatusOr<v1::ListRunsResponse> runs = ListAllRuns(connection, name.experiment);
-  if (!runs.ok()) return runs.status();
-  std::vector<std::string> cells;
-  for (v1::RunRow& row : *runs->mutable_rows()) {
-    if (row.cell() == name.cell) return std::move(row);
-    cells.push_back(row.cell());
-  }
+absl::StatusOr<v1::ListRunsResponse> ListPart(Connection* connection, const CellName& name) {
+  v1::ListRunsRequest request;
+  request.set_experiment(name.experiment);
+  request.set_part(name.cell);
+  request.set_page_size(kRunsPerPage);
+  auto runs = ListAll(connection, &Connection::ListRuns, &v1::ListRunsResponse::mutable_rows,
+                      std::move(request));
+  if (!runs.ok() || !runs->rows().empty()) return runs;
   const std::string experiment = Id(name.experiment);
-  std::string hint = reflect::DidYouMean(name.cell, cells);
-  if (hint.empty()) hint = absl::StrCat("; `ablate runs ", experiment, "` lists cells");
-  return absl::NotFoundError(absl::StrCat("no cell \"", name.cell, "\" in ", experiment, hint));
+  return absl::NotFoundError(absl::StrCat("no cell \"", name.cell, "\" in ", experiment,
+                                          "; `ablate runs ", experiment, "` lists cells"));
+}
+
+absl::StatusOr<v1::RunRow> FindCell(Connection* connection, const CellName& name) {
+  absl::StatusOr<v1::ListRunsResponse> runs = ListPart(connection, name);
+  if (!runs.ok()) return runs.status();
+  if (runs->rows_size() == 1) return std::move(*runs->mutable_rows(0));
+  const std::string experiment = Id(name.experiment);
+  constexpr size_t kShown = 4;
+  std::vector<std::string> cells;
+  for (const v1::RunRow& row : runs->rows()) {
+    if (cells.size() < kShown) cells.push_back(row.cell());
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      experiment, "/", name.cell, " has ", runs->rows_size(), " cells; expected one, such as ",
+      absl::StrJoin(cells, ", "), ", or ", experiment, "/@best, the best of all"));
 }
 
 absl::StatusOr<std::string> FindRun(Connection* connection, absl::string_view text) {

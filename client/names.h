@@ -22,10 +22,10 @@ std::string Id(absl::string_view name);
 
 struct CellName {
   std::string experiment;  // experiments/ID
-  std::string cell;
+  std::string cell;        // or a setting, or @best
 };
 
-// Parses `EXP/CELL` or `experiments/EXP/CELL`; returns nothing for other texts, such as `runs/ID`.
+// Parses `EXP/PART` or `experiments/EXP/PART`; returns nothing for other texts, such as `runs/ID`.
 std::optional<CellName> ParseCellName(absl::string_view text);
 
 // Returns the experiment that `text` means. NOT_FOUND names the command that lists experiments.
@@ -50,10 +50,15 @@ std::string ModelName(absl::string_view text);
 absl::StatusOr<v1::ListRunsResponse> ListAllRuns(Connection* connection,
                                                  const std::string& experiment);
 
-// Returns the row of a cell. NOT_FOUND names the most similar cell.
+// Returns the rows of EXP/PART, at least one: one of a cell or of `@best`, several of a setting.
+absl::StatusOr<v1::ListRunsResponse> ListPart(Connection* connection, const CellName& name);
+
+// Returns the row of the only cell that EXP/PART means. INVALID_ARGUMENT lists those of a setting
+// with several, and the most similar name of one that isn't there.
 absl::StatusOr<v1::RunRow> FindCell(Connection* connection, const CellName& name);
 
-// Returns the run that `EXP/CELL`, `runs/ID` or the ID of a run means.
+// Returns the run that `EXP/CELL` (or a setting with one cell, or @best), `runs/ID` or the ID of a
+// run means.
 absl::StatusOr<std::string> FindRun(Connection* connection, absl::string_view text);
 
 // Returns an error about the run that `text` means. If it is NOT_FOUND and the text may be the name

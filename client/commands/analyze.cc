@@ -69,6 +69,20 @@ void NoteUnlabelled(const Context& context, const std::vector<LabelledResponse>&
                                     ": only the experiment's owner or an admin labels them"));
 }
 
+// Says which labels nobody asked for, because another analysis has the kind's name; each once.
+void NoteLabels(const Context& context, const AnalyzeOptions& options,
+                const std::vector<LabelledResponse>& responses) {
+  std::set<std::string> noted;
+  for (const LabelledResponse& one : responses) {
+    const std::string& label = one.response.label();
+    const std::string kind = AnalysisKindName(one.response.analysis().analysis());
+    if (label.empty() || label == kind || !options.label.empty()) continue;
+    if (!noted.insert(label).second) continue;
+    context.console.Note(absl::StrCat("the numbers are ", label, "/…, because another analysis is ",
+                                      kind, "; --label gives a name of your own"));
+  }
+}
+
 // A request for one analysis.
 struct LabelledRequest {
   std::string label;
@@ -125,7 +139,7 @@ absl::Status CheckOptions(const AnalyzeOptions& options, const AnalysisKindRow& 
   }
   if (row.subjects != Subjects::kNone && options.targets.empty()) {
     return absl::InvalidArgumentError(
-        "EXP is missing; expected an experiment, EXP/CELL or runs/ID");
+        "EXP is missing; expected an experiment, EXP/SETTING, EXP/CELL or runs/ID");
   }
   if (const auto steps = ReadSteps(options.at); !steps.ok()) return steps.status();
   if (options.tokens && !options.prompt.empty()) {
@@ -177,23 +191,22 @@ v1::AnalysisSubject SubjectOf(const std::string& experiment, const std::string& 
 // Appends the models that `text` means.
 absl::Status AddTargets(Connection* connection, const std::string& text,
                         std::vector<AnalysisTarget>* targets) {
-  const std::optional<CellName> cell = ParseCellName(text);
-  if (cell) {
-    targets->push_back({text, SubjectOf(cell->experiment, cell->cell)});
-    return absl::OkStatus();
-  }
-  if (!IsExperiment(text)) {
+  const std::optional<CellName> part = ParseCellName(text);
+  if (!part && !IsExperiment(text)) {
     targets->push_back({text, {}});
     targets->back().subject.set_run(text);
     return absl::OkStatus();
   }
-  const absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection, text);
-  if (!experiment.ok()) return experiment.status();
-  const absl::StatusOr<v1::ListRunsResponse> runs = ListAllRuns(connection, experiment->name());
+  std::string name = part ? part->experiment : "";
+  if (!part) {
+    const absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection, text);
+    if (!experiment.ok()) return experiment.status();
+    name = experiment->name();
+  }
+  const auto runs = part ? ListPart(connection, *part) : ListAllRuns(connection, name);
   if (!runs.ok()) return runs.status();
   for (const v1::RunRow& row : runs->rows()) {
-    targets->push_back({absl::StrCat(Id(experiment->name()), "/", row.cell()),
-                        SubjectOf(experiment->name(), row.cell())});
+    targets->push_back({absl::StrCat(Id(name), "/", row.cell()), SubjectOf(name, row.cell())});
   }
   return absl::OkStatus();
 }
@@ -502,6 +515,7 @@ absl::StatusOr<int> Analyze(const AnalyzeOptions& options, const v1::CreateAnaly
   if (options.dry_run) return ShowDryRun(context, options, *responses, refusals);
   PrintErrors(context, refusals);
   NoteUnlabelled(context, *responses);
+  NoteLabels(context, options, *responses);
   if (responses->empty()) return kFailure;
   std::vector<LabelledAnalysis> analyses;
   for (LabelledResponse& one : *responses) {
@@ -544,7 +558,8 @@ std::string Footer(const AnalyzeOptions& options) {
 Action DefineAnalyze(Command* command) {
   auto options = std::make_shared<AnalyzeOptions>();
   command->Argument(&options->kind, "KIND", "Kind of analysis, see below");
-  command->OptionalArguments(&options->targets, "EXP", "Models: experiments, EXP/CELL or runs/ID");
+  command->OptionalArguments(&options->targets, "EXP",
+                             "Models: experiments, EXP/SETTING, EXP/CELL or runs/ID");
   command->Options(&options->set, "--set", "NAME=VALUE",
                    "Set an option of the kind, such as signal=rule or sites=[embedding]");
   command->Option(&options->at, "--at,--step", "STEP",

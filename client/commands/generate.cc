@@ -124,7 +124,7 @@ absl::StatusOr<int> Generate(const GenerateOptions& options, const v1::GenerateR
 Action DefineGenerate(Command* command) {
   auto options = std::make_shared<GenerateOptions>();
   command->Argument(&options->model, "EXP/CELL|models/NAME",
-                    "Cell of an experiment, runs/ID, or models/NAME, an imported model");
+                    "Cell of an experiment, EXP/@best, runs/ID, or models/NAME, an imported model");
   command->Option(&options->tokenizer, "--tokenizer", "NAME",
                   "Tokenizer of models/NAME: a data set of the server");
   command->Option(&options->step, "--step", "N", "Use a run's checkpoint of step N [the last]");

@@ -36,16 +36,23 @@ struct MetricsOptions {
   bool list = false;
 };
 
-// The experiment, and the cell of EXP/CELL.
 struct MetricsTarget {
-  std::string experiment;
-  std::optional<CellName> cell;
+  std::string experiment;                    // experiments/ID or a prefix
+  std::string part;                          // of EXP/PART; empty: all of it
+  std::optional<v1::ListRunsResponse> rows;  // of the part
+  std::set<std::string> cells;               // likewise
+
+  bool Has(const std::string& cell) const { return part.empty() || cells.count(cell) > 0; }
 };
 
-MetricsTarget ParseTarget(const std::string& text) {
-  std::optional<CellName> cell = ParseCellName(text);
-  std::string experiment = cell ? cell->experiment : ExperimentName(text);
-  return {std::move(experiment), std::move(cell)};
+absl::StatusOr<MetricsTarget> FindTarget(Connection* connection, const std::string& text) {
+  const std::optional<CellName> part = ParseCellName(text);
+  if (!part) return MetricsTarget{ExperimentName(text), {}, {}, {}};
+  auto rows = ListPart(connection, *part);
+  if (!rows.ok()) return rows.status();
+  MetricsTarget target{part->experiment, part->cell, *std::move(rows), {}};
+  for (const v1::RunRow& row : target.rows->rows()) target.cells.insert(row.cell());
+  return target;
 }
 
 void PrintCsv(const v1::Series& series, bool with_key, std::ostream* out) {
@@ -60,39 +67,27 @@ void PrintCsv(const v1::Series& series, bool with_key, std::ostream* out) {
   out->write(lines.data(), static_cast<std::streamsize>(lines.size()));
 }
 
-// The keys of an experiment or a cell.
+// The keys of an experiment or, if the target is one, of a cell.
 absl::StatusOr<v1::ListMetricsResponse> ListKeys(Connection* connection,
                                                  const MetricsTarget& target) {
   v1::ListMetricsRequest request;
   request.set_parent(target.experiment);
-  if (target.cell) request.set_cell(target.cell->cell);
+  if (target.cells.size() == 1) request.set_cell(*target.cells.begin());
   return ListAll(connection, &Connection::ListMetrics, &v1::ListMetricsResponse::mutable_metrics,
                  std::move(request));
 }
 
-// NOT_FOUND with the nearest name if it is a cell that there is not.
-absl::Status CheckCell(Connection* connection, const MetricsTarget& target) {
-  return target.cell ? FindCell(connection, *target.cell).status() : absl::OkStatus();
-}
-
-// All rows of the experiment, or the one of the cell.
 absl::StatusOr<v1::ListRunsResponse> ListRows(Connection* connection, const MetricsTarget& target) {
-  if (!target.cell) return ListAllRuns(connection, target.experiment);
-  absl::StatusOr<v1::RunRow> row = FindCell(connection, *target.cell);
-  if (!row.ok()) return row.status();
-  v1::ListRunsResponse rows;
-  *rows.add_rows() = *std::move(row);
-  return rows;
+  return target.rows ? *target.rows : ListAllRuns(connection, target.experiment);
 }
 
-// Reads the series of the target that the request asks for. Older servers send those of all cells.
+// Reads the series of the target that the request asks for.
 absl::Status Query(Connection* connection, const MetricsTarget& target,
                    v1::QueryMetricsRequest request, const OnMessage<v1::Series>& on_series) {
   request.set_experiment(target.experiment);
-  if (target.cell) request.set_cell(target.cell->cell);
+  if (target.cells.size() == 1) request.set_cell(*target.cells.begin());
   return connection->QueryMetrics(request, [&](const v1::Series& series) {
-    const bool other = target.cell && series.cell() != target.cell->cell;
-    return other ? absl::OkStatus() : on_series(series);
+    return target.Has(series.cell()) ? on_series(series) : absl::OkStatus();
   });
 }
 
@@ -119,8 +114,8 @@ absl::Status NoSuchKey(const MetricsTarget& target, const std::vector<std::strin
   const std::vector<std::string> allowed = OfTheirLabels(wanted, known);
   const std::string id = Id(target.experiment);
   return absl::NotFoundError(absl::StrCat(
-      target.cell ? absl::StrCat(id, "/", target.cell->cell, " has no ")
-                  : absl::StrCat("no run of ", id, " has "),
+      target.part.empty() ? absl::StrCat("no run of ", id, " has ")
+                          : absl::StrCat(id, "/", target.part, " has no "),
       absl::StrJoin(named, " or "), known.empty() ? ": all ended without a point" : "; expected ",
       absl::StrJoin(allowed, ", ")));
 }
@@ -156,7 +151,6 @@ absl::Status CheckKeys(Connection* connection, const Context& context, const Met
 absl::StatusOr<int> PrintPoints(const MetricsOptions& options, const MetricsTarget& target,
                                 const v1::QueryMetricsRequest& request, const Context& context,
                                 Connection* connection) {
-  if (absl::Status found = CheckCell(connection, target); !found.ok()) return found;
   std::ostream* out = context.console.out;
   const bool with_key = options.keys.size() != 1;
   // The head comes before the first point, or alone if there is none, but not before an error.
@@ -296,7 +290,6 @@ absl::StatusOr<int> PrintSummaries(const MetricsOptions& options, const MetricsT
 
 absl::StatusOr<int> PrintKeys(const MetricsOptions& options, const MetricsTarget& target,
                               const Context& context, Connection* connection) {
-  if (absl::Status found = CheckCell(connection, target); !found.ok()) return found;
   const absl::StatusOr<v1::ListMetricsResponse> list = ListKeys(connection, target);
   if (!list.ok()) return list.status();
   if (options.json) return PrintJson(context, *list);
@@ -338,17 +331,19 @@ absl::StatusOr<v1::QueryMetricsRequest> MakeRequest(const MetricsOptions& option
 
 absl::StatusOr<int> Metrics(const MetricsOptions& options, const v1::QueryMetricsRequest& request,
                             const Context& context, Connection* connection) {
-  const MetricsTarget target = ParseTarget(options.target);
-  if (options.list) return PrintKeys(options, target, context, connection);
-  if (!options.csv && !options.json) return PrintSummaries(options, target, context, connection);
-  return PrintPoints(options, target, request, context, connection);
+  const auto target = FindTarget(connection, options.target);
+  if (!target.ok()) return target.status();
+  if (options.list) return PrintKeys(options, *target, context, connection);
+  if (!options.csv && !options.json) return PrintSummaries(options, *target, context, connection);
+  return PrintPoints(options, *target, request, context, connection);
 }
 
 }  // namespace
 
 Action DefineMetrics(Command* command) {
   auto options = std::make_shared<MetricsOptions>();
-  command->Argument(&options->target, "EXP", "Experiment, or EXP/CELL for one cell");
+  command->Argument(&options->target, "EXP",
+                    "Experiment, EXP/SETTING with all its seeds, or EXP/CELL");
   command->Options(&options->keys, "--key,-k", "KEY",
                    "Print only this metric; an error if no run has any of those given [all]");
   command->Flag(&options->csv, "--csv",

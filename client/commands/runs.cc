@@ -136,9 +136,11 @@ absl::StatusOr<int> Runs(const RunsOptions& options, const RunsWanted& wanted,
   request.set_experiment("experiments/-");
   std::string primary;  // an experiment's list shows it
   if (!all) {
-    const auto experiment = FindExperiment(connection, wanted.experiment);
+    const std::optional<CellName> part = ParseCellName(wanted.experiment);
+    const auto experiment = FindExperiment(connection, part ? part->experiment : wanted.experiment);
     if (!experiment.ok()) return experiment.status();
     request.set_experiment(experiment->name());
+    if (part) request.set_part(part->cell);
     primary = PrimaryMetric(experiment->spec());
   }
   request.set_filter(wanted.filter);

@@ -98,16 +98,19 @@ absl::StatusOr<std::vector<size_t>> PartNames::Select(const std::vector<storage:
   if (!selected.empty()) return selected;
   std::set<std::string> seen;
   std::vector<std::string> settings;  // in the grid's order
+  std::vector<std::string> known;
   for (const storage::CellRecord& cell : cells) {
+    known.insert(known.end(), {cell.name, Combination(cell)});
     std::string setting = Setting(cell);
     if (setting.empty()) setting = Combination(cell);
     if (setting.empty()) setting = cell.name;
     if (seen.insert(setting).second) settings.push_back(std::move(setting));
   }
-  return rpc::InvalidField(field,
-                           absl::StrCat(reflect::Quoted(operand.part),
-                                        " isn't a cell or setting of ", operand.experiment),
-                           absl::StrCat("a cell, or one of ", report::Enumerated(settings, 12)));
+  return rpc::InvalidField(
+      field,
+      absl::StrCat(reflect::Quoted(operand.part), " isn't a cell or setting of ",
+                   operand.experiment, reflect::DidYouMean(operand.part, known)),
+      absl::StrCat("a cell, or one of ", report::Enumerated(settings, 12)));
 }
 
 }  // namespace ablate::results

@@ -215,14 +215,14 @@ absl::StatusOr<Asked> Resolve(const rpc::View& view, const v1::CreateAnalysisReq
   return asked;
 }
 
-// Returns the label of the numbers as metrics.
-std::string LabelOf(const v1::CreateAnalysisRequest& request) {
-  return request.label().empty() ? spec::KindName(request.analysis()) : request.label();
-}
+// The label of an analysis's numbers as metrics, and whose metrics they become.
+struct ChosenLabel {
+  std::string label;
+  MetricLabels of;
+};
 
 // Returns the record to store.
-storage::NewAnalysis ToRecord(const rpc::View& view, const Asked& asked, const MetricLabels& labels,
-                              const v1::CreateAnalysisRequest& request,
+storage::NewAnalysis ToRecord(const rpc::View& view, const Asked& asked, const ChosenLabel& chosen,
                               const std::string& asked_by) {
   storage::NewAnalysis analysis;
   analysis.owner = view.viewer.user;
@@ -234,12 +234,35 @@ storage::NewAnalysis ToRecord(const rpc::View& view, const Asked& asked, const M
   analysis.subjects = asked.subjects;
   analysis.time_group = spec::PrivateTo(asked.private_to, asked.time.group);
   analysis.guessed_time = asked.time.micros;
-  for (const std::string& experiment : labels.experiments) {
-    analysis.labels.push_back({experiment, LabelOf(request)});
+  for (const std::string& experiment : chosen.of.experiments) {
+    analysis.labels.push_back({experiment, chosen.label});
   }
   analysis.asked_by = asked_by;
-  if (!asked_by.empty()) analysis.asked_as = LabelOf(request);
+  if (!asked_by.empty()) analysis.asked_as = chosen.label;
   return analysis;
+}
+
+// Returns the request's label; without one, the first of KIND, KIND-2 … that no other analysis of
+// the subjects' experiments has. ALREADY_EXISTS if that of the request is taken, or too many are.
+absl::StatusOr<ChosenLabel> ChooseLabel(const rpc::View& view, const Asked& asked,
+                                        const v1::CreateAnalysisRequest& request,
+                                        const std::string& asked_by) {
+  constexpr int kMostLabels = 100;
+  const bool given = !request.label().empty();
+  const std::string kind = spec::KindName(request.analysis());
+  for (int n = 1;; ++n) {
+    ChosenLabel chosen;
+    chosen.label = given ? request.label() : n == 1 ? kind : absl::StrCat(kind, "-", n);
+    auto of = FindLabels(view, {&asked.analysis, &asked.experiments, chosen.label, given,
+                                asked.private_to, asked_by});
+    absl::Status taken = of.status();
+    if (of.ok()) {
+      chosen.of = *std::move(of);
+      taken = view.store->CheckLabels(ToRecord(view, asked, chosen, asked_by));
+    }
+    if (taken.ok()) return chosen;
+    if (given || !absl::IsAlreadyExists(taken) || n == kMostLabels) return taken;
+  }
 }
 
 // Sets the cost of an analysis; its time is found as in the estimates of experiments.
@@ -267,7 +290,7 @@ bool IsOfLabel(const absl::Status& status) {
 
 v1::Problem LabelProblem(const v1::CreateAnalysisRequest& request, const absl::Status& refusal) {
   return ToProto(
-      spec::Problem{"label", LabelOf(request), "another one", std::string(refusal.message())});
+      spec::Problem{"label", request.label(), "another one", std::string(refusal.message())});
 }
 
 absl::Status Get(const Backend& backend, const rpc::View& view,
@@ -479,24 +502,21 @@ absl::Status CreateAnalysis(const Backend& backend, const v1::CreateAnalysisRequ
   if (!problems.empty()) return absl::OkStatus();
   const absl::Status added = AddCost(view, *asked, response->mutable_cost());
   if (!added.ok()) return added;
-  const auto labels = FindLabels(view, {&asked->analysis, &asked->experiments, LabelOf(request),
-                                        !request.label().empty(), asked->private_to, asked_by});
-  if (request.validate_only() && IsOfLabel(labels.status())) {
-    *response->add_problems() = LabelProblem(request, labels.status());
+  const auto chosen = ChooseLabel(view, *asked, request, asked_by);
+  if (request.validate_only() && IsOfLabel(chosen.status())) {
+    *response->add_problems() = LabelProblem(request, chosen.status());
     return absl::OkStatus();
   }
-  if (!labels.ok()) return labels.status();
-  for (const std::string& id : labels->unlabelled) {
+  if (!chosen.ok()) return chosen.status();
+  if (!chosen->of.experiments.empty()) response->set_label(chosen->label);
+  for (const std::string& id : chosen->of.unlabelled) {
     response->add_unlabelled(rpc::ExperimentName(id));
   }
-  const storage::NewAnalysis analysis = ToRecord(view, *asked, *labels, request, asked_by);
+  const storage::NewAnalysis analysis = ToRecord(view, *asked, *chosen, asked_by);
   const std::string& id = analysis.id;
   const absl::Status allowed = CheckQuota(backend, view.viewer.user, {0, asked->cost.array_bytes});
   if (!allowed.ok()) return allowed;
   if (request.validate_only()) {
-    const absl::Status taken = backend.store->CheckLabels(analysis);
-    if (IsOfLabel(taken)) *response->add_problems() = LabelProblem(request, taken);
-    if (!taken.ok()) return IsOfLabel(taken) ? absl::OkStatus() : taken;
     const auto stored = backend.store->GetAnalysis(id);
     const auto there = backend.store->IsAnalysisThere(id);
     if (!there.ok()) return there.status();

@@ -17,6 +17,7 @@
 #include "server/rpc/names.h"
 #include "server/rpc/page.h"
 #include "server/service/convert.h"
+#include "server/service/part_cells.h"
 #include "server/service/run_names.h"
 #include "server/service/run_page.h"
 #include "server/service/services.h"
@@ -111,6 +112,34 @@ absl::Status ListGrid(const Backend& backend, const std::string& experiment,
   if (!cells.ok()) return cells.status();
   const bool more = cells->size() > page->size;
   if (more) cells->pop_back();
+  const auto added = AddRows(backend.store, experiment, *cells, response);
+  if (!added.ok()) return added.status();
+  if (more || *added < cells->size()) {
+    response->set_next_page_token(rpc::PageToken(list, absl::StrCat(first + *added)));
+  }
+  return absl::OkStatus();
+}
+
+// Lists the cells of a part of an experiment, in grid order.
+absl::Status ListPart(const Backend& backend, const rpc::View& view, const std::string& experiment,
+                      const v1::ListRunsRequest& request, v1::ListRunsResponse* response) {
+  if (!request.filter().empty() || !request.order_by().empty() || !request.columns().empty()) {
+    return rpc::InvalidField("part", "it is given together with a filter, an order or columns",
+                             "a part alone");
+  }
+  const std::string list = absl::StrCat("runs of ", experiment, "/", request.part());
+  const auto page = rpc::ReadPage(request, list, kDefaultRunsPage);
+  if (!page.ok()) return page.status();
+  size_t first = 0;
+  if (!page->position.empty() && !absl::SimpleAtoi(page->position, &first)) {
+    return rpc::NotAPageToken(request.page_token());
+  }
+  auto cells = CellsOfPart(backend.store, view.viewer, experiment, request.part(), "part");
+  if (!cells.ok()) return cells.status();
+  cells->erase(cells->begin(),
+               cells->begin() + static_cast<ptrdiff_t>(std::min(first, cells->size())));
+  const bool more = cells->size() > page->size;
+  if (more) cells->resize(page->size);
   const auto added = AddRows(backend.store, experiment, *cells, response);
   if (!added.ok()) return added.status();
   if (more || *added < cells->size()) {
@@ -224,10 +253,12 @@ bool ListsGrid(const v1::ListRunsRequest& request) {
 absl::Status List(const Backend& backend, const rpc::View& view, const v1::ListRunsRequest& request,
                   v1::ListRunsResponse* response) {
   if (request.experiment() == kAllExperiments) {
-    return ListMatching(backend, view, "", request, response);
+    if (request.part().empty()) return ListMatching(backend, view, "", request, response);
+    return rpc::InvalidField("part", "it is given for all experiments", "one experiment");
   }
   const auto experiment = rpc::FindExperiment(view, request.experiment(), "experiment");
   if (!experiment.ok()) return experiment.status();
+  if (!request.part().empty()) return ListPart(backend, view, *experiment, request, response);
   if (ListsGrid(request)) return ListGrid(backend, *experiment, request, response);
   return ListMatching(backend, view, *experiment, request, response);
 }

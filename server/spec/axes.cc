@@ -126,7 +126,10 @@ class AxisReader {
     }
     const std::string label = ValueLabel(value);
     point.label = Shown(label);
-    point.part = absl::StrCat(plan_.name, point.label);
+    // lr0.01, but rotary alone and biases-true.
+    const bool is_text = value.has_string_value();
+    point.part = is_text ? point.label
+                         : absl::StrCat(plan_.name, value.has_bool_value() ? "-" : "", point.label);
     if (!IsLabel(label)) {
       problems_->Add(source, reflect::ShortText(value),
                      absl::StrCat(reflect::Quoted(value), " can't be a label"),

@@ -3,6 +3,8 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
+
 #include "ablate/v1/admin.grpc.pb.h"
 #include "ablate/v1/analysis.grpc.pb.h"
 #include "ablate/v1/artifact.grpc.pb.h"
@@ -14,6 +16,7 @@
 #include "ablate/v1/run.grpc.pb.h"
 #include "ablate/v1/worker.grpc.pb.h"
 #include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "proto/metadata.h"
@@ -87,7 +90,16 @@ struct RunsService : v1::Runs::Service {
   }
   Status ListRuns(ServerContext*, const v1::ListRunsRequest* request,
                   v1::ListRunsResponse* response) override {
-    return Run(answers->runs, request, response);
+    const Status status = Run(answers->runs, request, response);
+    const std::string& part = request->part();
+    auto* const rows = response->mutable_rows();
+    rows->erase(std::remove_if(rows->begin(), rows->end(),
+                               [&](const v1::RunRow& row) {
+                                 return !part.empty() && row.cell() != part &&
+                                        !absl::StartsWith(row.cell(), part + "-s");
+                               }),
+                rows->end());
+    return status;
   }
   Status ListRunEvents(ServerContext*, const v1::ListRunEventsRequest* request,
                        v1::ListRunEventsResponse* response) override {

@@ -53,8 +53,8 @@ class GrowingTest : public ::testing::Test {
   // Returns the bytes of the checkpoint of a cell.
   std::string Weights(const std::string& experiment, const std::string& step) {
     const std::string path = server_.home() + "/model.safetensors";
-    const Output got = server_.Ablate({"artifact", "get", experiment + "/optimizersgd-s2",
-                                       "checkpoint", "--step", step, "-o", path, "--force"});
+    const Output got = server_.Ablate({"artifact", "get", experiment + "/sgd-s2", "checkpoint",
+                                       "--step", step, "-o", path, "--force"});
     EXPECT_EQ(got.exit_code, 0) << got.err;
     return ReadFile(path);
   }
@@ -81,7 +81,7 @@ TEST_F(GrowingTest, GivesTheNumbersOfARunThatWasTrainedAtOnce) {
   Wait(grown);
   EXPECT_THAT(server_.Ablate({"show", grown}).out,
               HasSubstr("4 runs continued from step 30 of shorter runs"));
-  EXPECT_THAT(server_.Ablate({"logs", grown + "/optimizeradamw-s1"}).out,
+  EXPECT_THAT(server_.Ablate({"logs", grown + "/adamw-s1"}).out,
               HasSubstr("from step 30 of run "));
   const std::string page = server_.home() + "/report.html";
   EXPECT_EQ(server_.Ablate({"report", grown, "-o", page}).exit_code, 0);

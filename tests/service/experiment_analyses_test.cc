@@ -423,6 +423,7 @@ TEST_F(ExperimentAnalysesTest, KeepTheirLabelsBeforeTheyAreMade) {
   v1::CreateAnalysisRequest request = RequestOf("analysis { spectrum {} } inputs { tokens: 100 }");
   request.add_subjects()->set_experiment(experiment);
   request.mutable_subjects(0)->set_cell(Rows(experiment)[0].cell());
+  request.set_label("spectrum");
   const grpc::Status refused = Try(request);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::ALREADY_EXISTS);
   EXPECT_THAT(refused.error_message(), HasSubstr("label: spectrum is reserved in experiment"));
@@ -442,10 +443,16 @@ TEST_F(ExperimentAnalysesTest, KeepTheirLabelsBeforeTheyAreMade) {
   EXPECT_EQ(Ask(request).problems(0).message(), taken.error_message());
   request.set_validate_only(false);
   request.clear_label();
+  EXPECT_EQ(Ask(request).label(), "spectrum-2");
+  request.mutable_inputs()->set_tokens(300);
+  EXPECT_EQ(Ask(request).label(), "spectrum-3") << "spectrum-2 is of 200 tokens";
+  request.mutable_inputs()->set_tokens(200);
+  EXPECT_EQ(Ask(request).label(), "spectrum-2");
   request.clear_inputs();
+  EXPECT_EQ(Ask(request).label(), "spectrum");
   const std::string own = Ask(request).analysis().name();  // the file's own, ahead of time
   Train(worker.get(), {2}, 20);
-  for (int i = 0; i < 3; ++i) analyst->ComputationResult(analyst->NextAnalysis(), Ranks(i));
+  for (int i = 0; i < 5; ++i) analyst->ComputationResult(analyst->NextAnalysis(), Ranks(i));
   const v1::Experiment ended = AwaitEnd(experiment);
   EXPECT_EQ(ended.analyses().failure(), "");
   EXPECT_EQ(ended.analyses().done(), 2u);

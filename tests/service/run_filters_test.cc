@@ -12,6 +12,7 @@ namespace ablate::service {
 namespace {
 
 using storage::Role;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -72,6 +73,47 @@ class RunFiltersTest : public ServiceTest {
 
   std::string one_, two_;
 };
+
+TEST_F(RunFiltersTest, FindsThePartsOfAnExperiment) {
+  v1::ListRunsRequest request;
+  request.set_experiment("one");
+  const auto cells = [&](const std::string& part) {
+    request.set_part(part);
+    std::vector<std::string> found;
+    request.clear_page_token();
+    do {
+      const v1::ListRunsResponse runs = List(request);
+      for (const v1::RunRow& row : runs.rows()) found.push_back(row.cell());
+      request.set_page_token(runs.next_page_token());
+    } while (!request.page_token().empty());
+    return found;
+  };
+  EXPECT_THAT(cells("post-s1"), ElementsAre("post-s1"));
+  EXPECT_THAT(cells("post"), ElementsAre("post-s0", "post-s1"));
+  EXPECT_THAT(cells("@best"), ElementsAre("pre-s0")) << "the lowest eval/loss";
+  request.set_page_size(1);
+  EXPECT_THAT(cells("post"), ElementsAre("post-s0", "post-s1")) << "page by page";
+}
+
+TEST_F(RunFiltersTest, RefusesPartsThatAreNotThere) {
+  v1::ListRunsRequest request;
+  request.set_experiment("one");
+  request.set_part("pots");
+  EXPECT_THAT(Refusal(request),
+              AllOf(HasSubstr("part| "), HasSubstr("\"pots\" isn't a cell or setting of "),
+                    HasSubstr("did you mean post?"), HasSubstr("a cell, or one of pre and post")));
+  request.set_part("post");
+  request.set_filter("seed = 1");
+  EXPECT_THAT(Refusal(request), HasSubstr("together with a filter"));
+  request.clear_filter();
+  request.set_experiment("experiments/-");
+  EXPECT_THAT(Refusal(request), HasSubstr("expected one experiment"));
+  request.set_experiment("two");
+  request.set_part("@best");
+  const grpc::Status none = StatusOf(*runs_, &v1::Runs::Stub::ListRuns, request);
+  EXPECT_EQ(none.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_THAT(none.error_message(), HasSubstr("is done and has eval/loss"));
+}
 
 TEST_F(RunFiltersTest, FindsCellsOfAllExperiments) {
   EXPECT_THAT(Cells(""), SizeIs(8));

@@ -79,8 +79,8 @@ TEST(ResolveTest, LabelsBooleansAndNames) {
   AddValues("model.feed_forward.activation", {"\"relu\"", "\"gelu_tanh\""}, &spec)->set_name("act");
   const Resolution resolution = Resolved(spec);
   EXPECT_THAT(Names(resolution),
-              ElementsAre("residualtrue-actrelu-s0", "residualtrue-actgelu_tanh-s0",
-                          "residualfalse-actrelu-s0", "residualfalse-actgelu_tanh-s0"));
+              ElementsAre("residual-true-relu-s0", "residual-true-gelu_tanh-s0",
+                          "residual-false-relu-s0", "residual-false-gelu_tanh-s0"));
   EXPECT_FALSE(resolution.cells[2].run.spec().model().residual());
   EXPECT_EQ(resolution.cells[3].run.spec().model().feed_forward().activation(),
             v1::Activation::gelu_tanh);
@@ -517,7 +517,7 @@ TEST(TrainerTest, MayBeAnAxis) {
   AddValues("training.trainer", {"\"torch\"", "\"native\"", "\"auto\""}, &spec);
   const Resolution resolution = Resolved(spec);
   ASSERT_THAT(resolution.cells, SizeIs(3));
-  EXPECT_EQ(resolution.cells[0].name, "trainertorch-s0");
+  EXPECT_EQ(resolution.cells[0].name, "torch-s0");
   EXPECT_EQ(resolution.cells[0].trainer, "torch");
   EXPECT_EQ(resolution.cells[1].trainer, "native");
   EXPECT_NE(resolution.cells[0].fingerprint, resolution.cells[1].fingerprint);

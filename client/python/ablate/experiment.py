@@ -12,7 +12,7 @@ from ablate import _display, _values, analysis
 from ablate._connection import LONG, Connection
 from ablate._frames import Library, frame
 from ablate.comparison import Comparison
-from ablate.errors import Conflict, Error, InvalidArgument, NotFound, Unavailable
+from ablate.errors import Conflict, Error, InvalidArgument, Unavailable
 from ablate.figure import Figure
 from ablate.run import Run, Series, is_accuracy, is_loss, list_keys, query
 from ablate.v1 import analysis_pb2, comparison_pb2, experiment_pb2, metric_pb2, report_pb2, run_pb2
@@ -104,25 +104,29 @@ class Experiment:
 
         return self._connection.keep_watching(watch)
 
-    def runs(self) -> list[Run]:
-        """Returns the experiment's cells in grid order.
+    def runs(self, part: str = "") -> list[Run]:
+        """Returns the experiment's cells in grid order, or those of a part: a setting such as
+        post-lr0.01 with all its seeds, or @best.
 
         >>> experiment.runs()[0].state
         'DONE'
+        >>> {run.labels["placement"] for run in experiment.runs("post")}
+        {'post'}
         """
         axes = [axis.name or axis.field.rpartition(".")[2] for axis in self.message.spec.axes]
-        request = run_pb2.ListRunsRequest(experiment=self.name, page_size=1000)
+        request = run_pb2.ListRunsRequest(experiment=self.name, page_size=1000, part=part)
         pages = self._connection.pages("Runs/ListRuns", request, run_pb2.ListRunsResponse)
         return [Run(self._connection, self.name, row, axes) for page in pages for row in page.rows]
 
     def run(self, cell: str) -> Run:
-        """Returns a cell by its name, such as post-lr0.01-s42."""
-        runs = {run.cell: run for run in self.runs()}
-        if cell in runs:
-            return runs[cell]
-        names = ", ".join(list(runs)[:5])
-        raise NotFound(f'no cell "{cell}" in {self.id}{_values.did_you_mean(str(cell), runs)}; '
-                       f"expected one such as {names}")
+        """Returns a cell by its name, such as post-lr0.01-s42, or @best: the cell that is DONE and
+        has the best report.primary."""
+        runs = self.runs(str(cell))
+        if len(runs) == 1:
+            return runs[0]
+        names = ", ".join(run.cell for run in runs[:5])
+        raise InvalidArgument(f'"{cell}" has {len(runs)} cells in {self.id}; expected one, such as '
+                              f"{names}")
 
     def frame(self, library: Library = "pandas", *,
               settings: Literal["varied", "all"] = "varied") -> Any:
@@ -259,7 +263,7 @@ class Experiment:
         Returns one analysis per cell, or a single one for cka, which reads all models together, and
         for norm_response, which reads none.
 
-        >>> [analysis] = experiment.analyze("cka", ["placementpre-s0", "placementpost-s0"])
+        >>> [analysis] = experiment.analyze("cka", ["pre-s0", "post-s0"])
         >>> analysis.arrays()["cka"].axes
         ('representation', 'other')
         """

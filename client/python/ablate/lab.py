@@ -91,7 +91,7 @@ class Lab:
         Raises InvalidArgument, whose `fields` lists every problem.
 
         >>> lab.submit(spec, set={"training.steps": 200}, seeds=range(3), dry_run=True).cells[0]
-        'placementpre-s0'
+        'pre-s0'
         """
         spec, folder = _read(experiment)
         if seeds is not None:
@@ -138,8 +138,8 @@ class Lab:
     def run(self, name: str) -> Run:
         """Finds a run by EXPERIMENT/CELL.
 
-        >>> lab.run("placement/placementpre-s0").cell
-        'placementpre-s0'
+        >>> lab.run("placement/pre-s0").cell
+        'pre-s0'
         """
         experiment, slash, cell = name.removeprefix("experiments/").partition("/")
         if not slash:

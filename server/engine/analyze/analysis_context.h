@@ -145,7 +145,7 @@ at::Tensor UniformSequence(uint64_t seed, int64_t first, int64_t count);
 // Returns the seed of the draws for a tensor or vector called `name`. It depends on the analysis's
 // seed and the name, so that models that share a tensor share its draws.
 uint64_t DrawSeed(const AnalysisContext& analysis, absl::string_view name);
-// Fills `to` [n], float64, with the first standard normals of such draws (Box–Muller).
+// Fills `to` [n], of any precision, with the first standard normals of such draws (Box–Muller).
 void FillWithNormals(uint64_t seed, const at::Tensor& to);
 at::Tensor NormalSequence(uint64_t seed, int64_t count);
 

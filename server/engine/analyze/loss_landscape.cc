@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "server/engine/analyze/computation.h"
+#include "server/engine/analyze/large_vectors.h"
 #include "server/engine/analyze/moved_model.h"
 #include "server/engine/analyze/parameter_draws.h"
 
@@ -164,6 +165,7 @@ class LossLandscape : public Computation {
 
   void DrawAxes(int64_t grid) {
     if (grid == drawn_) return;
+    const at::ScalarType type = subject_.values.scalar_type();
     drawn_ = kNowhere;
     axes_.clear();
     axis_norms_.clear();
@@ -171,9 +173,9 @@ class LossLandscape : public Computation {
       const std::string name = absl::StrCat("loss_landscape/", grid * options_.dims + axis);
       const at::Tensor direction =
           ScaledDirection(options_.direction, subject_.layout, subject_.values,
-                          NormalVector(analysis_, subject_.layout, name));
-      axis_norms_.push_back(direction.norm().item<double>());
-      axes_.push_back(direction.to(subject_.values.scalar_type()));
+                          NormalVector(analysis_, subject_.layout, name, type));
+      axis_norms_.push_back(NormOf(direction));
+      axes_.push_back(direction);
     }
     drawn_ = grid;
   }

@@ -22,19 +22,31 @@ at::Tensor DrawByTensor(const AnalysisContext& analysis, const ParameterLayout& 
   return drawn;
 }
 
+// Returns the norms of the rows of x [rows, n] in float64, [rows, 1], without a copy of it.
+at::Tensor RowNorms(const at::Tensor& x) {
+  if (x.size(0) == 1) return at::full({1, 1}, NormOf(x), at::kDouble);
+  const at::Tensor norms = at::empty({x.size(0), 1}, at::kDouble);
+  ForEachPart(x.size(0), std::max<int64_t>(kLargePart / x.size(1), 1),
+              [&](int64_t first, int64_t count) {
+                const at::Tensor some = x.narrow(0, first, count).to(at::kDouble);
+                norms.narrow(0, first, count).copy_((some * some).sum(1, true).sqrt_());
+              });
+  return norms;
+}
+
 // Divides a by its row norms, and multiplies it by those of b, or by 0 if either norm is 0. Both
-// are [rows, …].
+// are [rows, n].
 void ScaleRows(const at::Tensor& a, const at::Tensor& b) {
-  const auto norms = [](const at::Tensor& x) { return x.square().sum(-1, true).sqrt(); };
-  const at::Tensor own = norms(a);
-  a.mul_((norms(b) / own).masked_fill(own.eq(0), 0));
+  const at::Tensor own = RowNorms(a);
+  const at::Tensor factors = (RowNorms(b) / own).masked_fill(own.eq(0), 0);
+  a.mul_(factors.to(a.scalar_type()));
 }
 
 }  // namespace
 
 at::Tensor NormalVector(const AnalysisContext& analysis, const ParameterLayout& layout,
-                        absl::string_view name) {
-  return DrawByTensor(analysis, layout, name, at::kDouble, FillWithNormals);
+                        absl::string_view name, at::ScalarType type) {
+  return DrawByTensor(analysis, layout, name, type, FillWithNormals);
 }
 
 at::Tensor SignVector(const AnalysisContext& analysis, const ParameterLayout& layout,
@@ -56,7 +68,7 @@ at::Tensor ScaledDirection(Direction direction, const ParameterLayout& layout,
                            const at::Tensor& values, at::Tensor drawn) {
   if (direction == Direction::kRaw) return drawn;
   if (direction == Direction::kUnit) {
-    ScaleRows(drawn, at::ones({1}, drawn.options()));
+    ScaleRows(drawn.unsqueeze(0), at::ones({1, 1}, drawn.options()));
     return drawn;
   }
   for (const ParameterInfo& parameter : layout.parameters) {
@@ -66,7 +78,7 @@ at::Tensor ScaledDirection(Direction direction, const ParameterLayout& layout,
       return of.narrow(0, parameter.offset, parameter.size).view({rows, -1});
     };
     if (is_matrix) {
-      ScaleRows(part(drawn), part(values).to(at::kDouble));
+      ScaleRows(part(drawn), part(values));
     } else {
       part(drawn).zero_();
     }

@@ -12,13 +12,14 @@
 
 namespace ablate::engine {
 
-// Return the vector called `name`, [P]: every element standard normal, in float64, or −1 or 1.
+// Return the vector called `name`, [P]: every element standard normal, drawn in float64, or −1
+// or 1.
 at::Tensor NormalVector(const AnalysisContext& analysis, const ParameterLayout& layout,
-                        absl::string_view name);
+                        absl::string_view name, at::ScalarType type = at::kDouble);
 at::Tensor SignVector(const AnalysisContext& analysis, const ParameterLayout& layout,
                       absl::string_view name, at::ScalarType type = at::kDouble);
 
-// Returns `drawn` [P], float64, which is scaled in place as a direction from `values` [P]:
+// Returns `drawn` [P], which is scaled in place as a direction from `values` [P]:
 //
 //   raw     as drawn
 //   unit    divided by its norm

@@ -15,6 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 // The cell, or the run without its prefix.
@@ -52,6 +53,7 @@ class AnalyzeTest : public ClientTest {
       }
       analysis->set_state(state_);
       for (const std::string& name : unlabelled_) response->add_unlabelled(name);
+      response->set_label(label_);
       return absl::OkStatus();
     };
     answers_.watch_analysis = [this](const v1::WatchAnalysisRequest& request, const Write& write) {
@@ -117,6 +119,7 @@ class AnalyzeTest : public ClientTest {
 
   std::string arrays_;
   std::vector<std::string> unlabelled_;
+  std::string label_;
   absl::Duration took_ = absl::Seconds(3);
   v1::AnalysisState::Value state_ = v1::AnalysisState::QUEUED;
   std::map<std::string, v1::AnalysisState::Value> ends_;  // of those that are not DONE
@@ -131,6 +134,18 @@ class AnalyzeTest : public ClientTest {
   std::vector<std::string> watched_;
   std::vector<std::string> reads_;
 };
+
+TEST_F(AnalyzeTest, SaysWhichLabelTheNumbersGot) {
+  label_ = "spectrum-2";
+  EXPECT_THAT(Run({"analyze", "spectrum", "small/pre"}).err,
+              HasSubstr("note: the numbers are spectrum-2/…, because another analysis is spectrum; "
+                        "--label gives a name of your own\n"));
+  EXPECT_EQ(requests_[0].subjects(0).cell(), "pre-s1") << "the cell of a setting";
+  EXPECT_THAT(Run({"analyze", "spectrum", "small/pre", "--label", "spectrum-2"}).err,
+              Not(HasSubstr("another analysis")));
+  label_ = "spectrum";
+  EXPECT_THAT(Run({"analyze", "spectrum", "small/pre"}).err, Not(HasSubstr("another analysis")));
+}
 
 TEST_F(AnalyzeTest, PrintsTheNumbersOfACell) {
   const Outcome outcome = Run({"analyze", "spectrum", "small/pre-s1"});
@@ -435,7 +450,8 @@ TEST_F(AnalyzeTest, RefusesWhatMakesNoSense) {
   for (const auto& [arguments, what] :
        std::vector<std::pair<std::vector<std::string>, std::string>>{
            {{"spectra", "small"}, "did you mean spectrum?"},
-           {{"spectrum"}, "EXP is missing; expected an experiment, EXP/CELL or runs/ID"},
+           {{"spectrum"},
+            "EXP is missing; expected an experiment, EXP/SETTING, EXP/CELL or runs/ID"},
            {{"spectrum", "a", "--set", "sit=x"}, "--set sit: "},
            {{"spectrum", "a", "--at", "3000000000"},
             "is not a step; expected a whole number from 0 on, or -1 for the last"},

@@ -111,7 +111,7 @@ TEST_F(ExperimentsTest, ShowsAnExperimentWhoseCurveIsDamaged) {
 }
 
 TEST_F(ExperimentsTest, SaysWhatTakesACell) {
-  for (const char* command : {"show", "runs", "watch"}) {
+  for (const char* command : {"show", "watch"}) {
     const Outcome outcome = Run({command, "small/pre-s2"});
     EXPECT_EQ(outcome.code, kFailure);
     EXPECT_EQ(outcome.out, "");
@@ -372,10 +372,17 @@ TEST_F(ExperimentsTest, ShowsTheHistoryOfACellOrRun) {
   EXPECT_THAT(runs, ElementsAre("runs/r2", "runs/abc", "runs/abc", "runs/r1"));
 }
 
-TEST_F(ExperimentsTest, SuggestsTheCellThatWasMeant) {
-  const Outcome outcome = Run({"logs", "small/pre-s3"});
+TEST_F(ExperimentsTest, NeedsOneCellForALog) {
+  answers_.run_events = [](const v1::ListRunEventsRequest& request, v1::ListRunEventsResponse*) {
+    EXPECT_EQ(request.run(), "runs/r1");
+    return absl::OkStatus();
+  };
+  const Outcome outcome = Run({"logs", "small/pre"});
   EXPECT_EQ(outcome.code, kFailure);
-  EXPECT_EQ(outcome.err, "error: no cell \"pre-s3\" in small; did you mean pre-s0?\n");
+  EXPECT_EQ(outcome.err,
+            "error: small/pre has 2 cells; expected one, such as pre-s0, pre-s2, or small/@best, "
+            "the best of all\n");
+  EXPECT_EQ(Run({"logs", "small/none"}).code, kSuccess) << "a setting of one cell";
   EXPECT_EQ(Run({"logs", "small/whatever"}).err,
             "error: no cell \"whatever\" in small; `ablate runs small` lists cells\n");
 }

@@ -70,7 +70,7 @@ class ResultsTest(unittest.TestCase):
         points = self.experiment.metrics(["train/loss"], max_points=20)
         self.assertEqual(set(points.key), {"train/loss"})
         self.assertLessEqual(points.groupby("cell").size().max(), 20)
-        [series] = self.experiment.run("placementnone-s3").metrics("train/loss").values()
+        [series] = self.experiment.run("none-s3").metrics("train/loss").values()
         self.assertEqual(len(series.steps), 200)
         self.assertEqual(series.values.dtype, np.float64)
         self.assertEqual((series.steps - 1)[0], -1)  # signed
@@ -118,8 +118,8 @@ class ResultsTest(unittest.TestCase):
     def test_one_key_or_cell_needs_no_list(self):
         [first, *_] = self.experiment.watch("eval/accuracy")
         self.assertEqual(list(first.last), ["eval/accuracy"])
-        [analysis] = self.experiment.analyze("weights", "placementpre-s0")
-        self.assertEqual(analysis.cells, ["placementpre-s0"])
+        [analysis] = self.experiment.analyze("weights", "pre-s0")
+        self.assertEqual(analysis.cells, ["pre-s0"])
         self.assertEqual(repr(self.experiment.compare(others=self.experiment)),
                          repr(self.experiment.compare(others=[self.experiment.name])))
 
@@ -153,7 +153,7 @@ class ResultsTest(unittest.TestCase):
         self.assertEqual(raised.exception.fields[0].field, "format")
 
     def test_analyses_have_numbers_and_named_axes(self):
-        run = self.experiment.run("placementpre-s0")
+        run = self.experiment.run("pre-s0")
         analysis = run.analyze("attention", inputs={"prompt": "anna"})
         self.assertEqual(analysis.arrays()["entropy"].axes, ("block", "head"))
         entropy = analysis.arrays()["entropy"]
@@ -163,7 +163,7 @@ class ResultsTest(unittest.TestCase):
         self.assertIn("attention/entropy", self.experiment.keys())
         stored = [one.name for one in self.experiment.analyses() if one.kind == "attention"]
         self.assertEqual(stored, [analysis.name])
-        cells = ["placementpre-s0", "placementpost-s0"]
+        cells = ["pre-s0", "post-s0"]
         several = self.experiment.analyze("gradient_flow", cells)
         self.assertEqual([one.cells for one in several], [[cell] for cell in cells])
         with self.assertRaises(ablate.InvalidArgument) as raised:
@@ -173,11 +173,16 @@ class ResultsTest(unittest.TestCase):
             run.analyze("atention")
 
     def test_missing_objects_are_named(self):
-        run = self.experiment.run("placementpre-s0")
+        run = self.experiment.run("pre-s0")
         self.assertEqual(run.checkpoints(), [200])
-        for call in (lambda: run.checkpoint(100), lambda: self.experiment.run("placementpre-s9"),
-                     lambda: self.lab.run("nothing/cell")):
+        for call in (lambda: run.checkpoint(100), lambda: self.lab.run("nothing/cell")):
             self.assertRaises(ablate.NotFound, call)
+        with self.assertRaisesRegex(ablate.InvalidArgument, "did you mean pre-s"):
+            self.experiment.run("pre-s9")
+        with self.assertRaisesRegex(ablate.InvalidArgument, "expected one, such as pre-s0"):
+            self.experiment.run("pre")
+        best = self.experiment.run("@best")
+        self.assertIn(best.cell, {run.cell for run in self.experiment.runs()})
 
     def test_progress_is_one_line_in_a_terminal(self):
         class Terminal(io.StringIO):

@@ -150,18 +150,20 @@ class CreateAnalysisRequest(_message.Message):
     def __init__(self, analysis: _Optional[_Union[_analysis_options_pb2.AnalysisKind, _Mapping]] = ..., subjects: _Optional[_Iterable[_Union[AnalysisSubject, _Mapping]]] = ..., inputs: _Optional[_Union[_analysis_options_pb2.AnalysisInputs, _Mapping]] = ..., seed: _Optional[int] = ..., validate_only: bool = ..., label: _Optional[str] = ...) -> None: ...
 
 class CreateAnalysisResponse(_message.Message):
-    __slots__ = ["analysis", "cost", "problems", "reused", "unlabelled"]
+    __slots__ = ["analysis", "cost", "label", "problems", "reused", "unlabelled"]
     ANALYSIS_FIELD_NUMBER: _ClassVar[int]
     COST_FIELD_NUMBER: _ClassVar[int]
+    LABEL_FIELD_NUMBER: _ClassVar[int]
     PROBLEMS_FIELD_NUMBER: _ClassVar[int]
     REUSED_FIELD_NUMBER: _ClassVar[int]
     UNLABELLED_FIELD_NUMBER: _ClassVar[int]
     analysis: Analysis
     cost: AnalysisCost
+    label: str
     problems: _containers.RepeatedCompositeFieldContainer[_experiment_pb2.Problem]
     reused: bool
     unlabelled: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, analysis: _Optional[_Union[Analysis, _Mapping]] = ..., reused: bool = ..., cost: _Optional[_Union[AnalysisCost, _Mapping]] = ..., problems: _Optional[_Iterable[_Union[_experiment_pb2.Problem, _Mapping]]] = ..., unlabelled: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, analysis: _Optional[_Union[Analysis, _Mapping]] = ..., reused: bool = ..., cost: _Optional[_Union[AnalysisCost, _Mapping]] = ..., problems: _Optional[_Iterable[_Union[_experiment_pb2.Problem, _Mapping]]] = ..., unlabelled: _Optional[_Iterable[str]] = ..., label: _Optional[str] = ...) -> None: ...
 
 class DeleteAnalysisRequest(_message.Message):
     __slots__ = ["name"]

@@ -30,20 +30,22 @@ class ListRunEventsResponse(_message.Message):
     def __init__(self, events: _Optional[_Iterable[_Union[RunEvent, _Mapping]]] = ...) -> None: ...
 
 class ListRunsRequest(_message.Message):
-    __slots__ = ["columns", "experiment", "filter", "order_by", "page_size", "page_token"]
+    __slots__ = ["columns", "experiment", "filter", "order_by", "page_size", "page_token", "part"]
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     EXPERIMENT_FIELD_NUMBER: _ClassVar[int]
     FILTER_FIELD_NUMBER: _ClassVar[int]
     ORDER_BY_FIELD_NUMBER: _ClassVar[int]
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    PART_FIELD_NUMBER: _ClassVar[int]
     columns: _containers.RepeatedScalarFieldContainer[str]
     experiment: str
     filter: str
     order_by: str
     page_size: int
     page_token: str
-    def __init__(self, experiment: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., filter: _Optional[str] = ..., order_by: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ...) -> None: ...
+    part: str
+    def __init__(self, experiment: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., filter: _Optional[str] = ..., order_by: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., part: _Optional[str] = ...) -> None: ...
 
 class ListRunsResponse(_message.Message):
     __slots__ = ["next_page_token", "rows"]

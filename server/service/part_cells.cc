@@ -1,0 +1,82 @@
+#include "server/service/part_cells.h"
+
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/results/operand.h"
+#include "server/results/trained_grid.h"
+#include "server/rpc/errors.h"
+#include "server/spec/experiment_analyses.h"
+#include "storage/run_query.h"
+
+namespace ablate::service {
+namespace {
+
+constexpr absl::string_view kBest = "@best";
+
+// Returns the query for the best cell by `key`.
+storage::RunQuery BestBy(const std::string& key, bool higher) {
+  storage::RunQuery query;
+  query.order_by = storage::RunKey{storage::RunKey::Kind::kLast, key};
+  query.descending = higher;
+  query.limit = 1;
+  storage::RunCondition done, measured;
+  done.kind = measured.kind = storage::RunCondition::Kind::kTest;
+  done.test.key.kind = storage::RunKey::Kind::kState;
+  done.test.constant = static_cast<double>(storage::RunState::kDone);
+  measured.test.key = *query.order_by;
+  measured.test.op = storage::RunTest::Op::kExists;
+  query.where.operands = {std::move(done), std::move(measured)};
+  return query;
+}
+
+absl::StatusOr<storage::CellRecord> FindBest(storage::Store* store, const storage::Viewer& viewer,
+                                             const results::StoredExperiment& experiment,
+                                             absl::string_view field) {
+  const std::string& id = experiment.record.id;
+  const std::string key = results::PrimaryMetric(experiment.spec);
+  const report::Better better = results::BetterOf(experiment.spec, key);
+  const bool measured =
+      spec::EntryWithNumbers(experiment.spec, key.substr(0, key.find('/'))).has_value();
+  if (measured || better == report::Better::kNeither) {
+    return rpc::InvalidField(
+        field,
+        absl::StrCat(kBest, " is by report.primary, and ", key,
+                     measured ? " is a number of an analysis" : " has no better direction"),
+        "a cell or a setting");
+  }
+  storage::RunQuery query = BestBy(key, better == report::Better::kHigher);
+  query.viewer = viewer;
+  query.experiment = id;
+  auto found = store->FindCells(query);
+  if (!found.ok()) return found.status();
+  if (!found->empty()) return std::move(found->front().cell);
+  return absl::NotFoundError(absl::StrCat("no run of ", id, " is done and has ", key));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<storage::CellRecord>> CellsOfPart(storage::Store* store,
+                                                             const storage::Viewer& viewer,
+                                                             const std::string& experiment,
+                                                             const std::string& part,
+                                                             absl::string_view field) {
+  const auto stored = results::LoadExperiment(store, experiment);
+  if (!stored.ok()) return stored.status();
+  if (part == kBest) {
+    auto best = FindBest(store, viewer, *stored, field);
+    if (!best.ok()) return best.status();
+    return std::vector<storage::CellRecord>{*std::move(best)};
+  }
+  auto cells = store->ListCells(experiment, 0, std::numeric_limits<uint32_t>::max());
+  if (!cells.ok()) return cells.status();
+  const auto selected = results::PartNames(stored->spec).Select(*cells, {experiment, part}, field);
+  if (!selected.ok()) return selected.status();
+  std::vector<storage::CellRecord> of_part;
+  for (const size_t cell : *selected) of_part.push_back(std::move((*cells)[cell]));
+  return of_part;
+}
+
+}  // namespace ablate::service

@@ -1,0 +1,26 @@
+// Finds the cells that a name of a part of an experiment means.
+#ifndef ABLATE_SERVER_SERVICE_PART_CELLS_H_
+#define ABLATE_SERVER_SERVICE_PART_CELLS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "storage/store.h"
+
+namespace ablate::service {
+
+// Returns the cells of `part`, in grid order: a cell, a setting as results::Operand has it, or
+// `@best`, the cell that is DONE and has the best last value of the experiment's primary metric.
+// `experiment` is an ID. INVALID_ARGUMENT about `field` for a part that isn't there, and for @best
+// if no direction of the metric is better or an analysis measures it; NOT_FOUND if no cell is DONE.
+absl::StatusOr<std::vector<storage::CellRecord>> CellsOfPart(storage::Store* store,
+                                                             const storage::Viewer& viewer,
+                                                             const std::string& experiment,
+                                                             const std::string& part,
+                                                             absl::string_view field);
+
+}  // namespace ablate::service
+
+#endif  // ABLATE_SERVER_SERVICE_PART_CELLS_H_
