@@ -1,6 +1,5 @@
 #include "client/context.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <iostream>
@@ -8,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/output/format.h"
+#include "client/output/screen.h"
 #include "client/output/table.h"
 #include "client/output/terminal_stream.h"
 #include "client/output/terminal_text.h"
@@ -24,9 +24,8 @@ constexpr TerminalControl kResetColor = {"\x1b[0m"};
 // Columns of the first terminal among the standard streams.
 int TerminalWidth() {
   for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
-    winsize size{};
-    if (ioctl(stream, TIOCGWINSZ, &size) == 0 && size.ws_col >= kMinTerminalWidth)
-      return size.ws_col;
+    const int width = WindowSizeOf(stream, {0, 0}).width;
+    if (width >= kMinTerminalWidth) return width;
   }
   return kDefaultWidth;
 }
@@ -51,7 +50,11 @@ void Console::Note(absl::string_view message) const {
 
 void Console::Info(absl::string_view message) const { *err << Printable(message) << std::endl; }
 
-Console ProcessConsole(bool no_color) {
+int Console::FileOf(const std::ostream* stream) const {
+  return stream == out ? STDOUT_FILENO : STDERR_FILENO;
+}
+
+Console ProcessConsole(const Environment& environment) {
   Console console;
   console.in = &std::cin;
   console.out = &std::cout;
@@ -59,7 +62,8 @@ Console ProcessConsole(bool no_color) {
   console.in_is_terminal = isatty(STDIN_FILENO) == 1;
   console.out_is_terminal = isatty(STDOUT_FILENO) == 1;
   console.err_is_terminal = isatty(STDERR_FILENO) == 1;
-  console.color = console.err_is_terminal && !no_color;
+  console.dumb = environment("TERM").value_or("dumb") == "dumb";
+  console.color = console.err_is_terminal && !environment("NO_COLOR").has_value();
   console.width = TerminalWidth();
   return console;
 }

@@ -2,6 +2,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "client/command_table.h"
 #include "client/follow.h"
 #include "client/names.h"
@@ -23,13 +24,12 @@ int Wait(const WaitOptions& options, const Context& context) {
     // Only a terminal gets progress; a script needs only the outcome.
     experiment =
         context.console.err_is_terminal
-            ? FollowWithProgress(connection->get(), context, *experiment, context.console.err, true)
+            ? FollowWithProgress(connection->get(), context, *experiment, context.console.err,
+                                 context.console.err_is_live())
             : Follow(connection->get(), context, *experiment, [](const v1::ExperimentEvent&) {});
   }
-  if (!experiment.ok()) return FailToWait(context, experiment.status());
-  if (options.json) *context.console.out << ToJson(*experiment);
-  PrintOutcome(context, *experiment);
-  return ExitCodeOf(*experiment);
+  if (experiment.ok() && options.json) *context.console.out << ToJson(*experiment);
+  return FinishWait(context, experiment);
 }
 
 }  // namespace
@@ -39,13 +39,7 @@ Action DefineWait(Command* command) {
   command->Argument(&options->experiment, "EXP", kExperimentHelp);
   command->Flag(&options->json, "--json", "Print the ended experiment as JSON");
   command->Footer(
-      "Exit codes:\n"
-      "  0   every run is DONE or DIVERGED, and every analysis of the file DONE\n"
-      "  1   a run or analysis FAILED, or the analyses could not be requested\n"
-      "  2   the experiment, a run or an analysis was cancelled\n"
-      "  69  no server has answered for a minute\n"
-      "  70  waiting failed otherwise, such as for an unknown experiment\n\n"
-      "Example:\n  ablate wait names-norm && ablate show names-norm");
+      absl::StrCat(kWaitCodes, "Example:\n  ablate wait names-norm && ablate show names-norm"));
   return [options](const Context& context) { return Wait(*options, context); };
 }
 
