@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cstdio>
 #include <iostream>
 #include <string>
 
@@ -55,6 +56,9 @@ int Console::FileOf(const std::ostream* stream) const {
 }
 
 Console ProcessConsole(const Environment& environment) {
+  // Large enough for a drawing of a screen to leave in one write.
+  static char output_buffer[1 << 16];
+  if (isatty(STDOUT_FILENO) == 1) setvbuf(stdout, output_buffer, _IOLBF, sizeof output_buffer);
   Console console;
   console.in = &std::cin;
   console.out = &std::cout;

@@ -53,15 +53,6 @@ int FailToWait(const Context& context, const absl::Status& status);
 // Prints the outcome, or why waiting failed; returns the exit code of `wait` and `watch`.
 int FinishWait(const Context& context, const absl::StatusOr<v1::Experiment>& ended);
 
-// The exit codes for help.
-inline constexpr char kWaitCodes[] =
-    "Exit codes:\n"
-    "  0   every run is DONE or DIVERGED, and every analysis of the file DONE\n"
-    "  1   a run or analysis FAILED, or the analyses could not be requested\n"
-    "  2   the experiment, a run or an analysis was cancelled\n"
-    "  69  no server has answered for a minute\n"
-    "  70  waiting failed otherwise, such as for an unknown experiment\n\n";
-
 // Prints a line about the outcome, with the commands to examine failed runs.
 void PrintOutcome(const Context& context, const v1::Experiment& experiment);
 

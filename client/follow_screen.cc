@@ -187,6 +187,9 @@ std::string HowToComeBack(const v1::Experiment& experiment) {
 
 absl::StatusOr<v1::Comparison> CompareEnded(Connection* connection,
                                             const v1::Experiment& experiment) {
+  if (experiment.state() == v1::ExperimentState::CANCELLED) {
+    return absl::FailedPreconditionError("the experiment was cancelled");
+  }
   v1::CompareRequest request;
   request.set_experiment(experiment.name());
   return connection->Compare(request);

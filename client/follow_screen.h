@@ -20,7 +20,8 @@ absl::StatusOr<v1::Experiment> FollowOnScreen(Connection* connection, const Cont
 // Returns the text for Ctrl-C.
 std::string HowToComeBack(const v1::Experiment& experiment);
 
-// Compares the settings of an ended experiment, with the verdict.
+// Compares the settings of an ended experiment, with the verdict. FAILED_PRECONDITION if it was
+// cancelled.
 absl::StatusOr<v1::Comparison> CompareEnded(Connection* connection,
                                             const v1::Experiment& experiment);
 

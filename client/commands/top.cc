@@ -16,7 +16,6 @@
 #include "client/output/format.h"
 #include "client/output/owners.h"
 #include "client/output/screen.h"
-#include "client/output/terminal_text.h"
 #include "client/output/top_screen.h"
 
 namespace ablate::client {
@@ -24,6 +23,7 @@ namespace {
 
 constexpr absl::Duration kTopReadEvery = absl::Seconds(2);
 constexpr absl::Duration kTopDrawEvery = absl::Milliseconds(200);
+constexpr absl::Duration kTopAnswerTime = absl::Seconds(5);  // before the server counts as away
 constexpr uint32_t kMaxTopRuns = 1'000;
 constexpr size_t kMaxTopLosses = 512;
 constexpr char kThreads[] = "training.threads";
@@ -64,8 +64,7 @@ absl::Status ReadExperiments(Connection* connection, Reading* reading) {
 
 absl::StatusOr<Reading> ReadServer(Connection* connection, const Context& context) {
   Reading reading;
-  auto workers = ListAll(connection, &Connection::ListWorkers,
-                         &v1::ListWorkersResponse::mutable_workers, v1::ListWorkersRequest());
+  auto workers = connection->ListWorkersWithin(kTopAnswerTime);
   if (!workers.ok()) return workers.status();
   reading.workers = *std::move(workers);
   v1::ListRunsRequest request;
@@ -158,7 +157,7 @@ TopView TopState::View(const Reading& reading, bool owners) {
     row.training = std::min(on_lanes[experiment.name()], row.all - row.ended);
     row.queued = row.all - row.ended - row.training;
     row.failed = counts.failed();
-    row.stalled = experiment.stalled();
+    if (!experiment.stalled().empty()) view.stalled = experiment.stalled();
   }
   seen_ = std::move(seen);
   return view;
@@ -178,7 +177,7 @@ absl::Status ShowTop(Connection* connection, const Context& context, TopState* s
     const auto reading = ReadServer(connection, context);
     if (reading.ok()) {
       view = state->View(*reading, ShowsOwners(*connection, reading->experiments.experiments()));
-    } else if (!MayTryAgain(reading.status())) {
+    } else if (!MayTryAgain(reading.status()) && !absl::IsDeadlineExceeded(reading.status())) {
       return reading.status();
     } else if (!view.lost.has_value()) {
       view.lost = context.now();

@@ -2,7 +2,6 @@
 #include <memory>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "client/command_table.h"
 #include "client/follow.h"
 #include "client/names.h"
@@ -39,7 +38,13 @@ Action DefineWait(Command* command) {
   command->Argument(&options->experiment, "EXP", kExperimentHelp);
   command->Flag(&options->json, "--json", "Print the ended experiment as JSON");
   command->Footer(
-      absl::StrCat(kWaitCodes, "Example:\n  ablate wait names-norm && ablate show names-norm"));
+      "Exit codes:\n"
+      "  0   every run is DONE or DIVERGED, and every analysis of the file DONE\n"
+      "  1   a run or analysis FAILED, or the analyses could not be requested\n"
+      "  2   the experiment, a run or an analysis was cancelled\n"
+      "  69  no server has answered for a minute\n"
+      "  70  waiting failed otherwise, such as for an unknown experiment\n\n"
+      "Example:\n  ablate wait names-norm && ablate show names-norm");
   return [options](const Context& context) { return Wait(*options, context); };
 }
 

@@ -2,7 +2,6 @@
 #include <memory>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "client/command_table.h"
 #include "client/follow.h"
 #include "client/names.h"
@@ -39,13 +38,13 @@ Action DefineWatch(Command* command) {
   auto options = std::make_shared<WatchOptions>();
   command->Argument(&options->experiment, "EXP", kExperimentHelp);
   command->Flag(&options->json, "--json", "Print each event as one line of JSON");
-  command->Footer(absl::StrCat(
+  command->Footer(
       "On a terminal a screen shows the progress, a line per lane that trains, and the mean of "
       "each "
       "setting so far; at the end the verdict. Ctrl-C leaves the experiment running. In a pipe or "
       "file, and if TERM is dumb, a line is printed for each tenth of the work, and at least every "
-      "10 minutes.\n\n",
-      kWaitCodes, "Example:\n  ablate watch names-norm"));
+      "10 minutes. Exits as `ablate wait` does.\n\n"
+      "Example:\n  ablate watch names-norm");
   return [options](const Context& context) { return Watch(*options, context); };
 }
 

@@ -34,9 +34,10 @@ void AddWrapped(const std::string& text, int width, std::vector<std::string>* li
 
 // Such as "██████░░░░  48 %  ETA 1 min 20 s  2,315 steps/s".
 std::string BarLine(const ExperimentView& view, int width) {
-  // 100 % only at the end.
-  const int percent = std::min(static_cast<int>(view.fraction * 100 + 1e-6),
-                               EndedRuns(view.counts) < AllRuns(view.counts) ? 99 : 100);
+  // 100 % only if nothing is left, such as analyses.
+  const bool runs_left = EndedRuns(view.counts) < AllRuns(view.counts);
+  const bool left = runs_left || (!view.ended && !view.analyses.empty());
+  const int percent = std::min(static_cast<int>(view.fraction * 100 + 1e-6), left ? 99 : 100);
   std::string text = absl::StrCat("  ", percent, " %");
   const bool moves = view.stalled.empty() && !view.lost.has_value() && !view.ended;
   if (moves && view.time_left < absl::InfiniteDuration() && view.time_left > absl::ZeroDuration()) {

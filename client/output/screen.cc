@@ -88,7 +88,8 @@ WindowSize WindowSizeOf(int terminal, WindowSize otherwise) {
 // The echo of Ctrl-C is on the second screen, or at the end of a line.
 SignalGuard::SignalGuard(int terminal, const std::string& message)
     : terminal_(terminal),
-      message_(absl::StrCat(terminal < 0 ? "\n" : "", Printable(message), "\n")) {
+      message_(message.empty() ? ""
+                               : absl::StrCat(terminal < 0 ? "\n" : "", Printable(message), "\n")) {
   guard = this;
   for (const int signal_number : kEndings) Handle(signal_number, OnEnding);
   if (terminal < 0) return;

@@ -17,7 +17,7 @@ struct WindowSize {
 WindowSize WindowSizeOf(int terminal, WindowSize otherwise);
 
 // While it lives, a signal that ends the process first gives the terminal back, and Ctrl-C prints
-// `message`. At most one may live at a time.
+// `message`, unless it is empty. At most one may live at a time.
 class SignalGuard {
  public:
   // `terminal` has a screen to leave, or is −1.

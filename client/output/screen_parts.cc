@@ -24,6 +24,7 @@ constexpr int kMaxCurve = 40;
 constexpr int kMinCurve = 8;
 constexpr int kShareOfCell = 44;  // and of numbers; the curve has half of the rest
 constexpr int kEndOfName = 8;
+constexpr int kMinWithEnd = 13;
 
 size_t Height(const ScreenBlock& block, size_t shown) { return block.head.size() + shown; }
 
@@ -106,7 +107,7 @@ std::string Sparkline(const std::vector<double>& values, int width) {
 }
 
 std::string ShortenMiddle(absl::string_view name, int width) {
-  if (DisplayWidth(name) <= width || width <= 2 * kEndOfName) return Truncate(name, width);
+  if (DisplayWidth(name) <= width || width < kMinWithEnd) return Truncate(name, width);
   absl::string_view end = name;
   while (DisplayWidth(end) > kEndOfName) end.remove_prefix(FirstCharacter(end).bytes);
   return absl::StrCat(Truncate(name, width - DisplayWidth(end)), end);

@@ -28,6 +28,7 @@ ScreenBlock TopHeading(const TopView& view, int width, absl::Time now) {
   std::string text = absl::StrCat(text::Grouped(training), " of ", Count(lanes, "lane"),
                                   " training, ", Count(queued, "run"), " queued, ",
                                   Count(view.experiments.size(), "experiment"), " active");
+  if (!view.stalled.empty()) absl::StrAppend(&text, "\nSTALLED: ", Printable(view.stalled));
   if (view.lost.has_value()) {
     absl::StrAppend(&text, "\nconnection lost ", Duration(now - *view.lost), " ago; trying again");
   }
@@ -55,12 +56,10 @@ ScreenBlock ExperimentBlock(const TopView& view, int width) {
                {"ended", true},
                {"training", true},
                {"queued", true},
-               {"failed", true, true},
-               {"", false, true}});
+               {"failed", true, true}});
   for (const ActiveExperiment& row : view.experiments) {
     table.Add({row.experiment, row.owner, PartOf(row.ended, row.all), text::Grouped(row.training),
-               text::Grouped(row.queued), row.failed == 0 ? "" : text::Grouped(row.failed),
-               row.stalled.empty() ? "" : absl::StrCat("STALLED: ", row.stalled)});
+               text::Grouped(row.queued), row.failed == 0 ? "" : text::Grouped(row.failed)});
   }
   return TableBlock(table.Render(width));
 }

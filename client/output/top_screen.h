@@ -29,13 +29,13 @@ struct ActiveExperiment {
   uint64_t training = 0;
   uint64_t queued = 0;
   uint64_t failed = 0;
-  std::string stalled;
 };
 
 struct TopView {
   std::vector<WorkerRow> workers;
   std::vector<LaneRow> lanes;
   std::vector<ActiveExperiment> experiments;  // that aren't ended
+  std::string stalled;                        // why nothing proceeds; empty unless stalled
   std::optional<absl::Time> lost;             // when the server was first missed
 };
 
