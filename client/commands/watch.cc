@@ -39,11 +39,12 @@ Action DefineWatch(Command* command) {
   command->Argument(&options->experiment, "EXP", kExperimentHelp);
   command->Flag(&options->json, "--json", "Print each event as one line of JSON");
   command->Footer(
-      "On a terminal a screen shows the progress, a line per lane that trains, and the mean of "
-      "each "
-      "setting so far; at the end the verdict. Ctrl-C leaves the experiment running. In a pipe or "
-      "file, and if TERM is dumb, a line is printed for each tenth of the work, and at least every "
-      "10 minutes. Exits as `ablate wait` does.\n\n"
+      "On a terminal, a screen shows progress, lanes and the mean of each setting so far, and at "
+      "the "
+      "end the verdict. Ctrl-C leaves the experiment running. In a pipe or file, or if TERM is "
+      "dumb, "
+      "a line is printed for each tenth of the work and every 10 minutes. Exits as `ablate wait` "
+      "does.\n\n"
       "Example:\n  ablate watch names-norm");
   return [options](const Context& context) { return Watch(*options, context); };
 }

@@ -62,16 +62,18 @@ void Handle(int signal_number, void (*handler)(int)) {
   sigaction(signal_number, &action, nullptr);
 }
 
+// Stops the process, unless the shell has no job control, and takes the screen again.
 void OnStop(int) {
   LeaveScreen();
   PassOn(SIGTSTP);
-}
-
-void OnContinue(int) {
-  const SignalGuard* now = guard.load();
-  if (now == nullptr) return;
-  WriteAll(now->terminal(), kEnter, sizeof(kEnter) - 1);
+  sigset_t stop;
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGTSTP);
+  pthread_sigmask(SIG_UNBLOCK, &stop, nullptr);  // stops here
   Handle(SIGTSTP, OnStop);
+  if (const SignalGuard* now = guard.load()) {
+    WriteAll(now->terminal(), kEnter, sizeof(kEnter) - 1);
+  }
   continued = true;
 }
 
@@ -92,14 +94,12 @@ SignalGuard::SignalGuard(int terminal, const std::string& message)
                                : absl::StrCat(terminal < 0 ? "\n" : "", Printable(message), "\n")) {
   guard = this;
   for (const int signal_number : kEndings) Handle(signal_number, OnEnding);
-  if (terminal < 0) return;
-  Handle(SIGTSTP, OnStop);
-  Handle(SIGCONT, OnContinue);
+  if (terminal >= 0) Handle(SIGTSTP, OnStop);
 }
 
 SignalGuard::~SignalGuard() {
   for (const int signal_number : kEndings) Handle(signal_number, SIG_DFL);
-  for (const int signal_number : {SIGTSTP, SIGCONT}) Handle(signal_number, SIG_DFL);
+  Handle(SIGTSTP, SIG_DFL);
   guard = nullptr;
 }
 

@@ -63,8 +63,8 @@ TEST_F(TopTest, CountsLanesAsTraining) {
 worker     state  lanes  device
 cpu-train  BUSY     2/2
 
-experiment   ended  training  queued
-small-1a2b    5/12         2       5
+experiment  ended  training  queued
+small-1a2b   5/12         2       5
 
 training             step  steps/s  loss
 small-1a2b/cell-a  10/100
