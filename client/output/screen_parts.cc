@@ -43,25 +43,27 @@ std::vector<std::string> LinesOf(const std::vector<ScreenBlock>& blocks,
   return lines;
 }
 
-// Takes a row from the block that shows most; returns false if none can give one.
+// Takes a row from the block that shows most; returns false if each has only one and the number of
+// others.
 bool LeaveOutRow(const std::vector<ScreenBlock>& blocks, std::vector<size_t>* shown) {
   size_t* most = nullptr;
   for (size_t i = 0; i < blocks.size(); ++i) {
-    if (blocks[i].whole || (*shown)[i] <= 1) continue;
+    if (blocks[i].whole || (*shown)[i] <= 2) continue;
     if (most == nullptr || (*shown)[i] > *most) most = &(*shown)[i];
   }
   if (most != nullptr) --*most;
   return most != nullptr;
 }
 
-// Removes the last block that may be cut, or else the last one.
+// Removes the last block that may be cut, or else the last one, and shows all of the others again.
 void LeaveOutBlock(std::vector<ScreenBlock>* blocks, std::vector<size_t>* shown) {
   size_t last = blocks->size() - 1;
   for (size_t i = 0; i < blocks->size(); ++i) {
     if (!(*blocks)[i].whole) last = i;
   }
   blocks->erase(blocks->begin() + static_cast<std::ptrdiff_t>(last));
-  shown->erase(shown->begin() + static_cast<std::ptrdiff_t>(last));
+  shown->clear();
+  for (const ScreenBlock& block : *blocks) shown->push_back(block.rows.size());
 }
 
 }  // namespace

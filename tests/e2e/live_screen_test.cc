@@ -212,7 +212,7 @@ TEST(LiveScreenTest, SubmitShowsTheVerdictAtTheEnd) {
   EXPECT_EQ(submit.End(), 0);
   const std::string end = submit.Read().substr(submit.Read().rfind(kBack));
   EXPECT_THAT(end, AllOf(HasSubstr("100 %"), HasSubstr("6 of 6 ended"), HasSubstr("batch 2"),
-                         HasSubstr("held-out loss against “batch 1”"), HasSubstr("6 done")));
+                         HasSubstr("in held-out loss"), HasSubstr(": 6 done")));
 }
 
 TEST(LiveScreenTest, PrintsPlainLinesOffATerminal) {

@@ -166,7 +166,10 @@ TEST(ExperimentScreenTest, IsNeverHigherThanTheWindow) {
   }
   const std::string text = Draw(view, 80, 24);
   EXPECT_THAT(text, HasSubstr("\n… 27 more\n"));
-  EXPECT_THAT(text, HasSubstr("\nnone                                     2.412   3/12"));  // the best setting stays
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "\nnone                                     2.412   3/12"));  // the best setting stays
   EXPECT_THAT(text, HasSubstr("Ctrl-C leaves it running"));
 }
 
@@ -233,7 +236,8 @@ TEST(ScreenPartsTest, FitsBlocksByTakingRowsFromTheLargest) {
               ElementsAre("a", "b", "", "title", "1", "2", "3", "4"));
   EXPECT_THAT(FitBlocks({top, large, small}, 11),
               ElementsAre("a", "b", "", "title", "1", "2", "… 2 more", "", "other", "x", "y"));
-  EXPECT_THAT(FitBlocks({top, large, small}, 6), ElementsAre("a", "b", "", "title", "… 4 more"));
+  EXPECT_THAT(FitBlocks({top, large, small}, 7),
+              ElementsAre("a", "b", "", "title", "1", "2", "… 2 more"));
   EXPECT_THAT(FitBlocks({top, large}, 1), ElementsAre("a"));
 }
 
