@@ -88,10 +88,10 @@ class ExperimentState {
   std::vector<Combination> combinations_;
   std::vector<std::string> settings_;  // of the leader board, in grid order
   std::vector<SettingRow> final_settings_;
-  std::map<std::string, OpenRun> open_;  // by run
-  std::set<std::string> asked_;          // open runs whose curve was asked for
+  std::map<std::string, OpenRun> open_;    // by run
+  std::set<std::string> asked_;            // open runs whose curve was asked for
   std::set<std::string> ended_or_queued_;  // runs that a list of workers may still name
-  std::vector<std::string> slots_;       // runs by row of the screen
+  std::vector<std::string> slots_;         // runs by row of the screen
   uint64_t grants_ = 0;
   std::vector<std::pair<std::vector<std::string>, uint32_t>> workers_;  // runs and lanes of each
 };
