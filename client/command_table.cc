@@ -44,6 +44,7 @@ constexpr CommandRow kCommands[] = {
     {kServer, nullptr, "down", "Stop the personal server; the next up continues its runs",
      DefineDown},
     {kServer, nullptr, "workers", "List workers: device, role, state, runs", DefineWorkers},
+    {kServer, nullptr, "top", "Show workers, lanes and the queue, live", DefineTop},
     {kExperiments, nullptr, "submit", "Create an experiment from a file and queue its runs",
      DefineSubmit},
     {kExperiments, nullptr, "ls", "List experiments, newest first", DefineLs},
@@ -52,7 +53,7 @@ constexpr CommandRow kCommands[] = {
     {kExperiments, nullptr, "runs",
      "List cells and their runs, of one experiment or by a condition", DefineRuns},
     {kExperiments, nullptr, "spec", "Print the file of an experiment, or of one run", DefineSpec},
-    {kExperiments, nullptr, "watch", "Show the progress of an experiment until it ends",
+    {kExperiments, nullptr, "watch", "Show an experiment live until it ends, then the verdict",
      DefineWatch},
     {kExperiments, nullptr, "wait", "Wait until an experiment ends; return how it ended",
      DefineWait},
@@ -117,12 +118,12 @@ Names:
 On a terminal, control characters and direction marks are shown as escapes such as \x1b. In a pipe or file, --json, --csv, compare, table and generate print texts unchanged.
 
 Exit codes:
-  0   success; wait: every run is DONE or DIVERGED; analyze: all are DONE
-  1   failure, or problems were found; wait, analyze: at least one FAILED
+  0   success; wait, watch: every run is DONE or DIVERGED; analyze: all are DONE
+  1   failure, or problems were found; wait, watch, analyze: at least one FAILED
   2   cancelled: the experiment, a run or an analysis that was waited for
   64  invalid command line or setting, such as ABLATE_SERVER
   69  no server answers, or it is busy: try again later
-  70  wait, analyze: waiting failed; the outcome is unknown
+  70  wait, watch, analyze: waiting failed; the outcome is unknown
 
 Environment:
   ABLATE_SERVER  server to use: the name of a login, personal, unix:PATH or localhost:PORT

@@ -77,6 +77,7 @@ Action DefineModelShow(Command* command);
 Action DefineModelRm(Command* command);
 Action DefineModelExport(Command* command);
 Action DefineWorkers(Command* command);
+Action DefineTop(Command* command);
 Action DefineLogin(Command* command);
 Action DefineLogout(Command* command);
 Action DefineWhoami(Command* command);

@@ -1,13 +1,14 @@
 #include "client/context.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <iostream>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "client/output/format.h"
+#include "client/output/screen.h"
 #include "client/output/table.h"
 #include "client/output/terminal_stream.h"
 #include "client/output/terminal_text.h"
@@ -24,9 +25,8 @@ constexpr TerminalControl kResetColor = {"\x1b[0m"};
 // Columns of the first terminal among the standard streams.
 int TerminalWidth() {
   for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
-    winsize size{};
-    if (ioctl(stream, TIOCGWINSZ, &size) == 0 && size.ws_col >= kMinTerminalWidth)
-      return size.ws_col;
+    const int width = WindowSizeOf(stream, {0, 0}).width;
+    if (width >= kMinTerminalWidth) return width;
   }
   return kDefaultWidth;
 }
@@ -51,7 +51,14 @@ void Console::Note(absl::string_view message) const {
 
 void Console::Info(absl::string_view message) const { *err << Printable(message) << std::endl; }
 
-Console ProcessConsole(bool no_color) {
+int Console::FileOf(const std::ostream* stream) const {
+  return stream == out ? STDOUT_FILENO : STDERR_FILENO;
+}
+
+Console ProcessConsole(const Environment& environment) {
+  // Large enough for a drawing of a screen to leave in one write.
+  static char output_buffer[1 << 16];
+  if (isatty(STDOUT_FILENO) == 1) setvbuf(stdout, output_buffer, _IOLBF, sizeof output_buffer);
   Console console;
   console.in = &std::cin;
   console.out = &std::cout;
@@ -59,7 +66,8 @@ Console ProcessConsole(bool no_color) {
   console.in_is_terminal = isatty(STDIN_FILENO) == 1;
   console.out_is_terminal = isatty(STDOUT_FILENO) == 1;
   console.err_is_terminal = isatty(STDERR_FILENO) == 1;
-  console.color = console.err_is_terminal && !no_color;
+  console.dumb = environment("TERM").value_or("dumb") == "dumb";
+  console.color = console.err_is_terminal && !environment("NO_COLOR").has_value();
   console.width = TerminalWidth();
   return console;
 }

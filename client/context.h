@@ -35,6 +35,7 @@ struct Console {
   bool in_is_terminal = false;
   bool out_is_terminal = false;
   bool err_is_terminal = false;
+  bool dumb = false;   // TERM is dumb or not set: lines can't be drawn again
   bool color = false;  // err may be coloured: a terminal, and NO_COLOR is not set
   int width = 80;      // columns of the terminal
 
@@ -44,12 +45,19 @@ struct Console {
   // Prints a line on `err` without such a word.
   void Info(absl::string_view message) const;
 
+  // Return true if a live line or screen can be drawn.
+  bool out_is_live() const { return out_is_terminal && !dumb; }
+  bool err_is_live() const { return err_is_terminal && !dumb; }
+
+  // Returns the file descriptor of `out` or `err`.
+  int FileOf(const std::ostream* stream) const;
+
   // Returns the greatest width of a table on `out`, 0 for any width if a program reads it.
   int table_width() const { return out_is_terminal ? width : 0; }
 };
 
-// Returns the process's own streams. `no_color` is true if NO_COLOR is set.
-Console ProcessConsole(bool no_color);
+// Returns the process's own streams.
+Console ProcessConsole(const Environment& environment);
 
 struct Context {
   Console console;

@@ -1,19 +1,21 @@
 #include "client/follow.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/follow_screen.h"
 #include "client/names.h"
 #include "client/output/experiment_text.h"
 #include "client/output/progress.h"
+#include "client/output/screen.h"
 #include "client/output/terminal_text.h"
 
 namespace ablate::client {
 namespace {
 
-constexpr absl::Duration kMaxTimeAway = absl::Seconds(60);
 constexpr absl::Duration kSilence = absl::Seconds(3);  // before a note that the server is away
 constexpr absl::Duration kRetryDelay = absl::Milliseconds(500);
 // A watch that lasts so long had a server: gRPC tries to connect to one that hangs for 20 s only.
@@ -50,7 +52,8 @@ absl::StatusOr<v1::Experiment> WatchOnce(Connection* connection,
 
 }  // namespace
 
-absl::Status KeepWatching(const Context& context, const WatchOnceFunction& watch_once) {
+absl::Status KeepWatching(const Context& context, const WatchOnceFunction& watch_once,
+                          const OnAway& on_away) {
   absl::Time lost = absl::InfiniteFuture();  // when the server was first missed
   bool told = false;                         // that it is away
   while (true) {
@@ -70,7 +73,9 @@ absl::Status KeepWatching(const Context& context, const WatchOnceFunction& watch
     lost = std::min(lost, context.now());
     const absl::Duration away = context.now() - lost;
     if (away >= kMaxTimeAway) return watched;
-    if (away >= kSilence && !std::exchange(told, true)) {
+    if (on_away != nullptr) {
+      on_away(watched, lost);
+    } else if (away >= kSilence && !std::exchange(told, true)) {
       context.console.Note(absl::StrCat("the server does not answer; retrying for up to ",
                                         absl::ToInt64Seconds(kMaxTimeAway), " seconds"));
     }
@@ -79,19 +84,21 @@ absl::Status KeepWatching(const Context& context, const WatchOnceFunction& watch
 }
 
 absl::StatusOr<v1::Experiment> Follow(Connection* connection, const Context& context,
-                                      const v1::Experiment& experiment, const OnEvent& on_event) {
+                                      const v1::Experiment& experiment, const OnEvent& on_event,
+                                      const OnAway& on_away) {
   v1::WatchExperimentRequest request;
   request.set_name(experiment.name());
   const std::string primary = PrimaryMetric(experiment.spec());
   for (const std::string& key : {std::string("train/loss"), primary}) request.add_keys(key);
   absl::StatusOr<v1::Experiment> ended;
-  const absl::Status watched = KeepWatching(context, [&](const std::function<void()>& alive) {
+  const auto watch_once = [&](const std::function<void()>& alive) {
     ended = WatchOnce(connection, &request, [&](const v1::ExperimentEvent& event) {
       alive();
       on_event(event);
     });
     return ended.status();
-  });
+  };
+  const absl::Status watched = KeepWatching(context, watch_once, on_away);
   if (absl::IsUnavailable(watched)) {
     return absl::UnavailableError(absl::StrCat(watched.message(),
                                                "; the server continues the experiment when it "
@@ -105,15 +112,23 @@ absl::StatusOr<v1::Experiment> Follow(Connection* connection, const Context& con
 absl::StatusOr<v1::Experiment> FollowWithProgress(Connection* connection, const Context& context,
                                                   const v1::Experiment& experiment,
                                                   std::ostream* out, bool live) {
+  if (live) return FollowOnScreen(connection, context, experiment, out);
+  std::optional<SignalGuard> guard;
+  if (context.console.err_is_terminal) guard.emplace(-1, HowToComeBack(experiment));
   ProgressOptions options;
   options.name = Id(experiment.name());
   options.primary = PrimaryMetric(experiment.spec());
-  options.line = {live, context.console.width, out, context.now};
+  options.line = {false, context.console.width, out, context.now};
   Progress progress(std::move(options));
   absl::StatusOr<v1::Experiment> ended =
       Follow(connection, context, experiment,
              [&](const v1::ExperimentEvent& event) { progress.Update(event); });
   progress.Finish();
+  if (!ended.ok()) return ended;
+  const auto comparison = CompareEnded(connection, *ended);
+  if (comparison.ok() && !comparison->verdict().text().empty()) {
+    *out << Printable(comparison->verdict().text()) << std::endl;
+  }
   return ended;
 }
 
@@ -130,6 +145,12 @@ int ExitCodeOf(const v1::Experiment& experiment) {
 int FailToWait(const Context& context, const absl::Status& status) {
   const int code = Fail(context, status);
   return code == kFailure ? kWaitFailed : code;
+}
+
+int FinishWait(const Context& context, const absl::StatusOr<v1::Experiment>& ended) {
+  if (!ended.ok()) return FailToWait(context, ended.status());
+  PrintOutcome(context, *ended);
+  return ExitCodeOf(*ended);
 }
 
 void PrintOutcome(const Context& context, const v1::Experiment& experiment) {

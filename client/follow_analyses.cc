@@ -63,7 +63,7 @@ bool HasEnded(const v1::Analysis& analysis) {
 absl::Status FollowAnalyses(Connection* connection, const Context& context, const std::string& kind,
                             std::vector<LabelledAnalysis>* analyses) {
   const Console& console = context.console;
-  StatusLine line({console.err_is_terminal, console.width, console.err, context.now});
+  StatusLine line({console.err_is_live(), console.width, console.err, context.now});
   std::string last;
   absl::Status watched;
   for (LabelledAnalysis& one : *analyses) {
@@ -76,7 +76,7 @@ absl::Status FollowAnalyses(Connection* connection, const Context& context, cons
     });
     if (!watched.ok()) break;
   }
-  if (console.err_is_terminal && !last.empty()) line.Finish(last);
+  if (console.err_is_live() && !last.empty()) line.Finish(last);
   return watched;
 }
 

@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   ablate::client::Context context;
   context.environment = ablate::process::EnvironmentVariable;
-  context.console = ablate::client::ProcessConsole(context.environment("NO_COLOR").has_value());
+  context.console = ablate::client::ProcessConsole(context.environment);
   context.now = [] { return absl::Now(); };
   context.sleep = [](absl::Duration duration) { absl::SleepFor(duration); };
   return ablate::client::RunProgram(std::vector<std::string>(argv + 1, argv + argc), context);

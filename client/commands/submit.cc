@@ -103,11 +103,9 @@ int Show(const Context& context, const SubmitOptions& options, const Submission&
 }
 
 int Wait(Connection* connection, const Context& context, const v1::Experiment& experiment) {
-  const absl::StatusOr<v1::Experiment> ended = FollowWithProgress(
-      connection, context, experiment, context.console.err, context.console.err_is_terminal);
-  if (!ended.ok()) return FailToWait(context, ended.status());
-  PrintOutcome(context, *ended);
-  return ExitCodeOf(*ended);
+  return FinishWait(context,
+                    FollowWithProgress(connection, context, experiment, context.console.err,
+                                       context.console.err_is_live()));
 }
 
 int Submit(const SubmitOptions& options, const Context& context) {

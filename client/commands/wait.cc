@@ -23,13 +23,12 @@ int Wait(const WaitOptions& options, const Context& context) {
     // Only a terminal gets progress; a script needs only the outcome.
     experiment =
         context.console.err_is_terminal
-            ? FollowWithProgress(connection->get(), context, *experiment, context.console.err, true)
+            ? FollowWithProgress(connection->get(), context, *experiment, context.console.err,
+                                 context.console.err_is_live())
             : Follow(connection->get(), context, *experiment, [](const v1::ExperimentEvent&) {});
   }
-  if (!experiment.ok()) return FailToWait(context, experiment.status());
-  if (options.json) *context.console.out << ToJson(*experiment);
-  PrintOutcome(context, *experiment);
-  return ExitCodeOf(*experiment);
+  if (experiment.ok() && options.json) *context.console.out << ToJson(*experiment);
+  return FinishWait(context, experiment);
 }
 
 }  // namespace

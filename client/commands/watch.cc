@@ -15,21 +15,21 @@ struct WatchOptions {
   bool json = false;
 };
 
-absl::StatusOr<int> Watch(const WatchOptions& options, const Context& context,
-                          Connection* connection) {
-  const absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection, options.experiment);
-  if (!experiment.ok()) return experiment.status();
+int Watch(const WatchOptions& options, const Context& context) {
+  const auto connection = Connect(context);
+  if (!connection.ok()) return FailSettings(context, connection.status());
+  const absl::StatusOr<v1::Experiment> experiment =
+      FindExperiment(connection->get(), options.experiment);
+  if (!experiment.ok()) return FailToWait(context, experiment.status());
   std::ostream* out = context.console.out;
-  const absl::StatusOr<v1::Experiment> ended =
-      options.json ? Follow(connection, context, *experiment,
-                            [&](const v1::ExperimentEvent& event) {
-                              *out << ToJsonLine(event) << std::flush;
-                            })
-                   : FollowWithProgress(connection, context, *experiment, out,
-                                        context.console.out_is_terminal);
-  if (!ended.ok()) return ended.status();
-  PrintOutcome(context, *ended);
-  return kSuccess;
+  if (!options.json) {
+    return FinishWait(context, FollowWithProgress(connection->get(), context, *experiment, out,
+                                                  context.console.out_is_live()));
+  }
+  return FinishWait(context, Follow(connection->get(), context, *experiment,
+                                    [&](const v1::ExperimentEvent& event) {
+                                      *out << ToJsonLine(event) << std::flush;
+                                    }));
 }
 
 }  // namespace
@@ -39,10 +39,14 @@ Action DefineWatch(Command* command) {
   command->Argument(&options->experiment, "EXP", kExperimentHelp);
   command->Flag(&options->json, "--json", "Print each event as one line of JSON");
   command->Footer(
-      "On a terminal one line is updated. In a pipe or file a line is printed for each tenth of "
-      "the work, and at least every 10 minutes.\n\n"
+      "On a terminal, a screen shows progress, lanes and the mean of each setting so far, and at "
+      "the "
+      "end the verdict. Ctrl-C leaves the experiment running. In a pipe or file, or if TERM is "
+      "dumb, "
+      "a line is printed for each tenth of the work and every 10 minutes. Exits as `ablate wait` "
+      "does.\n\n"
       "Example:\n  ablate watch names-norm");
-  return WithServer(options, Watch);
+  return [options](const Context& context) { return Watch(*options, context); };
 }
 
 }  // namespace ablate::client

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
@@ -158,6 +159,20 @@ std::string PrimaryMetric(const v1::ExperimentSpec& spec) {
   return spec.report().has_primary() ? spec.report().primary() : "eval/loss";
 }
 
+std::string SettingText(const v1::ExperimentSpec& spec,
+                        const std::map<std::string, std::string>& labels, bool tuned) {
+  std::vector<std::string> parts;
+  for (const v1::Axis& axis : spec.axes()) {
+    const auto found = labels.find(AxisName(axis));
+    if (axis.tune() != tuned || found == labels.end()) continue;
+    double number = 0;
+    const bool bare = tuned || absl::SimpleAtod(found->second, &number);
+    parts.push_back(bare ? absl::StrCat(found->first, " ", found->second) : found->second);
+  }
+  if (parts.empty() && !tuned) return "base";
+  return absl::StrJoin(parts, ", ");
+}
+
 std::string StateText(const v1::Experiment& experiment) {
   if (!experiment.stalled().empty()) return absl::StrCat("STALLED: ", experiment.stalled());
   return v1::ExperimentState::Value_Name(experiment.state());
@@ -180,7 +195,7 @@ std::string CountsText(const v1::RunCounts& counts) {
   std::vector<std::string> parts;
   const std::pair<uint32_t, const char*> all[] = {
       {counts.done(), "done"},     {counts.diverged(), "diverged"},
-      {counts.failed(), "failed"}, {counts.running(), "training"},
+      {counts.failed(), "failed"}, {counts.running(), "running"},
       {counts.queued(), "queued"}, {counts.cancelled(), "cancelled"}};
   for (const auto& [count, word] : all) {
     if (count > 0) parts.push_back(absl::StrCat(text::Grouped(count), " ", word));

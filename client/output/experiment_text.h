@@ -3,6 +3,7 @@
 #define ABLATE_CLIENT_OUTPUT_EXPERIMENT_TEXT_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "ablate/v1/experiment.pb.h"
@@ -13,6 +14,12 @@ namespace ablate::client {
 
 // Returns the primary metric of an experiment.
 std::string PrimaryMetric(const v1::ExperimentSpec& spec);
+
+// Returns "post, rms" for labels of the axes that aren't tuned, or with `tuned` of those that are.
+// Numbers and labels of tuned axes follow their axis, as in "width 64". Without such axes "base",
+// or an empty text for tuned ones.
+std::string SettingText(const v1::ExperimentSpec& spec,
+                        const std::map<std::string, std::string>& labels, bool tuned);
 
 // Returns "ACTIVE", or "STALLED: disk full".
 std::string StateText(const v1::Experiment& experiment);

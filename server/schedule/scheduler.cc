@@ -1,9 +1,26 @@
 #include "server/schedule/scheduler.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace ablate::schedule {
+namespace {
+
+// Returns the runs that lanes train, then those that they begin next, then those whose end has
+// arrived, each in order of granting.
+std::vector<std::string> RunsInOrder(const HeldLeases& leases) {
+  std::map<std::pair<int, uint64_t>, std::string> runs;
+  for (const auto& [id, lease] : leases) {
+    const int stage = lease.ended ? 2 : (lease.started ? 0 : 1);
+    runs.emplace(std::pair(stage, lease.order), lease.run);
+  }
+  std::vector<std::string> ordered;
+  for (auto& [place, run] : runs) ordered.push_back(std::move(run));
+  return ordered;
+}
+
+}  // namespace
 
 SchedulerOptions WithSilence(absl::Duration silence) {
   SchedulerOptions options;
@@ -65,7 +82,7 @@ std::vector<WorkerInfo> Scheduler::Workers() const {
     info.attached = worker.session != 0;
     info.attach_time = worker.attach_time;
     if (info.attached) info.device_use = worker.device_use;
-    for (const auto& [id, lease] : worker.leases) info.runs.push_back(lease.run);
+    info.runs = RunsInOrder(worker.leases);
     info.busy = !info.runs.empty() || analyses_.Busy(worker.session);
     const auto drained = drained_.find(name);
     if (drained != drained_.end()) info.unusable = drained->second;

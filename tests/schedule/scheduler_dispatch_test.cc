@@ -419,5 +419,14 @@ TEST_F(SchedulerDispatchTest, TellsWhichWorkersThereAre) {
   EXPECT_FALSE(scheduler_->Workers().at(0).attached);
 }
 
+TEST_F(SchedulerDispatchTest, NamesTheRunsThatTrainBeforeThoseThatWait) {
+  Queue("a", 4);
+  const Peer peer = Attach("w", "w#1", 2);
+  ASSERT_THAT(peer.grants(), SizeIs(4));
+  EXPECT_THAT(scheduler_->Workers().at(0).runs, ElementsAre("a-0", "a-1", "a-2", "a-3"));
+  SendStarted(peer, peer.grants()[2], 1);
+  EXPECT_THAT(scheduler_->Workers().at(0).runs, ElementsAre("a-2", "a-0", "a-1", "a-3"));
+}
+
 }  // namespace
 }  // namespace ablate::schedule

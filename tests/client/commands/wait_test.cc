@@ -190,17 +190,59 @@ TEST_F(WaitTest, ReportsOtherErrorsAtOnce) {
 TEST_F(WaitTest, WatchPrintsPlainLinesElsewhere) {
   EndWith(v1::ExperimentState::ENDED, Counts(1, 0, 1, 0));
   const Outcome outcome = Run({"watch", "small"});
-  EXPECT_EQ(outcome.code, kSuccess);
+  EXPECT_EQ(outcome.code, kFailure);
   EXPECT_THAT(outcome.out, ::testing::StartsWith("small-1a2b  0/0 ended   eval/loss 2.5\n"));
   EXPECT_THAT(outcome.err, ::testing::StartsWith("small-1a2b: 1 done, 1 failed;"));
 }
 
-TEST_F(WaitTest, WatchRewritesALineOnATerminal) {
+TEST_F(WaitTest, WatchPrintsPlainLinesOnADumbTerminal) {
   EndWith(v1::ExperimentState::ENDED, Counts(1, 0, 0, 0));
   console_.out_is_terminal = true;
+  console_.dumb = true;
+  EXPECT_THAT(Run({"watch", "small"}).out, ::testing::StartsWith("small-1a2b  0/0 ended"));
+}
+
+TEST_F(WaitTest, WatchDrawsAScreenAndLeavesItsEndBehind) {
+  EndWith(v1::ExperimentState::ENDED, Counts(1, 0, 0, 0));
+  answers_.runs = [](const v1::ListRunsRequest&, v1::ListRunsResponse* response) {
+    response->add_rows()->set_cell("pre-s1");
+    return absl::OkStatus();
+  };
+  answers_.compare = [](const v1::CompareRequest&, v1::Comparison* comparison) {
+    comparison->set_key("eval/loss");
+    comparison->mutable_verdict()->set_text("Nothing to compare.");
+    v1::ComparisonRow* row = comparison->add_rows();
+    row->set_label("base");
+    row->set_mean(2.5);
+    row->set_n(1);
+    return absl::OkStatus();
+  };
+  console_.out_is_terminal = true;
   const Outcome outcome = Run({"watch", "small"});
-  EXPECT_THAT(outcome.out, ::testing::StartsWith("\r\x1b[Ksmall-1a2b  "));
-  EXPECT_THAT(outcome.out, EndsWith("\n"));
+  EXPECT_EQ(outcome.code, kSuccess);
+  EXPECT_THAT(outcome.out, ::testing::StartsWith("\x1b[?1049h"));
+  const std::string end = outcome.out.substr(outcome.out.find("\x1b[?1049l"));
+  EXPECT_THAT(end, HasSubstr("1 of 1 ended\n\neval/loss\nsetting  mean  n\nbase      2.5  1\n"));
+  EXPECT_THAT(end, EndsWith("\n\nNothing to compare.\n"));
+  EXPECT_EQ(outcome.err, "small-1a2b: 1 done\n");
+}
+
+TEST_F(WaitTest, WatchExitsAsWaitDoes) {
+  for (const v1::RunCounts& counts : {Counts(1, 0, 0, 0), Counts(1, 0, 1, 0), Counts(1, 0, 0, 1)}) {
+    for (const auto state : {v1::ExperimentState::ENDED, v1::ExperimentState::CANCELLED}) {
+      experiment_.set_state(v1::ExperimentState::ACTIVE);
+      EndWith(state, counts);
+      const int code = Run({"wait", "small"}).code;
+      for (const std::vector<std::string>& options : {std::vector<std::string>{}, {"--json"}}) {
+        experiment_.set_state(v1::ExperimentState::ACTIVE);
+        EXPECT_EQ(Run(With({"watch", "small"}, options)).code, code);
+      }
+    }
+  }
+  answers_.get = [](const v1::GetExperimentRequest&, v1::Experiment*) {
+    return absl::NotFoundError("there is none");
+  };
+  EXPECT_EQ(Run({"watch", "small"}).code, kWaitFailed);
 }
 
 TEST_F(WaitTest, WatchPrintsEventsAsJsonLines) {

@@ -46,14 +46,14 @@ TEST_F(ProgressTest, ShowsCountsRateTimeLeftAndMetric) {
   progress.Update(Event("a", v1::RunState::RUNNING, 500));
   progress.Update(Event("b", v1::RunState::QUEUED, 0));
   progress.Update(Event("c", v1::RunState::DONE, 1000));
-  EXPECT_EQ(progress.Line(), "3/5 ended, 1 training, 1 failed");
+  EXPECT_EQ(progress.Line(), "3/5 ended, 1 running, 1 failed");
   now_ += absl::Seconds(2);
   v1::ExperimentEvent event = Event("a", v1::RunState::RUNNING, 700);
   (*event.mutable_last())["train/loss"] = 2.123456;
   progress.Update(event);
   // 200 steps in 2 s; 300 + 1000 to go.
   EXPECT_EQ(progress.Line(),
-            "3/5 ended, 1 training, 1 failed   100 steps/s   ETA 13 s   train/loss 2.123");
+            "3/5 ended, 1 running, 1 failed   100 steps/s   ETA 13 s   train/loss 2.123");
   (*event.mutable_last())["eval/loss"] = 3;
   progress.Update(event);
   EXPECT_THAT(progress.Line(), ::testing::EndsWith("   eval/loss 3"));
@@ -69,11 +69,11 @@ TEST_F(ProgressTest, SaysAtOnceThatAnExperimentStallsAndGoesOn) {
   *stall.mutable_counts() = counts_;
   progress.Update(stall);
   progress.Update(stall);
-  EXPECT_THAT(out_.str(), ::testing::EndsWith("0/1 ended, 1 training   STALLED: disk full\n"));
+  EXPECT_THAT(out_.str(), ::testing::EndsWith("0/1 ended, 1 running   STALLED: disk full\n"));
   const std::string text = out_.str();
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
   progress.Update(Event("a", v1::RunState::RUNNING, 600));
-  EXPECT_THAT(out_.str(), ::testing::EndsWith("0/1 ended, 1 training\n"));
+  EXPECT_THAT(out_.str(), ::testing::EndsWith("0/1 ended, 1 running\n"));
 }
 
 TEST_F(ProgressTest, CountsARunThatCellsShareOnce) {
@@ -165,10 +165,10 @@ TEST_F(ProgressTest, PrintsALineForEachRunThatFailsElsewhere) {
   progress.Update(Event("b", v1::RunState::RUNNING, 10));
   progress.Update(Event("c", v1::RunState::RUNNING, 10));
   progress.Update(Event("b", v1::RunState::DIVERGED, 20));
-  EXPECT_EQ(out_.str(), "exp-1  0/20 ended, 20 training\n");
+  EXPECT_EQ(out_.str(), "exp-1  0/20 ended, 20 running\n");
   progress.Update(Event("c", v1::RunState::FAILED, 20));
   progress.Update(Event("c", v1::RunState::FAILED, 20));
-  EXPECT_EQ(out_.str(), "exp-1  0/20 ended, 20 training\nc  FAILED\n");
+  EXPECT_EQ(out_.str(), "exp-1  0/20 ended, 20 running\nc  FAILED\n");
 }
 
 TEST_F(ProgressTest, PrintsALineEveryTenMinutesElsewhere) {
@@ -178,7 +178,7 @@ TEST_F(ProgressTest, PrintsALineEveryTenMinutesElsewhere) {
     progress.Update(Event("a", v1::RunState::RUNNING, 0));
     now_ += absl::Minutes(1);
   }
-  EXPECT_EQ(out_.str(), "exp-1  0/1 ended, 1 training\nexp-1  0/1 ended, 1 training\n");
+  EXPECT_EQ(out_.str(), "exp-1  0/1 ended, 1 running\nexp-1  0/1 ended, 1 running\n");
 }
 
 }  // namespace

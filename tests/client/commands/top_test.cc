@@ -1,0 +1,112 @@
+// Tests `top`.
+#include "gmock/gmock.h"
+#include "nlohmann/json.hpp"
+#include "tests/client/fixture.h"
+
+namespace ablate::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+class TopTest : public ClientTest {
+ protected:
+  TopTest() {
+    answers_.workers = [](const v1::ListWorkersRequest&, v1::ListWorkersResponse* response) {
+      v1::Worker* worker = response->add_workers();
+      worker->set_name("workers/cpu-train");
+      worker->set_role(v1::WorkerRole::train);
+      worker->set_state(v1::WorkerState::BUSY);
+      worker->set_lanes(2);
+      for (const char* run : {"runs/a", "runs/b", "runs/c"}) worker->add_runs(run);
+      return absl::OkStatus();
+    };
+    answers_.runs = [this](const v1::ListRunsRequest& request, v1::ListRunsResponse* response) {
+      asked_.push_back(request.filter());
+      for (const char* run : {"a", "b", "c"}) {
+        v1::RunRow* row = response->add_rows();
+        row->set_experiment("experiments/small-1a2b");
+        row->set_cell(std::string("cell-") + run);
+        row->set_run(std::string("runs/") + run);
+        row->set_step(10);
+        row->set_steps(100);
+        row->add_values()->set_number_value(threads_);
+      }
+      return absl::OkStatus();
+    };
+    answers_.list = [](const v1::ListExperimentsRequest&, v1::ListExperimentsResponse* response) {
+      v1::Experiment* ended = response->add_experiments();
+      ended->set_name("experiments/over-3c4d");
+      ended->set_state(v1::ExperimentState::ENDED);
+      return absl::OkStatus();
+    };
+    // It is older than those of the list.
+    answers_.get = [](const v1::GetExperimentRequest& request, v1::Experiment* experiment) {
+      experiment->set_name(request.name());
+      experiment->set_state(v1::ExperimentState::ACTIVE);
+      experiment->mutable_counts()->set_running(3);
+      experiment->mutable_counts()->set_queued(4);
+      experiment->mutable_counts()->set_done(5);
+      return absl::OkStatus();
+    };
+    StartServer();
+  }
+
+  double threads_ = 1;
+};
+
+TEST_F(TopTest, CountsLanesAsTraining) {
+  const Outcome outcome = Run({"top"});
+  EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
+  EXPECT_THAT(asked_, ::testing::ElementsAre("state = running"));
+  EXPECT_EQ(outcome.out, R"(2 of 2 lanes training, 5 runs queued, 1 experiment active
+
+worker     state  lanes  device
+cpu-train  BUSY     2/2
+
+experiment  ended  training  queued
+small-1a2b   5/12         2       5
+
+training             step  steps/s  loss
+small-1a2b/cell-a  10/100
+small-1a2b/cell-b  10/100
+)");
+}
+
+TEST_F(TopTest, CountsTheLanesOfARunWithSeveralThreads) {
+  threads_ = 2;
+  const std::string out = Run({"top"}).out;
+  EXPECT_THAT(out, HasSubstr("2 of 2 lanes training, 6 runs queued"));
+  EXPECT_THAT(out, ::testing::Not(HasSubstr("cell-b")));
+}
+
+TEST_F(TopTest, PrintsTheMessagesAsJson) {
+  const auto json = nlohmann::json::parse(Run({"top", "--json"}).out);
+  ASSERT_EQ(json.size(), 3u);
+  EXPECT_EQ(json[0]["workers"][0]["name"], "workers/cpu-train");
+  EXPECT_EQ(json[1]["experiments"][0]["name"], "experiments/small-1a2b");
+  EXPECT_EQ(json[2]["rows"][2]["cell"], "cell-c");
+}
+
+TEST_F(TopTest, ReportsErrors) {
+  answers_.workers = nullptr;
+  EXPECT_EQ(Run({"top"}).code, kFailure);
+}
+
+TEST_F(TopTest, GivesTheTerminalBackWhenAnErrorDoesNotPass) {
+  console_.out_is_terminal = true;
+  const auto once = answers_.workers;
+  answers_.workers = [this, once](const v1::ListWorkersRequest& request,
+                                  v1::ListWorkersResponse* response) {
+    if (slept_ > absl::Seconds(3)) return absl::PermissionDeniedError("the token was revoked");
+    if (slept_ > absl::Seconds(1)) return absl::UnavailableError("going down");
+    return once(request, response);
+  };
+  const Outcome outcome = Run({"top"});
+  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_EQ(outcome.err, "error: the token was revoked\n");
+  EXPECT_THAT(outcome.out, HasSubstr("connection lost"));
+  EXPECT_THAT(outcome.out, ::testing::EndsWith("\x1b[?1049l"));
+}
+
+}  // namespace
+}  // namespace ablate::client

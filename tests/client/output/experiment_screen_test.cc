@@ -1,0 +1,245 @@
+// Tests the live screen of an experiment: exact text at three widths, and what gives way in small
+// windows.
+#include "client/output/experiment_screen.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "client/output/terminal_text.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace ablate::client {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+constexpr absl::Time kNow = absl::UnixEpoch();
+
+ExperimentView Example() {
+  ExperimentView view;
+  view.id = "names-norm-7f3k";
+  view.question = "Does norm placement matter once each variant has its own learning rate?";
+  view.primary = "eval/loss";
+  view.counts.set_done(84);
+  view.counts.set_diverged(1);
+  view.counts.set_failed(1);
+  view.counts.set_running(4);
+  view.counts.set_queued(90);
+  view.fraction = 0.4833;
+  view.steps_per_second = 2315.4;
+  view.time_left = absl::Seconds(80);
+  view.lanes = {{"post-lr0.01-s43", 123'456, 1'000'000, 1234.4, {4, 3, 2, 3.5, 2, 1, 1.5, 1.25}},
+                {"none-of-the-usual-names-lr0.001-s100", 5, 1'000'000, 0, {}}};
+  view.settings = {{"pre", 2.4791, 12, 12, 0, "lr 0.01"},
+                   {"post, in a block with a very long label", std::nullopt, 0, 12, 0, ""},
+                   {"none", 2.4123, 3, 12, 1, "lr 0.001"}};
+  return view;
+}
+
+std::string Draw(const ExperimentView& view, int width, int height = 24) {
+  return absl::StrCat("\n", absl::StrJoin(ExperimentScreen(view, width, height, kNow), "\n"), "\n");
+}
+
+TEST(ExperimentScreenTest, CutsNamesAndTheQuestionAt60Columns) {
+  EXPECT_EQ(Draw(Example(), 60), R"(
+names-norm-7f3k   Does norm placement matter once each vari…
+███████████░░░░░░░░░░░░  48 %  ETA 1 min 20 s  2,315 steps/s
+86 of 180 ended, 2 training, 92 queued, 1 diverged, 1 failed
+
+training                       step  steps/s  loss
+post-lr0.01-s43   123,456/1,000,000    1,234  1.25  █▆▃▇▃▁▂▁
+none-of…001-s100        5/1,000,000
+
+eval/loss, preliminary
+setting                   mean      n  diverged  best so far
+none                     2.412   3/12         1  lr 0.001
+pre                      2.479  12/12         0  lr 0.01
+post, in a block with …      —   0/12         0
+
+Ctrl-C leaves it running; `ablate watch names-norm-7f3k`
+shows it again
+)");
+}
+
+TEST(ExperimentScreenTest, Fits80Columns) {
+  EXPECT_EQ(Draw(Example(), 80), R"(
+names-norm-7f3k   Does norm placement matter once each variant has its own lear…
+███████████████████▎░░░░░░░░░░░░░░░░░░░░  48 %  ETA 1 min 20 s  2,315 steps/s
+86 of 180 ended, 2 training, 92 queued, 1 diverged, 1 failed
+
+training                                           step  steps/s  loss
+post-lr0.01-s43                       123,456/1,000,000    1,234  1.25  █▆▃▇▃▁▂▁
+none-of-the-usual-names-lr0.001-s100        5/1,000,000
+
+eval/loss, preliminary
+setting                                   mean      n  diverged  best so far
+none                                     2.412   3/12         1  lr 0.001
+pre                                      2.479  12/12         0  lr 0.01
+post, in a block with a very long label      —   0/12         0
+
+Ctrl-C leaves it running; `ablate watch names-norm-7f3k` shows it again
+)");
+}
+
+TEST(ExperimentScreenTest, ShowsNamesWholeAt160Columns) {
+  EXPECT_EQ(Draw(Example(), 160), R"(
+names-norm-7f3k   Does norm placement matter once each variant has its own learning rate?
+███████████████████▎░░░░░░░░░░░░░░░░░░░░  48 %  ETA 1 min 20 s  2,315 steps/s
+86 of 180 ended, 2 training, 92 queued, 1 diverged, 1 failed
+
+training                                           step  steps/s  loss
+post-lr0.01-s43                       123,456/1,000,000    1,234  1.25  █▆▃▇▃▁▂▁
+none-of-the-usual-names-lr0.001-s100        5/1,000,000
+
+eval/loss, preliminary
+setting                                   mean      n  diverged  best so far
+none                                     2.412   3/12         1  lr 0.001
+pre                                      2.479  12/12         0  lr 0.01
+post, in a block with a very long label      —   0/12         0
+
+Ctrl-C leaves it running; `ablate watch names-norm-7f3k` shows it again
+)");
+}
+
+TEST(ExperimentScreenTest, ShowsTheVerdictAtTheEnd) {
+  ExperimentView view = Example();
+  view.ended = true;
+  view.counts = v1::RunCounts();
+  view.counts.set_done(180);
+  view.fraction = 1;
+  view.lanes.clear();
+  view.verdict = "held-out loss against “pre”: “post” is worse (higher by 0.095 [0.071, 0.119]).";
+  EXPECT_EQ(Draw(view, 60, 0), R"(
+names-norm-7f3k   Does norm placement matter once each vari…
+████████████████████████████████████████  100 %
+180 of 180 ended
+
+eval/loss
+setting                      mean      n  diverged  chosen
+none                        2.412   3/12         1  lr 0.001
+pre                         2.479  12/12         0  lr 0.01
+post, in a block with a v…      —   0/12         0
+
+held-out loss against “pre”: “post” is worse (higher by
+0.095 [0.071, 0.119]).
+)");
+}
+
+TEST(ExperimentScreenTest, IsNeverWiderThanTheWindow) {
+  ExperimentView view = Example();
+  view.stalled = "disk full";
+  view.analyses = "30 of 32 analyses, 2 failed";
+  for (int width = 40; width <= 200; ++width) {
+    for (const std::string& line : ExperimentScreen(view, width, 40, kNow)) {
+      EXPECT_LE(DisplayWidth(line), width) << line;
+    }
+    const std::string text = Draw(view, width, 40);
+    for (const char* number :
+         {"123,456/1,000,000", "2.479", "12/12", "86 of 180", "48 %", "1.25"}) {
+      EXPECT_THAT(text, HasSubstr(number)) << width;
+    }
+  }
+}
+
+TEST(ExperimentScreenTest, IsNeverHigherThanTheWindow) {
+  ExperimentView view = Example();
+  for (int i = 0; i < 30; ++i) {
+    view.lanes.push_back({absl::StrCat("lane-", i), 1, 2, 3, {4}});
+    view.settings.push_back({absl::StrCat("setting-", i), std::nullopt, 0, 12, 0, ""});
+  }
+  for (int height = 1; height <= 80; ++height) {
+    const auto lines = ExperimentScreen(view, 80, height, kNow);
+    EXPECT_LE(lines.size(), static_cast<size_t>(height));
+    EXPECT_THAT(lines[0], StartsWith("names-norm-7f3k"));
+    if (height > 12) {
+      EXPECT_EQ(lines.size(), static_cast<size_t>(std::min(height, 75))) << height;
+    }
+  }
+  const std::string text = Draw(view, 80, 24);
+  EXPECT_THAT(text, HasSubstr("\n… 27 more\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "\nnone                                     2.412   3/12"));  // the best setting stays
+  EXPECT_THAT(text, HasSubstr("Ctrl-C leaves it running"));
+}
+
+TEST(ExperimentScreenTest, CountsLanesAsTrainingAndOtherGrantsAsQueued) {
+  EXPECT_THAT(Draw(Example(), 80), HasSubstr("86 of 180 ended, 2 training, 92 queued"));
+}
+
+TEST(ExperimentScreenTest, SaysThatTheConnectionIsLost) {
+  ExperimentView view = Example();
+  view.lost = kNow - absl::Seconds(7);
+  const std::string text = Draw(view, 80);
+  EXPECT_THAT(text, HasSubstr("\nconnection lost 7 s ago; trying again."));
+  EXPECT_THAT(text, Not(HasSubstr("ETA")));
+}
+
+TEST(ExperimentScreenTest, ShowsTextsOfOthersWithoutControlCharacters) {
+  ExperimentView view = Example();
+  view.question = "why\x1b[2J\n?";
+  view.stalled = "\x1b]0;title\x07";
+  view.lanes[0].cell = "a\x1b[31mb";
+  view.settings[0].setting = "c\rd";
+  view.primary = "e\x9b";
+  for (const std::string& line : ExperimentScreen(view, 80, 40, kNow)) {
+    EXPECT_EQ(line, Printable(line));
+  }
+  EXPECT_THAT(Draw(view, 80, 40), HasSubstr("   why\\x1b[2J ?\n"));
+}
+
+TEST(ExperimentScreenTest, PutsTheBestSettingFirstByTheMetricsDirection) {
+  ExperimentView view = Example();
+  view.higher_is_better = true;
+  const std::string text = Draw(view, 80);
+  EXPECT_LT(text.find("\npre "), text.find("\nnone "));
+  EXPECT_LT(text.find("\nnone "), text.find("\npost, "));
+}
+
+TEST(ScreenPartsTest, DrawsBarsInEighthsOfAColumn) {
+  EXPECT_EQ(Bar(0, 4), "░░░░");
+  EXPECT_EQ(Bar(0.5, 4), "██░░");
+  EXPECT_EQ(Bar(0.53125, 4), "██▏░");
+  EXPECT_EQ(Bar(1, 4), "████");
+  EXPECT_EQ(Bar(7, 4), "████");
+}
+
+TEST(ScreenPartsTest, DrawsCurvesBetweenTheirExtremes) {
+  EXPECT_EQ(Sparkline({}, 8), "");
+  EXPECT_EQ(Sparkline({5}, 8), "▁");
+  EXPECT_EQ(Sparkline({0, 1, 2, 3, 4, 5, 6, 7}, 8), "▁▂▃▄▅▆▇█");
+  EXPECT_EQ(Sparkline({0, 0, 7, 7}, 2), "▁█");
+  EXPECT_EQ(Sparkline({1, std::numeric_limits<double>::quiet_NaN(), 0}, 8), "█ ▁");
+}
+
+TEST(ScreenPartsTest, KeepsTheSeedOfAShortenedName) {
+  EXPECT_EQ(ShortenMiddle("short-s1", 20), "short-s1");
+  EXPECT_EQ(ShortenMiddle("placementpre-lr0.003-s12", 20), "placementpr….003-s12");
+  EXPECT_EQ(ShortenMiddle("placementpre-lr0.003-s12", 10), "placement…");
+}
+
+TEST(ScreenPartsTest, FitsBlocksByTakingRowsFromTheLargest) {
+  const ScreenBlock top = {{}, {"a", "b"}, true};
+  const ScreenBlock large = {{"title"}, {"1", "2", "3", "4"}};
+  const ScreenBlock small = {{"other"}, {"x", "y"}};
+  EXPECT_THAT(FitBlocks({top, {}, large}, 0),
+              ElementsAre("a", "b", "", "title", "1", "2", "3", "4"));
+  EXPECT_THAT(FitBlocks({top, large, small}, 11),
+              ElementsAre("a", "b", "", "title", "1", "2", "… 2 more", "", "other", "x", "y"));
+  EXPECT_THAT(FitBlocks({top, large, small}, 7),
+              ElementsAre("a", "b", "", "title", "1", "2", "… 2 more"));
+  EXPECT_THAT(FitBlocks({top, large}, 1), ElementsAre("a"));
+}
+
+}  // namespace
+}  // namespace ablate::client
