@@ -43,9 +43,9 @@ TEST_F(SqlCommandTest, PrintsATable) {
   EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
   EXPECT_EQ(statement_, "SELECT 1");
   EXPECT_EQ(outcome.out,
-            "cell                     loss  data\n"
-            "a, \"b\"                  2.123  x'00ff'\n"
-            "\x1b[31m  9007199254740993\n");
+            "cell                  loss  data\n"
+            "a, \"b\"               2.123  x'00ff'\n"
+            "\\x1b[31m  9007199254740993\n");
 }
 
 TEST_F(SqlCommandTest, PrintsExactCsvAndJson) {
