@@ -73,9 +73,9 @@ class ResultsTest(unittest.TestCase):
 
     def test_sql_reads_the_views(self):
         frame = self.lab.sql(
-            "SELECT cell, last, NULL AS nothing, 'x' AS cell FROM cells JOIN metrics USING (run) "
+            "SELECT cell, last, NULL AS none, 'x' AS cell FROM cells JOIN metrics USING (run) "
             "WHERE key = 'eval/loss' ORDER BY place")
-        self.assertEqual(list(frame.columns), ["cell", "last", "nothing", "cell_2"])
+        self.assertEqual(list(frame.columns), ["cell", "last", "none", "cell_2"])
         self.assertEqual(frame["last"].tolist(), self.experiment.frame()["eval/loss"].tolist())
         self.assertEqual(self.lab.sql("SELECT run FROM runs LIMIT 0").columns.tolist(), ["run"])
         self.assertEqual(self.lab.sql("SELECT 9007199254740993, x'00'", library=None),
