@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
 
 extern char** environ;
 
@@ -28,14 +29,20 @@ struct SpawnSettings {
   posix_spawn_file_actions_t actions;
 };
 
-void Detach(int log, SpawnSettings* settings) {
+// `more` are flags of posix_spawnattr_setflags.
+void ResetSignals(int more, SpawnSettings* settings) {
   sigset_t none, all;
   sigemptyset(&none);
   sigfillset(&all);
   posix_spawnattr_setsigmask(&settings->attributes, &none);
   posix_spawnattr_setsigdefault(&settings->attributes, &all);
-  posix_spawnattr_setflags(&settings->attributes,
-                           POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  posix_spawnattr_setflags(
+      &settings->attributes,
+      static_cast<int16_t>(more | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
+}
+
+void Detach(int log, SpawnSettings* settings) {
+  ResetSignals(POSIX_SPAWN_SETSID, settings);
   posix_spawn_file_actions_t* actions = &settings->actions;
   posix_spawn_file_actions_adddup2(actions, log, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(actions, STDOUT_FILENO, STDERR_FILENO);
@@ -66,6 +73,18 @@ int SpawnDetached(const std::string& program, std::vector<std::string> arguments
   arguments.insert(arguments.begin(), program);
   SpawnSettings settings;
   Detach(log, &settings);
+  return posix_spawn(pid, program.c_str(), &settings.actions, &settings.attributes,
+                     Pointers(arguments).data(), Pointers(environment).data());
+}
+
+int SpawnConnected(const std::string& program, std::vector<std::string> arguments,
+                   std::vector<std::string> environment, int connection, pid_t* pid) {
+  arguments.insert(arguments.begin(), program);
+  SpawnSettings settings;
+  ResetSignals(0, &settings);
+  posix_spawn_file_actions_adddup2(&settings.actions, connection, STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&settings.actions, connection, STDOUT_FILENO);
+  posix_spawn_file_actions_addclosefrom_np(&settings.actions, STDERR_FILENO + 1);
   return posix_spawn(pid, program.c_str(), &settings.actions, &settings.attributes,
                      Pointers(arguments).data(), Pointers(environment).data());
 }

@@ -1,4 +1,4 @@
-// Starts a program in the background.
+// Starts a program, in the background or at the other end of a connection.
 #ifndef ABLATE_BASE_SPAWN_H_
 #define ABLATE_BASE_SPAWN_H_
 
@@ -18,6 +18,11 @@ std::vector<std::string> OwnEnvironment();
 // `pid`; returns 0, or errno's number if the program can't be started.
 int SpawnDetached(const std::string& program, std::vector<std::string> arguments,
                   std::vector<std::string> environment, int log, pid_t* pid);
+
+// Starts `program` as a child whose standard input and output are `connection`, an open descriptor.
+// Standard error is this process's; the rest is as above, without a session.
+int SpawnConnected(const std::string& program, std::vector<std::string> arguments,
+                   std::vector<std::string> environment, int connection, pid_t* pid);
 
 }  // namespace ablate::process
 

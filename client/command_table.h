@@ -57,6 +57,7 @@ Action DefineLogs(Command* command);
 Action DefineMetrics(Command* command);
 Action DefineCompare(Command* command);
 Action DefineDiff(Command* command);
+Action DefineSql(Command* command);
 Action DefineTable(Command* command);
 Action DefineFigure(Command* command);
 Action DefineReport(Command* command);

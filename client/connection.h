@@ -83,6 +83,7 @@ class Connection {
   absl::StatusOr<v1::ListMetricsResponse> ListMetrics(const v1::ListMetricsRequest& request);
   absl::Status QueryMetrics(const v1::QueryMetricsRequest& request,
                             const OnMessage<v1::Series>& on_series);
+  absl::Status Sql(const v1::SqlRequest& request, const OnMessage<v1::SqlRows>& on_rows);
   absl::StatusOr<v1::Comparison> Compare(const v1::CompareRequest& request);
 
   // `first` has the name, the hash and the offset; `next_chunk` gives the bytes from there in

@@ -30,6 +30,7 @@
 #include "server/launch/presence.h"
 #include "server/schedule/scheduler_thread.h"
 #include "server/service/server.h"
+#include "server/sql/child.h"
 #include "storage/store.h"
 
 namespace ablate {
@@ -405,4 +406,8 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace ablate
 
-int main(int argc, char** argv) { return ablate::Main(argc, argv); }
+int main(int argc, char** argv) {
+  if (argc == 2 && std::string(argv[1]) == ablate::sql::kSqlChild)
+    return ablate::sql::RunSqlChild();
+  return ablate::Main(argc, argv);
+}

@@ -61,6 +61,15 @@ inline constexpr uint64_t kMaxBlobBytes = uint64_t{16} << 30;
 inline constexpr double kMinBytesPerSecond = 6'553.6;  // 64 KiB in 10 s
 inline constexpr absl::Duration kStreamTimeout = absl::Minutes(1);
 
+// SQL statements: each has a process.
+inline constexpr absl::Duration kMaxSqlProcessorTime = absl::Seconds(10);
+// Its time until the last row is taken, in processor times.
+inline constexpr int kMaxSqlWaiting = 3;
+inline constexpr uint64_t kMaxSqlProcessBytes = uint64_t{1} << 30;  // of addresses
+inline constexpr uint64_t kMaxSqlRows = 1'000'000;
+inline constexpr uint64_t kMaxSqlResultBytes = 64'000'000;
+inline constexpr size_t kMaxSqlRowBytes = 1'000'000;
+
 // Calls at once. A user may have a quarter of most limits, and two where a quarter would be one, so
 // that a person with two windows isn't refused.
 inline constexpr Limit kMaxWaitingCalls = {1'024, 256};
@@ -72,6 +81,7 @@ inline constexpr Limit kMaxReports = {4, 2};
 // answered.
 inline constexpr Limit kMaxGenerations = {32, 8};
 inline constexpr Limit kMaxUploads = {8, 2};
+inline constexpr Limit kMaxStatements = {4, 2};  // of SQL; each may need much memory
 // Saves of run states at once, each of which a cancel waits for; they occupy threads as reports do.
 inline constexpr Limit kMaxSaves = 2;
 // Longest duration of a user's call; a watch has no limit.

@@ -361,6 +361,11 @@ class MetricsService final : public v1::Metrics::CallbackService {
     return (new QueryMetricsReactor(backend_, context, request))->Begin();
   }
 
+  grpc::ServerWriteReactor<v1::SqlRows>* Sql(grpc::CallbackServerContext* context,
+                                             const v1::SqlRequest* request) override {
+    return StartSql(backend_, context, request);
+  }
+
   grpc::ServerUnaryReactor* Compare(grpc::CallbackServerContext* context,
                                     const v1::CompareRequest* request,
                                     v1::Comparison* response) override {

@@ -177,6 +177,8 @@ Server::Server(const ServerOptions& options, storage::Store* store,
   backend_.comparing = &comparing_;
   backend_.submissions = &submissions_;
   backend_.owner = options.owner;
+  backend_.sql_program = options.sql_program;
+  backend_.sql_processor_time = options.sql_processor_time;
   backend_.sharing = options.sharing;
   backend_.pace = workers_.pace = options.pace;
   workers_.find_user =

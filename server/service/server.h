@@ -35,6 +35,9 @@ struct ServerOptions {
   access::Sharing* sharing = nullptr;
   // Public address HOST:PORT, with TLS and tokens only; empty: none.
   std::string public_address = {};
+  // Program that answers a SQL statement if its argument is sql::kSqlChild.
+  std::string sql_program = "/proc/self/exe";
+  absl::Duration sql_processor_time = rpc::kMaxSqlProcessorTime;
 };
 
 // The gRPC server. On its public address every call needs a token whose role the method's rule

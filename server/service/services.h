@@ -10,11 +10,13 @@
 
 #include "ablate/v1/analysis.pb.h"
 #include "ablate/v1/experiment.pb.h"
+#include "ablate/v1/metric.pb.h"
 #include "ablate/v1/model.pb.h"
 #include "ablate/v1/report.pb.h"
 #include "ablate/worker/v1/worker.pb.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "grpcpp/impl/codegen/service_type.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/byte_buffer.h"
@@ -44,6 +46,8 @@ struct Backend {
   rpc::WorkPool* comparing = nullptr;    // for computations of seconds
   rpc::WorkPool* submissions = nullptr;  // few, because each may need much memory
   std::string owner;                     // caller of calls through the unix socket
+  std::string sql_program;               // answers a SQL statement (sql/child.h)
+  absl::Duration sql_processor_time;     // of a statement
   access::Sharing* sharing = nullptr;    // null: not shared
   rpc::MinPace pace;                     // of streams
   rpc::ByteBudget specs{"bytes of experiments", rpc::kMaxSpecBytesAtOnce};
@@ -56,6 +60,7 @@ struct Backend {
   rpc::LiveStreams exports{"exports", rpc::kMaxReads, rpc::kMaxTransferTime};
   rpc::LiveStreams downloads{"downloads", rpc::kMaxReads, rpc::kMaxTransferTime};
   rpc::LiveStreams queries{"queries", rpc::kMaxReads, rpc::kMaxTransferTime};
+  rpc::LiveStreams statements{"SQL statements", rpc::kMaxStatements, rpc::kMaxTransferTime};
   rpc::LiveStreams comparisons{"comparisons and tables", rpc::kMaxWaitingCalls,
                                rpc::kMaxAnswerTime};
   rpc::LiveStreams reports{"reports and figures", rpc::kMaxReports, rpc::kMaxAnswerTime};
@@ -63,8 +68,8 @@ struct Backend {
   rpc::LiveStreams uploads{"uploads", rpc::kMaxUploads, rpc::kMaxTransferTime};
   rpc::LiveStreams saves{"cancels that wait for workers", rpc::kMaxSaves};
 
-  std::array<rpc::LiveStreams*, 10> AllStreams() {
-    return {&watches,     &analysis_watches, &exports,     &downloads, &queries,
+  std::array<rpc::LiveStreams*, 11> AllStreams() {
+    return {&watches,     &analysis_watches, &exports,     &downloads, &queries, &statements,
             &comparisons, &reports,          &generations, &uploads,   &saves};
   }
   // Returns the caller without blocking. UNAUTHENTICATED if the token has ended since the call was
@@ -203,6 +208,11 @@ grpc::ServerWriteReactor<v1::FileChunk>* StartExport(Backend* backend,
 grpc::ServerWriteReactor<v1::GenerateResponse>* StartGenerate(Backend* backend,
                                                               grpc::CallbackServerContext* context,
                                                               const v1::GenerateRequest* request);
+
+// Sql: the rows of a statement, which a process of its own reads from the store.
+grpc::ServerWriteReactor<v1::SqlRows>* StartSql(Backend* backend,
+                                                grpc::CallbackServerContext* context,
+                                                const v1::SqlRequest* request);
 
 // UploadModel: imports a model from its files.
 grpc::ServerReadReactor<v1::UploadModelRequest>* StartUploadModel(

@@ -118,6 +118,10 @@ struct MetricsService : v1::Metrics::Service {
                       ServerWriter<v1::Series>* writer) override {
     return Stream(answers->query, request, writer);
   }
+  Status Sql(ServerContext*, const v1::SqlRequest* request,
+             ServerWriter<v1::SqlRows>* writer) override {
+    return Stream(answers->sql, request, writer);
+  }
   Status Compare(ServerContext*, const v1::CompareRequest* request,
                  v1::Comparison* response) override {
     return Run(answers->compare, request, response);

@@ -53,6 +53,7 @@ struct Answers {
   Answer<v1::ListRunEventsRequest, v1::ListRunEventsResponse> run_events;
   Answer<v1::ListMetricsRequest, v1::ListMetricsResponse> metrics;
   StreamAnswer<v1::QueryMetricsRequest, v1::Series> query;
+  StreamAnswer<v1::SqlRequest, v1::SqlRows> sql;
   Answer<v1::CompareRequest, v1::Comparison> compare;
   // All messages of the upload.
   Answer<std::vector<v1::UploadDatasetRequest>, v1::Dataset> upload;

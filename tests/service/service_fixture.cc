@@ -117,9 +117,9 @@ void ServiceTest::StartServer() {
   thread_ = std::make_unique<schedule::SchedulerThread>(scheduler_.get());
   const std::string address = absl::StrCat("unix:", folder_, "/c");
   const std::string worker_address = absl::StrCat("unix:", folder_, "/w");
-  auto server =
-      Server::Start({address, worker_address, "ada", pace_, sharing_.get(), public_address_},
-                    store_.get(), thread_.get());
+  auto server = Server::Start({address, worker_address, "ada", pace_, sharing_.get(),
+                               public_address_, ABLATE_SERVER_PROGRAM, absl::Seconds(1)},
+                              store_.get(), thread_.get());
   ASSERT_TRUE(server.ok()) << server.status();
   server_ = *std::move(server);
   commits_.PassTo(server_.get());

@@ -9,11 +9,12 @@ from typing import Any, Literal, overload
 
 from ablate import _address, _datasets, _display, _values, _yaml
 from ablate._connection import LONG, Connection
+from ablate._frames import Library, frame
 from ablate.errors import (DeadlineExceeded, FieldProblem, InvalidArgument, NotFound,
                            Unavailable)
 from ablate.experiment import Experiment
 from ablate.run import Run
-from ablate.v1 import experiment_pb2, worker_pb2
+from ablate.v1 import experiment_pb2, metric_pb2, run_pb2, worker_pb2
 
 _FILE_ENDINGS = (".yaml", ".yml", ".json")
 
@@ -146,6 +147,68 @@ class Lab:
             raise InvalidArgument(f'"{name}" is not a cell; expected EXPERIMENT/CELL')
         return self.experiment(experiment).run(cell)
 
+    def query(self, filter: str = "", *, columns: Sequence[str] = (), order_by: str = "",
+              limit: int | None = None, library: Library = "pandas") -> Any:
+        """Returns one row per cell of all experiments that the filter selects, of which `limit`
+        are the first in the order.
+
+        The columns are experiment, cell, run, seed, state, step and steps; then the values of
+        `columns`, which are names as in a filter, or by default the last value of each metric.
+        docs/reference/filters.md has filters and orders.
+
+        >>> lab.query("placement = pre AND eval/loss < 3", order_by="eval/loss best", limit=2,
+        ...           columns=["placement", "training.steps"]).placement.tolist()
+        ['pre', 'pre']
+        """
+        request = _values.make(run_pb2.ListRunsRequest, experiment="experiments/-", filter=filter,
+                               order_by=order_by, columns=list(columns),
+                               page_size=min(limit or 1000, 1000))
+        rows: list[run_pb2.RunRow] = []
+        for page in self._connection.pages("Runs/ListRuns", request, run_pb2.ListRunsResponse):
+            rows += page.rows
+            if limit is not None and len(rows) >= limit:
+                break
+        rows = rows[:limit]
+        result: dict[str, Any] = {name: [getattr(row, name) for row in rows]
+                                  for name in ("experiment", "cell", "run", "seed")}
+        result["state"] = [run_pb2.RunState.Value.Name(row.state) for row in rows]
+        result |= {name: [getattr(row, name) for row in rows] for name in ("step", "steps")}
+        for place, name in enumerate(columns):
+            if name not in result:
+                result[name] = [_scalar(row.values[place], "kind") for row in rows]
+        if not columns:
+            last = [{one.key: one.last for one in row.summaries if one.HasField("last")}
+                    for row in rows]
+            for key in dict.fromkeys(key for keys in last for key in keys):
+                result[key] = [keys.get(key) for keys in last]
+        return frame(result, library)
+
+    def sql(self, statement: str, *, library: Library = "pandas") -> Any:
+        """Returns the rows of a SELECT over the server's views; columns of one name get a number.
+
+        `SELECT * FROM columns` lists the views: experiments, cells, runs, settings, metrics,
+        analyses and points(run, key). docs/reference/sql.md has their limits. Raises
+        InvalidArgument with SQLite's message, and Exhausted if a limit is reached.
+
+        >>> lab.sql("SELECT state, count(*) AS runs FROM runs GROUP BY state").runs.tolist()
+        [24]
+        """
+        request = _values.make(metric_pb2.SqlRequest, statement=statement)
+        names: list[str] = []
+        rows: list[tuple[Any, ...]] = []
+        for part in self._connection.stream("Metrics/Sql", request, metric_pb2.SqlRows):
+            names += part.columns
+            rows += [tuple(_scalar(value, "value") for value in row.values) for row in part.rows]
+        columns = list(zip(*rows, strict=True)) or [()] * len(names)
+        result: dict[str, Any] = {}
+        for name, values in zip(names, columns, strict=True):
+            unique, number = name, 1
+            while unique in result:
+                number += 1
+                unique = f"{name}_{number}"
+            result[unique] = list(values)
+        return frame(result, library)
+
     def upload(self, path: str | Path, *, private: bool = False) -> str:
         """Uploads a data set, or a tokenizer's folder, unless the server has it. Returns its name
         for experiments, datasets/ID."""
@@ -221,6 +284,12 @@ def _read(experiment: Mapping[str, Any] | str | Path) -> tuple[dict[str, Any], P
         raise NotFound(f"{path}: no such file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidArgument(f"{path}: {error}") from None
+
+
+def _scalar(message: Any, oneof: str) -> Any:
+    """Returns the member of a oneof that is set; None for a missing one and for null."""
+    kind = message.WhichOneof(oneof)
+    return None if kind in (None, "null_value") else getattr(message, kind)
 
 
 def _request(spec: dict[str, Any], overrides: dict[str, Any]

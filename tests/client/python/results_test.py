@@ -55,6 +55,36 @@ class ResultsTest(unittest.TestCase):
         self.assertEqual(list(experiment.metrics().columns[1:5]), names)
         self.assertEqual(list(experiment.runs()[0].labels), names)
 
+    def test_query_selects_cells_of_all_experiments(self):
+        frame = self.lab.query("placement != none AND seed < 3", order_by="eval/loss best")
+        self.assertEqual(len(frame), 6)
+        self.assertEqual(list(frame.columns[:7]),
+                         ["experiment", "cell", "run", "seed", "state", "step", "steps"])
+        self.assertTrue(frame["eval/loss"].is_monotonic_increasing)
+        self.assertTrue((frame["eval/loss"] == frame.merge(
+            self.experiment.frame(), on="run")["eval/loss_y"]).all())
+        few = self.lab.query(limit=5, columns=["placement", "seed", "model.layers", "ended"])
+        self.assertEqual(list(few.columns[-3:]), ["placement", "model.layers", "ended"])
+        self.assertEqual(len(few), 5)
+        self.assertEqual(len(self.lab.query("seed > 100")), 0)
+        with self.assertRaises(ablate.InvalidArgument) as raised:
+            self.lab.query("sed = 1")
+        self.assertIn("did you mean seed", str(raised.exception))
+
+    def test_sql_reads_the_views(self):
+        frame = self.lab.sql(
+            "SELECT cell, last, NULL AS none, 'x' AS cell FROM cells JOIN metrics USING (run) "
+            "WHERE key = 'eval/loss' ORDER BY place")
+        self.assertEqual(list(frame.columns), ["cell", "last", "none", "cell_2"])
+        self.assertEqual(frame["last"].tolist(), self.experiment.frame()["eval/loss"].tolist())
+        self.assertEqual(self.lab.sql("SELECT run FROM runs LIMIT 0").columns.tolist(), ["run"])
+        self.assertEqual(self.lab.sql("SELECT 9007199254740993, x'00'", library=None),
+                         {"9007199254740993": [9007199254740993], "x'00'": [b"\0"]})
+        with self.assertRaises(ablate.InvalidArgument) as raised:
+            self.lab.sql("SELECT 1 FORM runs")
+        self.assertEqual(raised.exception.fields[0].field, "statement")
+        self.assertIn("syntax error in line 1, column 15", str(raised.exception))
+
     def test_frame_is_the_command_lines_export(self):
         self.server.ablate("export", self.experiment.id, "--format", "csv", "-o", "points.csv")
         exported = pandas.read_csv("points.csv", float_precision="round_trip")

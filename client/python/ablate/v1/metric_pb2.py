@@ -15,7 +15,7 @@ from ablate.v1 import access_pb2 as ablate_dot_v1_dot_access__pb2
 from ablate.v1 import comparison_pb2 as ablate_dot_v1_dot_comparison__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16\x61\x62late/v1/metric.proto\x12\tablate.v1\x1a\x16\x61\x62late/v1/access.proto\x1a\x1a\x61\x62late/v1/comparison.proto\"Y\n\x12ListMetricsRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\r\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x0c\n\x04\x63\x65ll\x18\x04 \x01(\t\"V\n\x13ListMetricsResponse\x12&\n\x07metrics\x18\x01 \x03(\x0b\x32\x15.ablate.v1.MetricInfo\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"=\n\nMetricInfo\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x04\x12\x13\n\x0bof_analysis\x18\x03 \x01(\x08\"\xb5\x01\n\x13QueryMetricsRequest\x12\x12\n\nexperiment\x18\x01 \x01(\t\x12\x0c\n\x04runs\x18\x02 \x03(\t\x12\x0c\n\x04keys\x18\x03 \x03(\t\x12\x17\n\nfirst_step\x18\x04 \x01(\rH\x00\x88\x01\x01\x12\x16\n\tlast_step\x18\x05 \x01(\rH\x01\x88\x01\x01\x12\x12\n\nmax_points\x18\x06 \x01(\r\x12\x0c\n\x04\x63\x65ll\x18\x07 \x01(\tB\r\n\x0b_first_stepB\x0c\n\n_last_step\"O\n\x06Series\x12\x0c\n\x04\x63\x65ll\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12\x0b\n\x03key\x18\x03 \x01(\t\x12\r\n\x05steps\x18\x04 \x03(\r\x12\x0e\n\x06values\x18\x05 \x03(\x01\x32\xf1\x01\n\x07Metrics\x12T\n\x0bListMetrics\x12\x1d.ablate.v1.ListMetricsRequest\x1a\x1e.ablate.v1.ListMetricsResponse\"\x06\xba\xbb\x18\x02\x08\x01\x12K\n\x0cQueryMetrics\x12\x1e.ablate.v1.QueryMetricsRequest\x1a\x11.ablate.v1.Series\"\x06\xba\xbb\x18\x02\x08\x01\x30\x01\x12\x43\n\x07\x43ompare\x12\x19.ablate.v1.CompareRequest\x1a\x15.ablate.v1.Comparison\"\x06\xba\xbb\x18\x02\x08\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16\x61\x62late/v1/metric.proto\x12\tablate.v1\x1a\x16\x61\x62late/v1/access.proto\x1a\x1a\x61\x62late/v1/comparison.proto\"Y\n\x12ListMetricsRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\r\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x0c\n\x04\x63\x65ll\x18\x04 \x01(\t\"V\n\x13ListMetricsResponse\x12&\n\x07metrics\x18\x01 \x03(\x0b\x32\x15.ablate.v1.MetricInfo\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"=\n\nMetricInfo\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x04\x12\x13\n\x0bof_analysis\x18\x03 \x01(\x08\"\xb5\x01\n\x13QueryMetricsRequest\x12\x12\n\nexperiment\x18\x01 \x01(\t\x12\x0c\n\x04runs\x18\x02 \x03(\t\x12\x0c\n\x04keys\x18\x03 \x03(\t\x12\x17\n\nfirst_step\x18\x04 \x01(\rH\x00\x88\x01\x01\x12\x16\n\tlast_step\x18\x05 \x01(\rH\x01\x88\x01\x01\x12\x12\n\nmax_points\x18\x06 \x01(\r\x12\x0c\n\x04\x63\x65ll\x18\x07 \x01(\tB\r\n\x0b_first_stepB\x0c\n\n_last_step\"O\n\x06Series\x12\x0c\n\x04\x63\x65ll\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12\x0b\n\x03key\x18\x03 \x01(\t\x12\r\n\x05steps\x18\x04 \x03(\r\x12\x0e\n\x06values\x18\x05 \x03(\x01\"\x1f\n\nSqlRequest\x12\x11\n\tstatement\x18\x01 \x01(\t\";\n\x07SqlRows\x12\x0f\n\x07\x63olumns\x18\x01 \x03(\t\x12\x1f\n\x04rows\x18\x02 \x03(\x0b\x32\x11.ablate.v1.SqlRow\"-\n\x06SqlRow\x12#\n\x06values\x18\x01 \x03(\x0b\x32\x13.ablate.v1.SqlValue\"V\n\x08SqlValue\x12\x11\n\x07integer\x18\x01 \x01(\x03H\x00\x12\x0e\n\x04real\x18\x02 \x01(\x01H\x00\x12\x0e\n\x04text\x18\x03 \x01(\tH\x00\x12\x0e\n\x04\x62lob\x18\x04 \x01(\x0cH\x00\x42\x07\n\x05value2\xad\x02\n\x07Metrics\x12T\n\x0bListMetrics\x12\x1d.ablate.v1.ListMetricsRequest\x1a\x1e.ablate.v1.ListMetricsResponse\"\x06\xba\xbb\x18\x02\x08\x01\x12K\n\x0cQueryMetrics\x12\x1e.ablate.v1.QueryMetricsRequest\x1a\x11.ablate.v1.Series\"\x06\xba\xbb\x18\x02\x08\x01\x30\x01\x12\x43\n\x07\x43ompare\x12\x19.ablate.v1.CompareRequest\x1a\x15.ablate.v1.Comparison\"\x06\xba\xbb\x18\x02\x08\x01\x12:\n\x03Sql\x12\x15.ablate.v1.SqlRequest\x1a\x12.ablate.v1.SqlRows\"\x06\xba\xbb\x18\x02\x08\x01\x30\x01\x62\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'ablate.v1.metric_pb2', globals())
@@ -28,6 +28,8 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _METRICS.methods_by_name['QueryMetrics']._serialized_options = b'\272\273\030\002\010\001'
   _METRICS.methods_by_name['Compare']._options = None
   _METRICS.methods_by_name['Compare']._serialized_options = b'\272\273\030\002\010\001'
+  _METRICS.methods_by_name['Sql']._options = None
+  _METRICS.methods_by_name['Sql']._serialized_options = b'\272\273\030\002\010\001'
   _LISTMETRICSREQUEST._serialized_start=89
   _LISTMETRICSREQUEST._serialized_end=178
   _LISTMETRICSRESPONSE._serialized_start=180
@@ -38,6 +40,14 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _QUERYMETRICSREQUEST._serialized_end=513
   _SERIES._serialized_start=515
   _SERIES._serialized_end=594
-  _METRICS._serialized_start=597
-  _METRICS._serialized_end=838
+  _SQLREQUEST._serialized_start=596
+  _SQLREQUEST._serialized_end=627
+  _SQLROWS._serialized_start=629
+  _SQLROWS._serialized_end=688
+  _SQLROW._serialized_start=690
+  _SQLROW._serialized_end=735
+  _SQLVALUE._serialized_start=737
+  _SQLVALUE._serialized_end=823
+  _METRICS._serialized_start=826
+  _METRICS._serialized_end=1127
 # @@protoc_insertion_point(module_scope)

@@ -68,3 +68,35 @@ class Series(_message.Message):
     steps: _containers.RepeatedScalarFieldContainer[int]
     values: _containers.RepeatedScalarFieldContainer[float]
     def __init__(self, cell: _Optional[str] = ..., run: _Optional[str] = ..., key: _Optional[str] = ..., steps: _Optional[_Iterable[int]] = ..., values: _Optional[_Iterable[float]] = ...) -> None: ...
+
+class SqlRequest(_message.Message):
+    __slots__ = ["statement"]
+    STATEMENT_FIELD_NUMBER: _ClassVar[int]
+    statement: str
+    def __init__(self, statement: _Optional[str] = ...) -> None: ...
+
+class SqlRow(_message.Message):
+    __slots__ = ["values"]
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    values: _containers.RepeatedCompositeFieldContainer[SqlValue]
+    def __init__(self, values: _Optional[_Iterable[_Union[SqlValue, _Mapping]]] = ...) -> None: ...
+
+class SqlRows(_message.Message):
+    __slots__ = ["columns", "rows"]
+    COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    columns: _containers.RepeatedScalarFieldContainer[str]
+    rows: _containers.RepeatedCompositeFieldContainer[SqlRow]
+    def __init__(self, columns: _Optional[_Iterable[str]] = ..., rows: _Optional[_Iterable[_Union[SqlRow, _Mapping]]] = ...) -> None: ...
+
+class SqlValue(_message.Message):
+    __slots__ = ["blob", "integer", "real", "text"]
+    BLOB_FIELD_NUMBER: _ClassVar[int]
+    INTEGER_FIELD_NUMBER: _ClassVar[int]
+    REAL_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    blob: bytes
+    integer: int
+    real: float
+    text: str
+    def __init__(self, integer: _Optional[int] = ..., real: _Optional[float] = ..., text: _Optional[str] = ..., blob: _Optional[bytes] = ...) -> None: ...

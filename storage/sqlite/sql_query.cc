@@ -1,0 +1,419 @@
+#include "storage/sql_query.h"
+
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+#include "absl/time/time.h"
+#include "base/random.h"
+#include "base/utf8.h"
+#include "storage/sqlite/connection.h"
+#include "storage/sqlite/sql_tables.h"
+
+// A user's statement runs on a connection to the store with an authorizer. The tables of the store
+// can be read only from the bodies of views with unguessable names, which show the rows and columns
+// that the user may see. The names that users know are views of these. SQLite tells the authorizer
+// the name of the view, or of the WITH clause, that reads a table; so the names must be
+// unguessable: a user may call a WITH clause `runs`.
+namespace ablate::storage {
+namespace {
+
+struct SqlLimit {
+  int id;
+  int value;
+};
+constexpr SqlLimit kSqlLimits[] = {
+    {SQLITE_LIMIT_LENGTH, kMaxSqlValueBytes},
+    {SQLITE_LIMIT_SQL_LENGTH, static_cast<int>(kMaxSqlBytes)},
+    {SQLITE_LIMIT_COLUMN, 100},
+    {SQLITE_LIMIT_EXPR_DEPTH, 50},
+    {SQLITE_LIMIT_COMPOUND_SELECT, 10},
+    {SQLITE_LIMIT_VDBE_OP, 50'000},
+    {SQLITE_LIMIT_FUNCTION_ARG, 8},
+    {SQLITE_LIMIT_ATTACHED, 0},
+    {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 100},
+    {SQLITE_LIMIT_VARIABLE_NUMBER, 1},
+    {SQLITE_LIMIT_TRIGGER_DEPTH, 0},
+    {SQLITE_LIMIT_WORKER_THREADS, 0},
+};
+
+struct SqlSwitch {
+  int id;
+  int value;
+};
+constexpr SqlSwitch kSqlSwitches[] = {
+    {SQLITE_DBCONFIG_DEFENSIVE, 1},
+    {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+    {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
+    {SQLITE_DBCONFIG_DQS_DML, 0},
+    {SQLITE_DBCONFIG_DQS_DDL, 0},
+    {SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0},
+    {SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1},
+};
+
+// Returns a view's name without arguments.
+absl::string_view PlainName(const SqlView& view) {
+  const absl::string_view name = view.name;
+  return name.substr(0, name.find('('));
+}
+
+const SqlView* FindSqlView(absl::string_view name) {
+  for (const SqlView& view : SqlViews()) {
+    if (absl::EqualsIgnoreCase(PlainName(view), name)) return &view;
+  }
+  return nullptr;
+}
+
+bool IsSqlFunction(absl::string_view name) {
+  const auto functions = SqlFunctions();
+  return std::find(functions.begin(), functions.end(), name) != functions.end();
+}
+
+std::string SqlQuoted(absl::string_view text) {
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "''"}}), "'");
+}
+
+// Functions of the views' bodies.
+void NumberOfText(sqlite3_context* context, int, sqlite3_value** values) {
+  const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(values[0]));
+  double number = 0;
+  if (text != nullptr && absl::SimpleAtod(text, &number)) sqlite3_result_double(context, number);
+}
+
+void UtcOfMicros(sqlite3_context* context, int, sqlite3_value** values) {
+  const Micros micros = sqlite3_value_int64(values[0]);
+  if (micros == 0) return;
+  const std::string text =
+      absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::FromUnixMicros(micros), absl::UTCTimeZone());
+  sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+
+void KindOfAnalysis(sqlite3_context* context, int, sqlite3_value** values) {
+  const auto* query = static_cast<const SqlQuery*>(sqlite3_user_data(context));
+  const auto* bytes = static_cast<const char*>(sqlite3_value_blob(values[0]));
+  const auto size = static_cast<size_t>(sqlite3_value_bytes(values[0]));
+  if (query->analysis_kind == nullptr || bytes == nullptr) return;
+  const std::string kind = query->analysis_kind(absl::string_view(bytes, size));
+  sqlite3_result_text64(context, kind.data(), kind.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+
+// Answers one statement; then it is spent.
+class SqlGate {
+ public:
+  explicit SqlGate(const SqlQuery& query)
+      : query_(query), hidden_(absl::StrCat("v", process::RandomId(), "_")) {}
+  ~SqlGate() {
+    sqlite3_finalize(statement_);
+    sqlite3_close(db_);
+  }
+  SqlGate(const SqlGate&) = delete;
+  SqlGate& operator=(const SqlGate&) = delete;
+
+  absl::Status Open();
+  absl::Status Prepare();
+  absl::Status Run(SqlSink* sink);
+
+ private:
+  absl::Status OpenDatabase();
+  absl::Status ListTables();
+  int AddFunctions();
+  absl::Status MakeView(const SqlView& view);
+  std::string SelectOf(const SqlView& view) const;
+  absl::Status Execute(const std::string& sql);
+  absl::Status CheckOnly(const char* rest);
+  static int Authorize(void* self, int action, const char* first, const char* second,
+                       const char* database, const char* context);
+  bool Admits(int action, absl::string_view first, absl::string_view second,
+              absl::string_view database, absl::string_view context);
+  bool AdmitsRead(absl::string_view table, absl::string_view database, absl::string_view context);
+  absl::Status Error(int code) const;
+  SqlValue ValueOf(int column) const;
+
+  const SqlQuery& query_;
+  const std::string hidden_;  // prefix of the unguessable names
+  std::unique_ptr<Connection> store_;
+  std::unique_ptr<SqlTableSource> source_;
+  sqlite3* db_ = nullptr;
+  sqlite3_stmt* statement_ = nullptr;
+  std::set<std::string> tables_;  // all that SQLite knows without the views, in small letters
+  std::string refused_;           // by the authorizer
+};
+
+absl::Status SqlGate::Open() {
+  if (absl::Status opened = OpenDatabase(); !opened.ok()) return opened;
+  if (absl::Status listed = ListTables(); !listed.ok()) return listed;
+  for (const SqlView& view : SqlViews()) {
+    if (view.from == nullptr) continue;
+    if (absl::Status made = MakeView(view); !made.ok()) return made;
+  }
+  // A virtual table is made at its first use, which the authorizer would refuse.
+  const absl::Status used = Execute("SELECT 1 FROM metrics, points LIMIT 0");
+  if (!used.ok()) return used;
+  if (absl::Status set = Execute("PRAGMA query_only = ON"); !set.ok()) return set;
+  for (const SqlSwitch& one : kSqlSwitches) {
+    sqlite3_db_config(db_, one.id, one.value, static_cast<int*>(nullptr));
+  }
+  for (const SqlLimit& limit : kSqlLimits) sqlite3_limit(db_, limit.id, limit.value);
+  sqlite3_set_authorizer(db_, Authorize, this);
+  return absl::OkStatus();
+}
+
+absl::Status SqlGate::OpenDatabase() {
+  const std::string path = absl::StrCat(query_.folder, "/ablate.db");
+  auto store = Connection::OpenFile(path, Connection::Access::kReadOnly);
+  if (!store.ok()) return store.status();
+  store_ = *std::move(store);
+  source_ = std::make_unique<SqlTableSource>(SqlTableSource{*store_, query_.viewer});
+  // The connection's first read opens its files.
+  Statement(*store_, "SELECT change FROM store").Run();
+  if (!store_->error().ok()) return store_->error();
+  constexpr int kBusyMilliseconds = 5000;
+  const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+  int code = sqlite3_open_v2(path.c_str(), &db_, flags, /*zVfs=*/nullptr);
+  if (code == SQLITE_OK) code = sqlite3_busy_timeout(db_, kBusyMilliseconds);
+  if (code == SQLITE_OK) code = AddFunctions();
+  if (code == SQLITE_OK) code = AddSqlTables(db_, source_.get());
+  if (code != SQLITE_OK) {
+    return absl::UnavailableError(absl::StrCat("cannot open the database: ", sqlite3_errstr(code)));
+  }
+  return Execute("PRAGMA temp_store = MEMORY; PRAGMA cache_size = -32768");
+}
+
+absl::Status SqlGate::ListTables() {
+  constexpr char kNames[] =
+      "SELECT name FROM sqlite_schema UNION SELECT name FROM pragma_module_list UNION "
+      "SELECT 'pragma_' || name FROM pragma_pragma_list UNION VALUES ('sqlite_schema'), "
+      "('sqlite_master'), ('sqlite_temp_schema'), ('sqlite_temp_master')";
+  sqlite3_stmt* names = nullptr;
+  int code = sqlite3_prepare_v2(db_, kNames, -1, &names, nullptr);
+  while (code == SQLITE_OK || code == SQLITE_ROW) {
+    code = sqlite3_step(names);
+    if (code != SQLITE_ROW) break;
+    tables_.insert(absl::AsciiStrToLower(
+        absl::NullSafeStringView(reinterpret_cast<const char*>(sqlite3_column_text(names, 0)))));
+  }
+  sqlite3_finalize(names);
+  if (code == SQLITE_DONE) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("cannot read the database: ", sqlite3_errmsg(db_)));
+}
+
+int SqlGate::AddFunctions() {
+  struct Function {
+    const char* name;
+    void (*call)(sqlite3_context*, int, sqlite3_value**);
+  };
+  int code = SQLITE_OK;
+  for (const Function& function : {Function{"number", NumberOfText}, Function{"utc", UtcOfMicros},
+                                   Function{"analysis_kind", KindOfAnalysis}}) {
+    code = sqlite3_create_function(db_, function.name, 1,
+                                   SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
+                                   const_cast<SqlQuery*>(&query_), function.call, nullptr, nullptr);
+    if (code != SQLITE_OK) break;
+  }
+  return code;
+}
+
+absl::Status SqlGate::MakeView(const SqlView& view) {
+  const absl::Status made =
+      Execute(absl::StrCat("CREATE TEMP VIEW ", hidden_, view.name, " AS ", SelectOf(view)));
+  if (!made.ok()) return made;
+  return Execute(
+      absl::StrCat("CREATE TEMP VIEW ", view.name, " AS SELECT * FROM temp.", hidden_, view.name));
+}
+
+std::string SqlGate::SelectOf(const SqlView& view) const {
+  const std::string columns =
+      absl::StrJoin(view.columns, ", ", [](std::string* out, const SqlColumn& column) {
+        absl::StrAppend(out, column.expression, " AS ", column.name);
+      });
+  std::vector<std::pair<std::string, std::string>> rules;
+  for (const char* table : {"e", "r", "a"}) {
+    // Reads a column for every user: SQLite asks the authorizer about a table without a read column
+    // when it no longer knows the view.
+    const std::string condition =
+        absl::StrCat("(", query_.viewer.sees_all ? "1" : "0", " OR ", table, ".private_to IN ('', ",
+                     SqlQuoted(query_.viewer.user), "))");
+    rules.emplace_back(absl::StrCat("$visible(", table, ")"), condition);
+  }
+  std::vector<std::string> rows;
+  for (const SqlView& of : SqlViews()) {
+    for (const SqlColumn& column : of.columns) {
+      rows.push_back(absl::StrCat("(", SqlQuoted(of.name), ", ", SqlQuoted(column.name), ", ",
+                                  SqlQuoted(column.type), ", ", SqlQuoted(column.meaning), ")"));
+    }
+  }
+  rules.emplace_back("$columns", absl::StrCat("(VALUES ", absl::StrJoin(rows, ", "), ")"));
+  return absl::StrCat("SELECT ", columns, " FROM ", absl::StrReplaceAll(view.from, rules));
+}
+
+absl::Status SqlGate::Execute(const std::string& sql) {
+  const int code = sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr);
+  if (code == SQLITE_OK) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("cannot prepare the views: ", sqlite3_errmsg(db_)));
+}
+
+int SqlGate::Authorize(void* self, int action, const char* first, const char* second,
+                       const char* database, const char* context) {
+  const auto view = [](const char* text) { return absl::NullSafeStringView(text); };
+  auto* gate = static_cast<SqlGate*>(self);
+  const bool admitted =
+      gate->Admits(action, view(first), view(second), view(database), view(context));
+  return admitted ? SQLITE_OK : SQLITE_DENY;
+}
+
+bool SqlGate::Admits(int action, absl::string_view first, absl::string_view second,
+                     absl::string_view database, absl::string_view context) {
+  switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_RECURSIVE:
+      return true;
+    case SQLITE_FUNCTION:
+      if (IsSqlFunction(second) || absl::StartsWith(context, hidden_)) return true;
+      refused_ = absl::StrCat("no such function: ", second);
+      return false;
+    case SQLITE_READ:
+      if (AdmitsRead(first, database, context)) return true;
+      refused_ = absl::StrCat("no such table: ", first);
+      return false;
+    default:
+      refused_ = "only SELECT is possible";
+      return false;
+  }
+}
+
+bool SqlGate::AdmitsRead(absl::string_view table, absl::string_view database,
+                         absl::string_view context) {
+  if (absl::StartsWith(context, hidden_)) return true;
+  const SqlView* view = FindSqlView(absl::StripPrefix(table, hidden_));
+  // SQLite may name the database of another table for an alias in GROUP BY. The tables of the store
+  // that have the name of a view must not be taken for it.
+  if (!database.empty()) return view != nullptr && (view->from == nullptr || database == "temp");
+  // The name of something of which no column is read, as the statement has it: of a view, or of a
+  // WITH clause. A WITH clause with the name of a table can't be told from the table.
+  return view != nullptr || tables_.count(absl::AsciiStrToLower(table)) == 0;
+}
+
+absl::Status SqlGate::Error(int code) const {
+  if (!refused_.empty()) return absl::InvalidArgumentError(refused_);
+  const std::string message = sqlite3_errmsg(db_);
+  switch (code & 0xff) {
+    case SQLITE_NOMEM:
+      return absl::ResourceExhaustedError(
+          absl::StrCat("it needs more than ", kMaxSqlHeapBytes / 1'000'000, " MB of memory"));
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_IOERR:
+      return absl::DataLossError(absl::StrCat("database: ", message));
+    case SQLITE_BUSY:
+      return absl::UnavailableError("the database is busy");
+    default:
+      break;
+  }
+  const int offset = sqlite3_error_offset(db_);
+  if (offset < 0) return absl::InvalidArgumentError(message);
+  const absl::string_view before =
+      absl::string_view(query_.statement).substr(0, static_cast<size_t>(offset));
+  const size_t line_begin = before.rfind('\n') + 1;  // 0 on the first line
+  return absl::InvalidArgumentError(absl::StrCat(message, " in line ",
+                                                 1 + std::count(before.begin(), before.end(), '\n'),
+                                                 ", column ", 1 + before.size() - line_begin));
+}
+
+absl::Status SqlGate::CheckOnly(const char* rest) {
+  while (*rest != '\0') {
+    sqlite3_stmt* another = nullptr;
+    const int code = sqlite3_prepare_v2(db_, rest, -1, &another, &rest);
+    sqlite3_finalize(another);
+    if (code != SQLITE_OK || another != nullptr) {
+      return absl::InvalidArgumentError("there is more than one statement");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SqlGate::Prepare() {
+  const std::string& text = query_.statement;
+  if (text.size() > kMaxSqlBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("it has ", text.size(), " bytes, more than ", kMaxSqlBytes));
+  }
+  if (text.find('\0') != std::string::npos || !text::IsUtf8(text)) {
+    return absl::InvalidArgumentError("it isn't text in UTF-8 without NUL characters");
+  }
+  const char* rest = nullptr;
+  const int code = sqlite3_prepare_v2(db_, text.c_str(), -1, &statement_, &rest);
+  if (code != SQLITE_OK) return Error(code);
+  if (statement_ == nullptr) return absl::InvalidArgumentError("it is empty");
+  if (sqlite3_stmt_isexplain(statement_) != 0 || sqlite3_stmt_readonly(statement_) == 0 ||
+      sqlite3_column_count(statement_) == 0) {
+    return absl::InvalidArgumentError("only SELECT is possible");
+  }
+  if (sqlite3_bind_parameter_count(statement_) != 0) {
+    return absl::InvalidArgumentError("it has a parameter, such as ?, without a value");
+  }
+  return CheckOnly(rest);
+}
+
+SqlValue SqlGate::ValueOf(int column) const {
+  const auto bytes = [&](const void* data) {
+    return absl::string_view(static_cast<const char*>(data),
+                             static_cast<size_t>(sqlite3_column_bytes(statement_, column)));
+  };
+  switch (sqlite3_column_type(statement_, column)) {
+    case SQLITE_INTEGER:
+      return int64_t{sqlite3_column_int64(statement_, column)};
+    case SQLITE_FLOAT:
+      return sqlite3_column_double(statement_, column);
+    case SQLITE_TEXT: {
+      const absl::string_view text = bytes(sqlite3_column_text(statement_, column));
+      if (text::IsUtf8(text)) return text;
+      return SqlBlob{text};
+    }
+    case SQLITE_BLOB:
+      return SqlBlob{bytes(sqlite3_column_blob(statement_, column))};
+    default:
+      return std::monostate();
+  }
+}
+
+absl::Status SqlGate::Run(SqlSink* sink) {
+  const int count = sqlite3_column_count(statement_);
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) {
+    names.emplace_back(absl::NullSafeStringView(sqlite3_column_name(statement_, i)));
+  }
+  if (absl::Status taken = sink->Columns(names); !taken.ok()) return taken;
+  std::vector<SqlValue> values(names.size());
+  int code = sqlite3_step(statement_);
+  for (; code == SQLITE_ROW; code = sqlite3_step(statement_)) {
+    for (int i = 0; i < count; ++i) values[static_cast<size_t>(i)] = ValueOf(i);
+    if (absl::Status taken = sink->Row(values); !taken.ok()) return taken;
+  }
+  return code == SQLITE_DONE ? absl::OkStatus() : Error(code);
+}
+
+}  // namespace
+
+absl::Status AnswerSql(const SqlQuery& query, void (*opened)(), SqlSink* sink) {
+  // Before the first connection, which would switch off the accounts that the limit needs.
+  sqlite3_initialize();
+  sqlite3_hard_heap_limit64(kMaxSqlHeapBytes);
+  SqlGate gate(query);
+  if (absl::Status open = gate.Open(); !open.ok()) return open;
+  if (opened != nullptr) opened();
+  if (absl::Status prepared = gate.Prepare(); !prepared.ok()) return prepared;
+  return gate.Run(sink);
+}
+
+}  // namespace ablate::storage

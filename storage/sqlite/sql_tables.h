@@ -1,0 +1,22 @@
+// Virtual tables of SQL statements: metrics, from the runs' summaries, and points, from their
+// series.
+#ifndef ABLATE_STORAGE_SQLITE_SQL_TABLES_H_
+#define ABLATE_STORAGE_SQLITE_SQL_TABLES_H_
+
+#include "storage/records.h"
+#include "storage/sqlite/connection.h"
+
+namespace ablate::storage {
+
+// The store that the tables read, by a connection of their own, and its reader.
+struct SqlTableSource {
+  Connection& db;
+  const Viewer& viewer;
+};
+
+// Adds the tables to a connection. `source` must outlive it. Returns SQLite's code.
+int AddSqlTables(sqlite3* db, SqlTableSource* source);
+
+}  // namespace ablate::storage
+
+#endif  // ABLATE_STORAGE_SQLITE_SQL_TABLES_H_

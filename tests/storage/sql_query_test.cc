@@ -1,0 +1,319 @@
+// Tests SQL statements over the views: what they show, to whom, and what they refuse.
+#include "storage/sql_query.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "storage/sqlite/connection.h"
+#include "tests/storage/store_fixture.h"
+
+namespace ablate::storage {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+std::string SqlText(const SqlValue& value) {
+  if (const auto* integer = std::get_if<int64_t>(&value)) return absl::StrCat(*integer);
+  if (const auto* real = std::get_if<double>(&value)) return absl::StrCat(*real);
+  if (const auto* text = std::get_if<absl::string_view>(&value)) return std::string(*text);
+  if (std::holds_alternative<SqlBlob>(value)) return "blob";
+  return "NULL";
+}
+
+// Keeps a result, each row as texts with spaces between them.
+struct KeptRows : SqlSink {
+  absl::Status Columns(const std::vector<std::string>& names) override {
+    columns = names;
+    return absl::OkStatus();
+  }
+  absl::Status Row(const std::vector<SqlValue>& values) override {
+    rows.push_back(absl::StrJoin(
+        values, " ", [](std::string* out, const SqlValue& value) { out->append(SqlText(value)); }));
+    return absl::OkStatus();
+  }
+  std::vector<std::string> columns;
+  std::vector<std::string> rows;
+};
+
+class SqlQueryTest : public StoreTest {
+ protected:
+  SqlQueryTest() {
+    NewExperiment open = MakeExperiment({"a", "b"});
+    open.name = "open";
+    open.owner = "ada";
+    open.fields.common = {{"model.layers", "2"}};
+    open.fields.of_variant = {{{"model.norm.kind", "rms"}}};
+    for (NewCell& cell : open.cells) cell.labels = {{"lr", "1e-3"}};
+    open_ = Create(open).id;
+    NewExperiment hidden = MakeExperiment({"secretrun"});
+    hidden.name = "secret";
+    hidden.owner = "bob";
+    hidden.private_to = "bob";
+    hidden.request_id = "secretrequest";
+    hidden.cells[0].name = "secretcell";
+    hidden.cells[0].labels = {{"secretaxis", "secretlabel"}};
+    hidden.fields.common = {{"secretfield", "secretvalue"}};
+    hidden.fields.of_variant = {{}};
+    hidden_ = Create(hidden).id;
+    Lease lease(&store(), "l", {"a", "secretrun"});
+    for (const char* run : {"a", "secretrun"}) {
+      lease.Send(run, StartedEvent{});
+      lease.Send(run, MakePoints(kSteps, {MakeColumn("eval/loss", {0, 50, 100}, {3, HUGE_VAL, 1}),
+                                          MakeColumn("train/loss", {0, 1}, {2, 2.5})}));
+      lease.Send(run, Checkpoint(kSteps));
+      lease.Send(run, FinishedEvent{false, kSteps});
+    }
+    for (const char* run : {"a", "secretrun"}) {
+      NewAnalysis analysis;
+      analysis.id = absl::StrCat("of", run);
+      analysis.signature = "spectrum";
+      analysis.request = "request";
+      analysis.subjects = {{run, kSteps}};
+      analysis.owner = "ada";
+      analysis.private_to = absl::StartsWith(run, "secret") ? "bob" : "";
+      analysis.time_group = "g";
+      EXPECT_TRUE(store().CreateAnalysis(analysis, kMostOpen).ok());
+    }
+  }
+
+  absl::Status Ask(const std::string& statement, KeptRows* kept, const Viewer& viewer = {"ada"}) {
+    SqlQuery query{folder(), viewer, statement};
+    query.analysis_kind = [](absl::string_view request) {
+      return absl::StrCat("kind of ", request);
+    };
+    return AnswerSql(query, nullptr, kept);
+  }
+  std::vector<std::string> Rows(const std::string& statement, const Viewer& viewer = {"ada"}) {
+    KeptRows kept;
+    const absl::Status status = Ask(statement, &kept, viewer);
+    EXPECT_TRUE(status.ok()) << statement << ": " << status;
+    return kept.rows;
+  }
+  std::string Refusal(const std::string& statement) {
+    KeptRows kept;
+    const absl::Status status = Ask(statement, &kept);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << statement << ": " << status;
+    EXPECT_THAT(kept.rows, IsEmpty());
+    EXPECT_FALSE(std::regex_search(std::string(status.message()), std::regex("[0-9a-f]{32}_")))
+        << status;
+    return std::string(status.message());
+  }
+  // Returns the tables of the database.
+  std::vector<std::string> Tables() {
+    auto db = Value(Connection::OpenFile(folder() + "/ablate.db", Connection::Access::kReadOnly));
+    std::vector<std::string> tables;
+    Statement row(*db, "SELECT name FROM sqlite_schema WHERE type = 'table'");
+    while (row.Row()) tables.push_back(row.Text(0));
+    return tables;
+  }
+
+  std::string open_, hidden_;
+};
+
+INSTANTIATE_TEST_SUITE_P(, SqlQueryTest, ::testing::Values(Where::kFile), WhereName);
+
+TEST_P(SqlQueryTest, ShowsExperimentsCellsAndRuns) {
+  EXPECT_THAT(
+      Rows("SELECT experiment, name, owner, private, state, cells, queued, done, created, "
+           "ended FROM experiments"),
+      ElementsAre(absl::StrCat(open_, " open ada 0 ACTIVE 2 1 1 2023-11-14T22:13:20.000Z NULL")));
+  EXPECT_THAT(Rows("SELECT experiment, cell, place, seed, run, reused FROM cells"),
+              ElementsAre(open_ + " c0 0 7 a 0", open_ + " c1 1 7 b 0"));
+  EXPECT_THAT(Rows("SELECT run, state, step, steps, private, failure FROM runs ORDER BY run"),
+              ElementsAre("a DONE 100 100 0 NULL", "b QUEUED 0 100 0 NULL"));
+}
+
+TEST_P(SqlQueryTest, ShowsSettingsWithNumbers) {
+  EXPECT_THAT(Rows("SELECT cell, run, kind, name, value, number FROM settings ORDER BY cell, name"),
+              ElementsAre("c0 a axis lr 1e-3 0.001", "c0 a field model.layers 2 2",
+                          "c0 a field model.norm.kind rms NULL", "c1 b axis lr 1e-3 0.001",
+                          "c1 b field model.layers 2 2", "c1 b field model.norm.kind rms NULL"));
+}
+
+TEST_P(SqlQueryTest, ShowsMetricsAndPoints) {
+  const std::string loss = "a eval/loss 3 1 3 1 1 3 2 100";
+  EXPECT_THAT(Rows("SELECT * FROM metrics"),
+              ElementsAre(loss, "a train/loss 2 0 2 2.5 2 2.5 2.25 1"));
+  EXPECT_THAT(Rows("SELECT * FROM metrics WHERE run = 'a' AND key = 'eval/loss'"),
+              ElementsAre(loss));
+  EXPECT_THAT(Rows("SELECT * FROM metrics WHERE key = 'eval/loss'"), ElementsAre(loss));
+  EXPECT_THAT(Rows("SELECT * FROM metrics WHERE run = NULL OR key = NULL"), IsEmpty());
+  EXPECT_THAT(Rows("SELECT cell, last FROM cells JOIN metrics USING (run) WHERE key = 'eval/loss'"),
+              ElementsAre("c0 1"));
+  EXPECT_THAT(Rows("SELECT m.key AS k, count(*) FROM metrics m JOIN runs USING (run) GROUP BY k"),
+              ElementsAre("eval/loss 1", "train/loss 1"));
+  EXPECT_THAT(Rows("SELECT run, key FROM metrics WHERE run = 'A' COLLATE NOCASE AND points = 2"),
+              ElementsAre("a train/loss"));
+  EXPECT_THAT(Rows("SELECT * FROM points('a', 'eval/loss')"),
+              ElementsAre("0 3", "50 inf", "100 1"));
+  EXPECT_THAT(Rows("SELECT r.run, p.step, value FROM runs r JOIN points(r.run, 'train/loss') p"),
+              ElementsAre("a 0 2", "a 1 2.5"));
+  EXPECT_THAT(Rows("SELECT * FROM points('a', 'no such key')"), IsEmpty());
+  EXPECT_THAT(Rows("SELECT * FROM points(NULL, 'eval/loss')"), IsEmpty());
+  EXPECT_EQ(Refusal("SELECT * FROM points('nobody', 'eval/loss')"), "there is no run 'nobody'");
+  EXPECT_EQ(Refusal("SELECT * FROM points('secretrun', 'eval/loss')"),
+            "there is no run 'secretrun'");
+  EXPECT_THAT(Refusal("SELECT * FROM points('a')"), HasSubstr("points(run, key)"));
+}
+
+TEST_P(SqlQueryTest, ShowsAnalyses) {
+  EXPECT_THAT(Rows("SELECT analysis, kind, owner, state, run, step FROM analyses"),
+              ElementsAre("ofa kind of request ada QUEUED a 100"));
+}
+
+TEST_P(SqlQueryTest, HasTheDocumentedColumns) {
+  std::vector<std::string> described;
+  for (const SqlView& view : SqlViews()) {
+    KeptRows kept;
+    const std::string from = absl::StrReplaceAll(view.name, {{"(run, key)", "('a', 'x')"}});
+    const absl::Status status = Ask(absl::StrCat("SELECT * FROM ", from), &kept);
+    EXPECT_TRUE(status.ok()) << status;
+    std::vector<std::string> names;
+    for (const SqlColumn& column : view.columns) {
+      names.push_back(column.name);
+      described.push_back(
+          absl::StrCat(view.name, " ", column.name, " ", column.type, " ", column.meaning));
+    }
+    EXPECT_EQ(kept.columns, names) << view.name;
+  }
+  EXPECT_EQ(Rows("SELECT * FROM columns"), described);
+}
+
+// The page has one table per view, and names every function.
+TEST_P(SqlQueryTest, IsDocumented) {
+  std::stringstream page;
+  page << std::ifstream(ABLATE_SOURCE "/docs/reference/sql.md").rdbuf();
+  std::string expected;
+  for (const SqlView& view : SqlViews()) {
+    expected = absl::StrCat("## ", view.name, "\n\n", view.meaning,
+                            "\n\n| column | type | meaning |\n| --- | --- | --- |\n");
+    for (const SqlColumn& column : view.columns) {
+      absl::StrAppend(&expected, "| ", column.name, " | ", column.type, " | ", column.meaning,
+                      " |\n");
+    }
+    EXPECT_THAT(page.str(), HasSubstr(expected + "\n"));
+  }
+  for (const absl::string_view function : SqlFunctions()) {
+    EXPECT_THAT(page.str(), HasSubstr(absl::StrCat("`", function, "`")));
+  }
+}
+
+TEST_P(SqlQueryTest, ShowsTheViewersOwn) {
+  const std::vector<std::string> all = {"SELECT experiment, name FROM experiments",
+                                        "SELECT cell FROM cells",
+                                        "SELECT run FROM runs",
+                                        "SELECT value FROM settings",
+                                        "SELECT run FROM metrics",
+                                        "SELECT run FROM analyses"};
+  for (const std::string& statement : all) {
+    EXPECT_THAT(Rows(statement), Not(Contains(HasSubstr("secret")))) << statement;
+    EXPECT_THAT(Rows(statement), Not(IsEmpty())) << statement;
+    EXPECT_THAT(Rows(statement, {"bob"}), Contains(HasSubstr("secret"))) << statement;
+    EXPECT_THAT(Rows(statement, {"root", true}), Contains(HasSubstr("secret"))) << statement;
+  }
+  EXPECT_THAT(Rows("SELECT name FROM settings GROUP BY name", {"it's"}), SizeIs(3));
+  // SQLite asks about tables without a read column in another way, and about aliases.
+  for (const char* view :
+       {"experiments", "cells", "runs", "settings", "metrics", "analyses", "columns"}) {
+    for (const Viewer& viewer : {Viewer{"ada"}, Viewer{"root", true}}) {
+      Rows(absl::StrCat("SELECT count(*) FROM ", view), viewer);
+      Rows(absl::StrCat("SELECT 1 FROM ", view, ", metrics"), viewer);
+      Rows(absl::StrCat("SELECT 1 FROM runs LEFT JOIN ", view, " ON true"), viewer);
+      const SqlView* described =
+          std::find_if(SqlViews().begin(), SqlViews().end(),
+                       [&](const SqlView& one) { return one.name == std::string(view); });
+      Rows(absl::StrCat("SELECT v.", described->columns[0].name, " AS alias, count(*) FROM ", view,
+                        " v, metrics, points('a', 'x') GROUP BY alias ORDER BY alias"),
+           viewer);
+    }
+  }
+}
+
+TEST_P(SqlQueryTest, RefusesTheTablesThemselves) {
+  const std::vector<std::string> forms = {
+      "SELECT * FROM main.$",
+      "SELECT count(*) FROM main.$",
+      "SELECT 1 FROM main.$",
+      "SELECT rowid FROM main.$",
+      "SELECT $.* FROM main.$, runs",
+      "WITH runs AS (SELECT * FROM main.$) SELECT * FROM runs",
+      "WITH experiments AS (SELECT count(*) AS n FROM main.$) SELECT n FROM experiments",
+      "WITH RECURSIVE runs(x) AS (SELECT 1 UNION ALL SELECT 1 FROM main.$) SELECT x FROM runs",
+      "SELECT (SELECT count(*) FROM main.$)",
+      "SELECT 1 WHERE EXISTS (SELECT * FROM main.$)",
+      "SELECT run FROM runs UNION ALL SELECT 1 FROM main.$",
+      "SELECT * FROM runs LEFT JOIN main.$ ON true",
+      "SELECT * FROM (SELECT * FROM (SELECT 1 FROM main.$) AS runs) AS experiments",
+      "SELECT run FROM runs ORDER BY (SELECT 1 FROM main.$)",
+      "SELECT count(*) FILTER (WHERE EXISTS (SELECT 1 FROM main.$)) FROM runs",
+      "VALUES ((SELECT 1 FROM main.$))",
+  };
+  std::vector<std::string> tables = Tables();
+  for (const char* table : {"sqlite_schema", "sqlite_master", "sqlite_sequence"}) {
+    tables.push_back(table);
+  }
+  EXPECT_GT(tables.size(), 25u);
+  for (const std::string& table : tables) {
+    for (const std::string& form : forms) Refusal(absl::StrReplaceAll(form, {{"$", table}}));
+  }
+  for (const char* hidden : {"private_to", "request_id", "spec", "lease", "deleted"}) {
+    for (const char* view : {"experiments", "cells", "runs", "settings", "analyses", "columns"}) {
+      Refusal(absl::StrCat("SELECT ", hidden, " FROM ", view));
+    }
+  }
+  for (const std::string& table : tables) {
+    if (table == "experiments" || table == "cells" || table == "runs" || table == "analyses") {
+      continue;  // their views
+    }
+    for (const char* form : {"SELECT count(*) FROM $", "SELECT 1 FROM \"$\"", "SELECT * FROM $",
+                             "SELECT count(*) FROM runs, $ AS runs2"}) {
+      Refusal(absl::StrReplaceAll(form, {{"$", table}}));
+      Refusal(absl::StrReplaceAll(form, {{"$", absl::AsciiStrToUpper(table)}}));
+    }
+  }
+  for (const char* table : {"pragma_table_list", "dbstat", "json_each", "sqlite_stmt", "fts5"}) {
+    Refusal(absl::StrCat("SELECT count(*) FROM ", table));
+  }
+  EXPECT_THAT(Rows("WITH x AS (SELECT 1 UNION ALL SELECT 2) SELECT count(*) FROM x, RUNS, Metrics"),
+              ElementsAre("8"));
+  EXPECT_THAT(Rows("WITH runs AS (SELECT 1 UNION ALL SELECT 2) SELECT count(*) FROM runs"),
+              ElementsAre("2"));
+  EXPECT_EQ(Refusal("SELECT * FROM temp.sqlite_master"), "no such table: sqlite_temp_master");
+}
+
+TEST_P(SqlQueryTest, NamesTheProblem) {
+  EXPECT_EQ(Refusal("SELECT run\nFORM runs"), "near \"runs\": syntax error in line 2, column 6");
+  EXPECT_EQ(Refusal("SELECT lr FROM runs"), "no such column: lr in line 1, column 8");
+  EXPECT_EQ(Refusal("SELECT * FROM run"), "no such table: run");
+  EXPECT_EQ(Refusal("SELECT load_extension('x')"), "no such function: load_extension");
+  EXPECT_EQ(Refusal("SELECT utc(1)"), "no such function: utc");
+  EXPECT_EQ(Refusal("DELETE FROM runs"), "cannot modify runs because it is a view");
+  EXPECT_EQ(Refusal("DROP VIEW runs"), "only SELECT is possible");
+  EXPECT_EQ(Refusal("EXPLAIN QUERY PLAN SELECT * FROM runs"), "only SELECT is possible");
+  EXPECT_EQ(Refusal("PRAGMA table_list"), "only SELECT is possible");
+  EXPECT_EQ(Refusal("SELECT 1; SELECT 2"), "there is more than one statement");
+  EXPECT_EQ(Refusal("SELECT ?1"), "it has a parameter, such as ?, without a value");
+  EXPECT_EQ(Refusal(" -- nothing"), "it is empty");
+  EXPECT_EQ(Refusal("SELECT '\xff'"), "it isn't text in UTF-8 without NUL characters");
+  EXPECT_EQ(Refusal(std::string("SELECT 1\0", 9)), "it isn't text in UTF-8 without NUL characters");
+  EXPECT_EQ(Refusal("SELECT \"none\" FROM runs"), "no such column: none in line 1, column 8");
+  EXPECT_THAT(Rows("SELECT 1; -- a comment\n ;"), ElementsAre("1"));
+  EXPECT_THAT(Rows("SELECT CAST(x'ff' AS TEXT), x'00', 9e999, 'ü'"),
+              ElementsAre("blob blob inf ü"));
+}
+
+}  // namespace
+}  // namespace ablate::storage
