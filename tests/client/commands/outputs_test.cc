@@ -76,7 +76,7 @@ TEST_F(OutputsTest, HasEveryCommandThatWritesAFile) {
       continue;
     }
     found.insert(absl::StrJoin(WordsOf(row), " "));
-    EXPECT_THAT(help, HasSubstr("Replace what exists there")) << "see Command::Output";
+    EXPECT_THAT(help, HasSubstr("Replace an existing file or folder")) << "see Command::Output";
   }
   EXPECT_EQ(found, expected) << "add the command to OutputCases";
 }
