@@ -56,7 +56,7 @@ std::string Explain(const CLI::ParseError& error, const CLI::App& root, const CL
 }
 
 // The same for every command that writes a file.
-constexpr char kForceHelp[] = "Replace what exists there";
+constexpr char kForceHelp[] = "Replace an existing file or folder";
 
 // Returns the problem with an option's value.
 std::string RefuseEmpty(const std::string& value) {

@@ -196,7 +196,7 @@ Action DefineRm(Command* command) {
                 "terminal");
   command->Flag(&options->dry_run, "--dry-run",
                 "Remove nothing; print the runs, analyses, device time and bytes that would be "
-                "removed, and what stays for other experiments");
+                "removed, and the runs that stay for other experiments");
   command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
       "The same sizes are printed before the question. Bytes count the files that nothing else "
