@@ -13,6 +13,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "client/analysis_kinds.h"
 #include "client/command_table.h"
 #include "client/names.h"
@@ -73,6 +75,11 @@ std::string AnalysisText(const v1::Analysis& analysis) {
                       Bytes(analysis.artifact_bytes()));
 }
 
+// Prints each line as a message.
+void PrintLines(const Context& context, const std::string& text) {
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) context.console.Info(line);
+}
+
 // The sizes of a removal, as text and as the server's message.
 struct Preview {
   std::string text;
@@ -117,7 +124,7 @@ absl::Status Remove(Connection* connection, const Context& context, const RmOpti
     removed = DeletionText(name, *response);
     if (options.json) PrintJson(context, *response);
   }
-  if (!options.json) context.console.Info(absl::StrCat("removed ", removed));
+  if (!options.json) PrintLines(context, absl::StrCat("removed ", removed));
   return absl::OkStatus();
 }
 
@@ -154,7 +161,7 @@ std::vector<std::string> ShowPreviews(Connection* connection, const Context& con
     }
     removable.push_back(name);
     if (!options.dry_run) {
-      context.console.Info(preview->text);
+      PrintLines(context, preview->text);
     } else if (options.json) {
       PrintJson(context, *preview->message);
     } else {

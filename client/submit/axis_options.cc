@@ -82,13 +82,12 @@ void SetValues(const AxisOption& option, v1::Axis* axis, std::vector<std::string
   }
   axis->clear_values();
   for (const Value& value : values->list_value().values()) {
+    const std::string field = absl::StrCat("values[", axis->values_size(), "]");
     *axis->add_values() = value;
     v1::BaseSpec scratch;
     std::vector<reflect::FieldProblem> found;
-    reflect::SetPath(axis->field(), value, axis->field(), &scratch, &found);
-    for (const reflect::FieldProblem& problem : found) {
-      problems->push_back(WithoutField(problem.message, axis->field()));
-    }
+    reflect::SetPath(axis->field(), value, field, &scratch, &found);
+    for (reflect::FieldProblem& problem : found) problems->push_back(std::move(problem.message));
   }
 }
 

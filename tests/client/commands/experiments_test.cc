@@ -375,6 +375,7 @@ TEST_F(ExperimentsTest, PrintsWhatWouldBeRemovedInADryRun) {
   EXPECT_EQ(outcome.err, "");
   EXPECT_EQ(Run({"rm", "a-full", "--dry-run", "--json"}).out, ToJson(deletion_));
   EXPECT_THAT(asked_, ::testing::IsEmpty());
+  EXPECT_EQ(Run({"rm", "experiments/a-full", "--yes"}).err, "removed " + outcome.out);
 }
 
 TEST_F(ExperimentsTest, AsksAboutNothingThatCannotBeRemoved) {

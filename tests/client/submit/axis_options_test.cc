@@ -93,7 +93,8 @@ TEST(AxisOptionsTest, NameTheProblemAndWhatIsExpected) {
        "--axis xyzzy: unknown field \"xyzzy\"; expected task, model, training, "
        "evaluation or model_from"},
       {{"rate=1", "lr=2"}, "--axis lr: --axis rate gives values to the same axis already"},
-      {{"width=8,wide"}, "--axis width: \"wide\" is not a whole number; expected a whole number"},
+      {{"width=8,wide"},
+       "--axis width: values[1]: \"wide\" is not a whole number; expected a whole number"},
       {{"lr={log: [0, 1], count: 3}"},
        "--axis lr: log: [0, 1] is not a range; expected two different numbers above 0"}};
   for (const auto& [axes, problem] : cases) {
@@ -125,6 +126,15 @@ TEST(AxisOptionsTest, OwnTheServersProblemsWithTheirAxis) {
   }
   EXPECT_THAT(lines, ElementsAre("--axis rate: values[1]: 1 is given twice; expected distinct "
                                  "values"));
+}
+
+TEST(AxisOptionsTest, HaveEachProblemOnceIfTheServerFindsItToo) {
+  const Submission submission = ReadWith({"rate=fast"});
+  v1::CreateExperimentResponse response;
+  v1::Problem* problem = response.add_problems();
+  problem->set_field("axes[1].values[0]");
+  problem->set_message("axes[1].values[0]: \"fast\" is not a number; expected a number");
+  EXPECT_EQ(Locate(response.problems(), submission).size(), 1u);
 }
 
 TEST(AxisOptionsTest, SayNothingOfAFileThatCannotBeRead) {
