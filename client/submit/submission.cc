@@ -131,7 +131,7 @@ std::vector<std::string> Marked(const FieldPath& unread) {
 
 bool IsKnown(const Diagnostic& problem, const std::vector<Diagnostic>& known) {
   return std::any_of(known.begin(), known.end(), [&problem](const Diagnostic& one) {
-    return one.position == problem.position && one.where == problem.where &&
+    return (one.position == problem.position || !one.where.empty()) && one.where == problem.where &&
            one.message == problem.message;
   });
 }
