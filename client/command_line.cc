@@ -55,6 +55,9 @@ std::string Explain(const CLI::ParseError& error, const CLI::App& root, const CL
   return problem + reflect::DidYouMean(extras.front().substr(0, extras.front().find('=')), names);
 }
 
+// The same for every command that writes a file.
+constexpr char kForceHelp[] = "Replace an existing file or folder";
+
 // Returns the problem with an option's value.
 std::string RefuseEmpty(const std::string& value) {
   return value.empty() ? "the value is empty; expected a value" : "";
@@ -184,6 +187,20 @@ void Command::Options(std::vector<std::string>* values, const std::string& flags
       ->allow_extra_args(false);  // --key A B must not take B, which may be a positional
 }
 
+void Command::Output(client::Output* output, OutputKind kind, const std::string& placeholder,
+                     const std::string& help) {
+  output_ = output;
+  output_kind_ = kind;
+  Option(&output->path, "--output,-o", placeholder, help);
+  Flag(&output->force, "--force", kForceHelp);
+}
+
+void Command::RequiredOutput(client::Output* output, OutputKind kind,
+                             const std::string& placeholder, const std::string& help) {
+  Output(output, kind, placeholder, help);
+  app_->get_option("--output")->required();
+}
+
 void Command::Flag(bool* value, const std::string& flags, const std::string& help) {
   app_->add_flag(flags, *value, help);
 }
@@ -201,6 +218,24 @@ std::string Command::HelpPage() const {
 }
 
 void Command::Do(Action action) {
+  if (output_ != nullptr) {
+    action = [app = app_, output = output_, kind = output_kind_,
+              action = std::move(action)](const Context& context) {
+      const CLI::Option* json = app->get_option_no_throw("--json");
+      if (output->is_standard() && json != nullptr && json->count() > 0) {
+        context.console.Error(absl::StrCat(
+            client::FullName(*app),
+            ": --json: can't be combined with -o -, which writes to standard output, too; remove "
+            "one of them"));
+        return kUsage;
+      }
+      if (const absl::Status free = CheckOutput(*output, kind); !free.ok()) {
+        return Fail(context, free);
+      }
+      output->standard = context.console.out;
+      return action(context);
+    };
+  }
   app_->callback([chosen = chosen_, action = std::move(action)] { *chosen = action; });
 }
 

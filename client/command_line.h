@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "client/context.h"
+#include "client/output/part_file.h"
 
 namespace CLI {
 class App;
@@ -52,6 +53,12 @@ class Command {
   // May be given several times.
   void Options(std::vector<std::string>* values, const std::string& flags,
                const std::string& placeholder, const std::string& help);
+  // Adds --output,-o and --force for a file or folder that the command writes. Before the command
+  // runs, an existing one is refused without --force, and standard output together with --json.
+  void Output(client::Output* output, OutputKind kind, const std::string& placeholder,
+              const std::string& help);
+  void RequiredOutput(client::Output* output, OutputKind kind, const std::string& placeholder,
+                      const std::string& help);
   void Flag(bool* value, const std::string& flags, const std::string& help);
   // Sets the last lines of the help: limits, exit codes, examples. Lines that begin with two spaces
   // are kept as they are, the others wrapped.
@@ -67,6 +74,8 @@ class Command {
  private:
   CLI::App* app_;
   Action* chosen_;
+  client::Output* output_ = nullptr;  // null if it writes no file
+  OutputKind output_kind_ = OutputKind::kFile;
 };
 
 // Reads a number of bytes, perhaps with a unit, such as 20GB; false if `text` is none.

@@ -314,8 +314,9 @@ absl::StatusOr<v1::Experiment> Connection::CancelExperiment(
   return caller_->Call(&v1::Experiments::Stub::CancelExperiment, request);
 }
 
-absl::Status Connection::DeleteExperiment(const v1::DeleteExperimentRequest& request) {
-  return caller_->Call(&v1::Experiments::Stub::DeleteExperiment, request, kOnce).status();
+absl::StatusOr<v1::DeleteExperimentResponse> Connection::DeleteExperiment(
+    const v1::DeleteExperimentRequest& request) {
+  return caller_->Call(&v1::Experiments::Stub::DeleteExperiment, request, kOnce);
 }
 
 absl::Status Connection::WatchExperiment(const v1::WatchExperimentRequest& request,

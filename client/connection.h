@@ -72,7 +72,8 @@ class Connection {
   absl::StatusOr<v1::DiffExperimentsResponse> DiffExperiments(
       const v1::DiffExperimentsRequest& request);
   absl::StatusOr<v1::Experiment> CancelExperiment(const v1::CancelExperimentRequest& request);
-  absl::Status DeleteExperiment(const v1::DeleteExperimentRequest& request);
+  absl::StatusOr<v1::DeleteExperimentResponse> DeleteExperiment(
+      const v1::DeleteExperimentRequest& request);
   absl::Status WatchExperiment(const v1::WatchExperimentRequest& request,
                                const OnMessage<v1::ExperimentEvent>& on_event);
 

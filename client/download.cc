@@ -40,9 +40,9 @@ absl::Status Receive(const RemoteFile& remote, const ReadFrom& read, const Sleep
   return absl::OkStatus();
 }
 
-absl::Status Download(const RemoteFile& remote, const std::string& path, IfExists if_exists,
-                      const ReadFrom& read, const Sleep& sleep) {
-  PartFile file(path, if_exists);
+absl::Status Download(const RemoteFile& remote, const Output& output, const ReadFrom& read,
+                      const Sleep& sleep) {
+  PartFile file(output);
   if (const absl::Status status = file.Open(); !status.ok()) return status;
   const absl::Status received =
       Receive(remote, read, sleep, [&](const std::string& data) { return file.Write(data); });

@@ -30,10 +30,10 @@ using ReadFrom =
 absl::Status Receive(const RemoteFile& remote, const ReadFrom& read, const Sleep& sleep,
                      const OnMessage<std::string>& take);
 
-// Writes the file under a temporary name and renames it to `path` once size and hash are right, so
-// that `path` is either the whole file or unchanged. Continues and fails as Receive.
-absl::Status Download(const RemoteFile& remote, const std::string& path, IfExists if_exists,
-                      const ReadFrom& read, const Sleep& sleep);
+// Writes the file under a temporary name and renames it once size and hash are right, so that
+// its path is either the whole file or unchanged. Continues and fails as Receive.
+absl::Status Download(const RemoteFile& remote, const Output& output, const ReadFrom& read,
+                      const Sleep& sleep);
 
 // Returns how a data set is downloaded, and the function that reads it.
 RemoteFile RemoteOf(const v1::Dataset& dataset);

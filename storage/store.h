@@ -111,6 +111,17 @@ struct CancelledExperiment {
   std::vector<std::string> analyses;  // analyses that no other experiment waits for; now CANCELLED
 };
 
+// Result of deleting an experiment.
+struct Deletion {
+  uint32_t runs = 0;      // that no other experiment has
+  uint32_t analyses = 0;  // of these runs, also together with others
+  Micros device_time = 0;
+  uint64_t bytes = 0;  // of rows and blobs that nothing else names
+  uint32_t shared_runs = 0;
+  std::vector<std::string> shared_with;    // experiments, newest first, at most 20
+  std::vector<std::string> checkpoint_of;  // experiments that began with a checkpoint; likewise
+};
+
 // The durable state of a server. Thread-safe. One writer thread commits writes in groups (a
 // savepoint each, one fsync per group); a write returns after its commit. Reads use read-only
 // connections and see every write that has returned. Any write may fail with RESOURCE_EXHAUSTED if
@@ -167,6 +178,9 @@ class Store final : public LeaseStore {
   // Deletes an experiment that isn't active; FAILED_PRECONDITION otherwise. Runs that no other
   // experiment has are deleted, too, in slices.
   absl::Status DeleteExperiment(absl::string_view id);
+  // Returns what DeleteExperiment would remove, or its error. Names experiments that the viewer
+  // sees.
+  absl::StatusOr<Deletion> PlanDeletion(const Viewer& viewer, absl::string_view id);
   // Returns cells from grid index `first` on.
   absl::StatusOr<std::vector<CellRecord>> ListCells(absl::string_view experiment, uint32_t first,
                                                     uint32_t limit);

@@ -25,25 +25,28 @@ struct InitOptions {
   std::string address;
   std::vector<std::string> hosts;
   std::string user;
-  std::string output;
+  Output output;
   bool json = false;
 };
 
 absl::StatusOr<int> Init(const InitOptions& options, const Context& context,
                          Connection* connection) {
-  const bool printed = options.json && options.output.empty();
-  const std::string file = printed ? "" : options.output.empty() ? "admin.join" : options.output;
+  const bool printed = options.output.is_standard() || (options.json && !options.output.given());
+  const std::string file = printed                  ? ""
+                           : options.output.given() ? options.output.path
+                                                    : "admin.join";
   // Checked first, because init works only once.
-  if (absl::Status fine = join::CheckNewFile(file); !fine.ok()) return fine;
+  if (absl::Status fine = join::CheckNewFile(file, options.output.force); !fine.ok()) return fine;
   v1::InitializeSharingRequest request;
   request.set_address(options.address);
   for (const std::string& host : options.hosts) request.add_hosts(host);
   request.set_user(options.user);
   const auto join = connection->InitializeSharing(request);
   if (!join.ok()) return join.status();
-  if (options.json) PrintJson(context, *join);
+  if (options.json || printed) PrintJson(context, *join);
   if (printed) return kSuccess;
-  if (absl::Status written = join::WriteJoinFile(file, *join); !written.ok()) {
+  if (absl::Status written = join::WriteJoinFile(file, *join, options.output.force);
+      !written.ok()) {
     return absl::Status(written.code(), absl::StrCat(written.message(),
                                                      "; everything else was made. Run `ablate "
                                                      "admin token add ",
@@ -112,7 +115,7 @@ Action DefineAdminInit(Command* command) {
                    "Include another name or address of the machine in the certificate");
   command->Option(&options->user, "--user", "NAME",
                   "Name of the first admin [your user name on this machine]");
-  command->Option(&options->output, "--output,-o", "FILE",
+  command->Output(&options->output, OutputKind::kFile, "FILE",
                   "Write the admin's join file to FILE, with mode 0600 [admin.join]");
   command->Flag(&options->json, "--json",
                 "Print the join file as JSON; write it only if -o is given");

@@ -36,7 +36,7 @@ struct TokenOptions {
   std::string role = "member";
   std::string note;
   std::optional<uint32_t> days;
-  std::string output;
+  Output output;
   bool json = false;
 };
 
@@ -61,6 +61,11 @@ absl::Status Forget(const v1::Token& token, Connection* connection, absl::Status
   return why;
 }
 
+// Returns an error if the join file can't be written, before a token is made.
+absl::Status CheckJoinOutput(const Output& output) {
+  return output.is_standard() ? absl::OkStatus() : join::CheckNewFile(output.path, output.force);
+}
+
 // Makes a token and writes its join file, or prints it if no file is named.
 absl::Status MakeToken(const TokenOptions& options, const v1::CreateTokenRequest& request,
                        const Context& context, Connection* connection) {
@@ -69,7 +74,7 @@ absl::Status MakeToken(const TokenOptions& options, const v1::CreateTokenRequest
   const std::string what = absl::StrCat("token ", Id(created->token().name()), " of ", options.user,
                                         ", valid until ", Day(created->join().expire_time()),
                                         "; whoever has the file acts as ", options.user);
-  if (options.output.empty()) {
+  if (!options.output.given() || options.output.is_standard()) {
     *context.console.out << ToJson(created->join()) << std::flush;
     if (!*context.console.out) {
       return Forget(
@@ -79,11 +84,13 @@ absl::Status MakeToken(const TokenOptions& options, const v1::CreateTokenRequest
     context.console.Info(what);
     return absl::OkStatus();
   }
-  if (absl::Status written = join::WriteJoinFile(options.output, created->join()); !written.ok()) {
+  if (absl::Status written =
+          join::WriteJoinFile(options.output.path, created->join(), options.output.force);
+      !written.ok()) {
     return Forget(created->token(), connection, written);
   }
   if (options.json) PrintJson(context, created->token());
-  context.console.Info(absl::StrCat(options.output, ": ", what));
+  context.console.Info(absl::StrCat(options.output.path, ": ", what));
   return absl::OkStatus();
 }
 
@@ -107,7 +114,7 @@ absl::StatusOr<NewUser> MakeNewUser(const TokenOptions& options) {
 
 absl::StatusOr<int> AddUser(const TokenOptions& options, const NewUser& request,
                             const Context& context, Connection* connection) {
-  if (absl::Status file = join::CheckNewFile(options.output); !file.ok()) return file;
+  if (absl::Status file = CheckJoinOutput(options.output); !file.ok()) return file;
   const auto user = connection->CreateUser(request.user);
   if (!user.ok()) return user.status();
   absl::Status made = MakeToken(options, request.token, context, connection);
@@ -124,7 +131,7 @@ absl::StatusOr<int> AddUser(const TokenOptions& options, const NewUser& request,
 
 absl::StatusOr<int> AddToken(const TokenOptions& options, const v1::CreateTokenRequest& request,
                              const Context& context, Connection* connection) {
-  if (absl::Status file = join::CheckNewFile(options.output); !file.ok()) return file;
+  if (absl::Status file = CheckJoinOutput(options.output); !file.ok()) return file;
   if (absl::Status made = MakeToken(options, request, context, connection); !made.ok()) return made;
   return kSuccess;
 }
@@ -226,7 +233,7 @@ absl::StatusOr<int> Revoke(const NameOptions& options, const Context& context,
 void DefineTokenOptions(Command* command, TokenOptions* options) {
   command->Option(&options->note, "--note", "TEXT", "Note about the token's use, such as laptop");
   command->Option(&options->days, "--days", "N", "Days until the token expires, 1–3650 [90]");
-  command->Option(&options->output, "--output,-o", "FILE",
+  command->Output(&options->output, OutputKind::kFile, "FILE",
                   "Write the join file to FILE, with mode 0600 [standard output]");
   command->Flag(&options->json, "--json",
                 "With -o, print the token's message as JSON, without its secret");

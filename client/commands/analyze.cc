@@ -24,7 +24,6 @@
 #include "client/names.h"
 #include "client/output/analysis_text.h"
 #include "client/output/format.h"
-#include "client/output/own_file.h"
 #include "client/output/table.h"
 #include "proto/reflect/text.h"
 
@@ -44,8 +43,7 @@ struct AnalyzeOptions {
   std::string dataset;
   std::optional<uint32_t> seed;
   std::string label;
-  std::string output;
-  bool force = false;
+  Output output;
   bool dry_run = false;
   bool no_wait = false;
   bool json = false;
@@ -154,7 +152,7 @@ absl::Status CheckOptions(const AnalyzeOptions& options, const AnalysisKindRow& 
     return absl::InvalidArgumentError(
         "--dataset: can't be combined with --prompt; remove one of them");
   }
-  if (!options.output.empty() && (options.dry_run || options.no_wait)) {
+  if (options.output.given() && (options.dry_run || options.no_wait)) {
     return absl::InvalidArgumentError(
         "--output: can't be combined with --dry-run or --no-wait; remove one of them");
   }
@@ -286,7 +284,7 @@ absl::StatusOr<std::vector<LabelledRequest>> MakeRequests(
   if (!steps.ok()) return steps.status();
   std::vector<LabelledRequest> requests =
       RequestsOf(RowOf(options).subjects, request, targets, *steps);
-  if (!options.output.empty() && requests.size() > 1) {
+  if (options.output.given() && requests.size() > 1) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--output: ", requests.size(), " analyses are named; expected one. Name a single cell."));
   }
@@ -409,7 +407,7 @@ void PrintSummary(const Context& context, const AnalyzeOptions& options,
                     text::Grouped(analysis.subjects(analysis.subjects_size() - 1).step()));
   }
   absl::StrAppend(&line, ", took ", TookText(ToDuration(analysis.device_time())));
-  if (options.output.empty() && !analysis.artifact().empty()) {
+  if (!options.output.given() && !analysis.artifact().empty()) {
     absl::StrAppend(&line, "; -o FILE writes ",
                     Count(static_cast<uint64_t>(analysis.arrays_size()), "array"), ", ",
                     Bytes(analysis.artifact_bytes()));
@@ -450,17 +448,13 @@ int Show(const Context& context, const AnalyzeOptions& options,
   return ExitCodeOf(analyses);
 }
 
-IfExists IfOutputExists(const AnalyzeOptions& options) {
-  return ReplaceOwn(options.output, FileKind::kArrays, options.force);
-}
-
 // Checks that the arrays can be written before anybody waits for them. Pipes are not tried: a
 // reader would take the try for the end.
-absl::Status CheckOutput(const AnalyzeOptions& options) {
+absl::Status TryOutput(const Output& output) {
   std::error_code error;
-  const bool pipe = std::filesystem::is_other(options.output, error);
-  if (options.output.empty() || pipe) return absl::OkStatus();
-  PartFile probe(options.output, IfOutputExists(options));
+  const bool pipe = std::filesystem::is_other(output.path, error);
+  if (!output.given() || pipe) return absl::OkStatus();
+  PartFile probe(output);
   return probe.Open();
 }
 
@@ -478,9 +472,9 @@ absl::Status WriteArrays(Connection* connection, const Context& context,
         request, [&](const v1::AnalysisArraysChunk& chunk) { return on_data(chunk.data()); });
   };
   absl::Status written = Download({analysis.name(), analysis.artifact_bytes(), analysis.artifact()},
-                                  options.output, IfOutputExists(options), read, context.sleep);
+                                  options.output, read, context.sleep);
   if (!written.ok()) return written;
-  context.console.Info(absl::StrCat(options.output, ": ",
+  context.console.Info(absl::StrCat(options.output.name(), ": ",
                                     Count(static_cast<uint64_t>(analysis.arrays_size()), "array"),
                                     ", ", Bytes(analysis.artifact_bytes())));
   return absl::OkStatus();
@@ -495,14 +489,14 @@ int WaitAndShow(Connection* connection, const Context& context, const AnalyzeOpt
   const int code = Show(context, options, analyses);
   if (code != kSuccess || analyses.size() != 1) return code;
   PrintSummary(context, options, analyses[0].analysis);
-  if (options.output.empty()) return code;
+  if (!options.output.given()) return code;
   const absl::Status written = WriteArrays(connection, context, options, analyses[0].analysis);
   return written.ok() ? code : Fail(context, written);
 }
 
 absl::StatusOr<int> Analyze(const AnalyzeOptions& options, const v1::CreateAnalysisRequest& request,
                             const Context& context, Connection* connection) {
-  if (absl::Status possible = CheckOutput(options); !possible.ok()) return possible;
+  if (absl::Status possible = TryOutput(options.output); !possible.ok()) return possible;
   const auto requests = MakeRequests(connection, options, request);
   if (!requests.ok()) return requests.status();
   Remarks refusals;
@@ -576,10 +570,8 @@ Action DefineAnalyze(Command* command) {
   command->Option(&options->seed, "--seed", "N", "Seed of all random draws, 0–4294967295 [0]");
   command->Option(&options->label, "--label", "LABEL",
                   "Name the numbers LABEL/NUMBER among the experiment's metrics [the kind]");
-  command->Option(&options->output, "--output,-o", "FILE",
-                  "Write the arrays of a single analysis to FILE as safetensors; replaces earlier "
-                  "arrays");
-  command->Flag(&options->force, "--force", "Replace any existing file");
+  command->Output(&options->output, OutputKind::kFile, "FILE",
+                  "Write the arrays of a single analysis to FILE as safetensors");
   command->Flag(&options->dry_run, "--dry-run",
                 "Compute nothing; print the cost of each and of all, what is stored, and all "
                 "problems");

@@ -23,8 +23,7 @@ struct ArtifactOptions {
   std::string run;
   std::string kind;
   std::optional<uint32_t> step;
-  std::string output;
-  bool force = false;
+  Output output;
   bool json = false;
 };
 
@@ -78,8 +77,8 @@ absl::Status Fetch(Connection* connection, const v1::Artifact& artifact,
     return connection->ReadArtifact(
         request, [&](const v1::ArtifactChunk& chunk) { return on_data(chunk.data()); });
   };
-  return Download({artifact.name(), artifact.bytes(), artifact.sha256()}, options.output,
-                  options.force ? IfExists::kReplace : IfExists::kRefuse, read, sleep);
+  return Download({artifact.name(), artifact.bytes(), artifact.sha256()}, options.output, read,
+                  sleep);
 }
 
 absl::StatusOr<int> Get(const ArtifactOptions& options, const Context& context,
@@ -91,7 +90,7 @@ absl::StatusOr<int> Get(const ArtifactOptions& options, const Context& context,
   const absl::Status status = Fetch(connection, *artifact, options, context.sleep);
   if (!status.ok()) return status;
   if (options.json) return PrintJson(context, *artifact);
-  context.console.Info(absl::StrCat(options.output, ": ", artifact->kind(), " at step ",
+  context.console.Info(absl::StrCat(options.output.name(), ": ", artifact->kind(), " at step ",
                                     artifact->step(), ", ", Bytes(artifact->bytes())));
   return kSuccess;
 }
@@ -111,8 +110,8 @@ Action DefineArtifactGet(Command* command) {
   command->Argument(&options->run, "EXP/CELL", kCellHelp);
   command->Argument(&options->kind, "KIND", "Kind of artifact: checkpoint");
   command->Option(&options->step, "--step", "N", "Write the one of step N [the last]");
-  command->RequiredOption(&options->output, "--output,-o", "FILE", "Write to FILE as safetensors");
-  command->Flag(&options->force, "--force", "Replace an existing file");
+  command->RequiredOutput(&options->output, OutputKind::kFile, "FILE",
+                          "Write to FILE as safetensors");
   command->Flag(&options->json, "--json", "Print kind, step, size and hash as JSON");
   command->Footer(
       "Example:\n  ablate artifact get names-norm/pre-lr0.01-s42 checkpoint -o pre.safetensors");

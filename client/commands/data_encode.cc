@@ -32,9 +32,8 @@ constexpr uint32_t kMaxShortVocabulary = 1 << 16;  // whose ids fit uint16
 struct EncodeOptions {
   std::string file;
   std::string tokenizer;
-  std::string output;
+  Output output;
   std::vector<std::string> special;
-  bool force = false;
   bool json = false;
 };
 
@@ -87,7 +86,7 @@ absl::StatusOr<int> WriteFileOfIds(const EncodeOptions& options, const Context& 
                                    std::istream* in, const std::string& name, uint32_t vocabulary,
                                    Encoder* encoder) {
   const size_t id_bytes = vocabulary <= kMaxShortVocabulary ? sizeof(uint16_t) : sizeof(uint32_t);
-  PartFile file(options.output, options.force ? IfExists::kReplace : IfExists::kRefuse);
+  PartFile file(options.output);
   if (const absl::Status opened = file.Open(); !opened.ok()) return opened;
   std::string bytes;
   const auto write = [&](const std::vector<uint32_t>& ids) {
@@ -98,8 +97,8 @@ absl::StatusOr<int> WriteFileOfIds(const EncodeOptions& options, const Context& 
   const absl::StatusOr<EncodedSize> size = EncodeStream(in, name, encoder, write);
   if (!size.ok()) return size.status();
   if (const absl::Status committed = file.Commit(); !committed.ok()) return committed;
-  context.console.Info(absl::StrCat(options.output, ": ", Count(size->tokens, "token"), " of ",
-                                    Count(size->bytes, "byte"), ", uint", 8 * id_bytes));
+  context.console.Info(absl::StrCat(options.output.name(), ": ", Count(size->tokens, "token"),
+                                    " of ", Count(size->bytes, "byte"), ", uint", 8 * id_bytes));
   return kSuccess;
 }
 
@@ -181,11 +180,10 @@ Action DefineDataEncode(Command* command) {
   command->RequiredOption(&options->tokenizer, "--tokenizer", "TOKENIZER",
                           "Tokenizer: a folder with GPT-2's vocab.json and merges.txt, or the name "
                           "of a data set of a tokenizer or of tokens");
-  command->Option(&options->output, "--output,-o", "OUT",
+  command->Output(&options->output, OutputKind::kFile, "OUT",
                   "Write the ids to OUT; required without --json");
   command->Options(&options->special, "--special", "TOKEN",
                    "Encode TOKEN in the text as one id, such as <|endoftext|> [none]");
-  command->Flag(&options->force, "--force", "Replace an existing file");
   command->Flag(&options->json, "--json", "Print vocabulary and ids as JSON; write no file");
   command->Footer(
       "Encodes with byte-level byte pair encoding as GPT-2 does, on this machine. OUT has the ids "
@@ -196,7 +194,7 @@ Action DefineDataEncode(Command* command) {
       "  ablate data encode notes.txt --tokenizer gpt2-1a2b3c -o notes.bin");
   const std::string name = command->FullName();
   return [options, name](const Context& context) {
-    if (options->json != options->output.empty()) {
+    if (options->json == options->output.given()) {
       context.console.Error(absl::StrCat(name, ": -o: ", options->json ? "given" : "missing",
                                          options->json ? " with" : " without",
                                          " --json; expected either -o OUT or --json"));

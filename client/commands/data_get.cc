@@ -25,9 +25,8 @@ namespace {
 
 struct GetOptions {
   std::string name;
-  std::string output;
+  Output output;
   std::optional<double> validation;
-  bool force = false;
   bool json = false;
 };
 
@@ -50,9 +49,7 @@ absl::StatusOr<TokenBinFiles> BinsOf(const DatasetFile& file, double validation)
 absl::StatusOr<std::string> WriteTokenizerFolder(const GetOptions& options,
                                                  const DatasetFile& file) {
   const bool has_tokens = file.kind == DatasetKind::kTokens;
-  std::string path = options.output;
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  PartFolder folder(path, options.force ? IfExists::kReplace : IfExists::kRefuse, IsTokenizersFile);
+  PartFolder folder(options.output, IsTokenizersFile);
   absl::Status written = folder.Open();
   if (written.ok()) written = folder.Write("vocab.json", file.tokenizer.vocabulary);
   if (written.ok()) written = folder.Write("merges.txt", file.tokenizer.merges);
@@ -94,12 +91,11 @@ absl::StatusOr<int> GetData(const GetOptions& options, const Context& context,
     facts = *written;
   } else {
     const absl::Status written = Download(RemoteOf(*dataset), options.output,
-                                          options.force ? IfExists::kReplace : IfExists::kRefuse,
                                           ReadDataset(connection, *dataset), context.sleep);
     if (!written.ok()) return written;
   }
   if (options.json) return PrintJson(context, *dataset);
-  context.console.Info(absl::StrCat(options.output, ": ", facts));
+  context.console.Info(absl::StrCat(options.output.name(), ": ", facts));
   return kSuccess;
 }
 
@@ -109,7 +105,7 @@ Action DefineDataGet(Command* command) {
   auto options = std::make_shared<GetOptions>();
   command->Argument(&options->name, "NAME",
                     "Data set: datasets/ID, its ID, or a file name that only one has");
-  command->RequiredOption(&options->output, "--output,-o", "PATH",
+  command->RequiredOutput(&options->output, OutputKind::kFileOrFolder, "PATH",
                           "Write a file PATH, or a folder PATH of a tokenizer or of the tokens of "
                           "a whole text");
   command->Option(
@@ -117,7 +113,6 @@ Action DefineDataGet(Command* command) {
       absl::StrCat("Write the last SHARE of the tokens to val.bin, above 0 and below 1, as "
                    "task.text.validation holds them out [",
                    DefaultValidation(), "]"));
-  command->Flag(&options->force, "--force", "Replace an existing file or folder of this command");
   command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
       "PATH is complete or isn't written: the hash of the bytes is checked first.\n\n"

@@ -18,9 +18,8 @@ namespace {
 struct ExportOptions {
   std::string experiment;
   std::string format;
-  std::string output;
+  Output output;
   std::vector<std::string> keys;
-  bool force = false;
   bool json = false;
 };
 
@@ -56,8 +55,8 @@ absl::StatusOr<Received> Receive(Connection* connection, const v1::ExportRequest
 }
 
 absl::StatusOr<Received> ReceiveFile(Connection* connection, const v1::ExportRequest& request,
-                                     const std::string& path, IfExists if_exists) {
-  PartFile file(path, if_exists);
+                                     const Output& output) {
+  PartFile file(output);
   if (const absl::Status opened = file.Open(); !opened.ok()) return opened;
   const auto received =
       Receive(connection, request, [&](const v1::FileChunk& chunk) -> absl::Status {
@@ -70,8 +69,8 @@ absl::StatusOr<Received> ReceiveFile(Connection* connection, const v1::ExportReq
 }
 
 absl::StatusOr<Received> ReceiveFolder(Connection* connection, const v1::ExportRequest& request,
-                                       const std::string& path, IfExists if_exists) {
-  PartFolder folder(path, if_exists, [](const std::string& name) {
+                                       const Output& output) {
+  PartFolder folder(output, [](const std::string& name) {
     return absl::StartsWith(name, "events.out.tfevents.");
   });
   if (const absl::Status opened = folder.Open(); !opened.ok()) return opened;
@@ -85,13 +84,14 @@ absl::StatusOr<Received> ReceiveFolder(Connection* connection, const v1::ExportR
 
 void PrintResult(const ExportOptions& options, const Context& context, const Received& received) {
   if (!options.json) {
-    context.console.Info(absl::StrCat(options.output, ": ", client::Count(received.files, "file"),
-                                      ", ", Bytes(received.bytes)));
+    context.console.Info(absl::StrCat(options.output.name(), ": ",
+                                      client::Count(received.files, "file"), ", ",
+                                      Bytes(received.bytes)));
     return;
   }
   google::protobuf::Struct result;
   auto& fields = *result.mutable_fields();
-  fields["path"].set_string_value(options.output);
+  fields["path"].set_string_value(options.output.path);
   fields["files"].set_number_value(static_cast<double>(received.files));
   fields["bytes"].set_number_value(static_cast<double>(received.bytes));
   PrintJson(context, result);
@@ -114,12 +114,8 @@ absl::StatusOr<v1::ExportRequest> MakeRequest(const ExportOptions& options) {
 
 absl::StatusOr<int> Export(const ExportOptions& options, const v1::ExportRequest& request,
                            const Context& context, Connection* connection) {
-  const IfExists if_exists = options.force ? IfExists::kReplace : IfExists::kRefuse;
-  std::string path = options.output;
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
   const bool folder = request.format() == v1::ExportFormat::tensorboard;
-  const auto received =
-      (folder ? ReceiveFolder : ReceiveFile)(connection, request, path, if_exists);
+  const auto received = (folder ? ReceiveFolder : ReceiveFile)(connection, request, options.output);
   if (!received.ok()) return received.status();
   PrintResult(options, context, *received);
   if (!received->damage.ok()) return received->damage;
@@ -133,15 +129,14 @@ Action DefineExport(Command* command) {
   command->Argument(&options->experiment, "EXP", kExperimentHelp);
   command->RequiredOption(&options->format, "--format", "FORMAT",
                           "Format: csv, jsonl or tensorboard");
-  command->RequiredOption(&options->output, "--output,-o", "PATH",
-                          "Write to the file PATH; tensorboard: to the folder PATH, with a folder "
-                          "for each cell");
+  command->RequiredOutput(&options->output, OutputKind::kFileOrFolder, "PATH",
+                          "Write to the file PATH, - for standard output; tensorboard: to the "
+                          "folder PATH, with a folder for each cell");
   command->Options(&options->keys, "--key,-k", "KEY", "Write only this metric [all]");
-  command->Flag(&options->force, "--force",
-                "Replace an existing file, or the folder of an earlier tensorboard export");
   command->Flag(&options->json, "--json", "Print path, number of files and size as JSON");
   command->Footer(
-      "Values in csv and jsonl are exact; tensorboard's are rounded to float32.\n\n"
+      "Values in csv and jsonl are exact; tensorboard's are rounded to float32. --force replaces a "
+      "folder only if it is an earlier tensorboard export.\n\n"
       "Examples:\n  ablate export names-norm --format csv -o names-norm.csv\n"
       "  ablate export names-norm --format tensorboard -o logs/names-norm");
   return WithServer(*command, options, MakeRequest, Export);

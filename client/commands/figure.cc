@@ -14,7 +14,6 @@
 #include "client/command_table.h"
 #include "client/commands/compare.h"
 #include "client/output/format.h"
-#include "client/output/own_file.h"
 #include "client/output/part_file.h"
 #include "proto/reflect/text.h"
 
@@ -29,11 +28,10 @@ constexpr absl::string_view kFigureKinds =
 struct FigureOptions {
   ComparisonOptions comparison;
   std::string kind;
-  std::string output;
+  Output output;
   std::string width = "column";
   std::string step;
   bool csv = false;
-  bool force = false;
   bool json = false;
 };
 
@@ -73,12 +71,16 @@ absl::Status ReadStep(const std::string& text, v1::RenderFigureRequest* request)
 absl::StatusOr<v1::RenderFigureRequest> MakeRequest(const FigureOptions& options) {
   v1::RenderFigureRequest request;
   v1::FigureFormat::Value format = v1::FigureFormat::unspecified;
-  const std::string ending = EndingOf(options.output);
+  const std::string ending = options.output.is_standard() ? ".svg" : EndingOf(options.output.path);
   if (ending.empty() || !v1::FigureFormat::Value_Parse(ending.substr(1), &format) ||
       format == v1::FigureFormat::unspecified) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--output: ", reflect::Quoted(options.output),
+        absl::StrCat("--output: ", reflect::Quoted(options.output.path),
                      " has an unknown suffix; expected .svg, .pdf or .png"));
+  }
+  if (options.csv && options.output.is_standard()) {
+    return absl::InvalidArgumentError(
+        "--csv: can't be combined with -o -, which takes one file; expected the name of a file");
   }
   if (absl::Status kind = CheckKind(options.kind); !kind.ok()) return kind;
   const absl::StatusOr<double> width = Width(options.width);
@@ -96,14 +98,10 @@ absl::StatusOr<v1::RenderFigureRequest> MakeRequest(const FigureOptions& options
   return request;
 }
 
-FileKind KindOf(v1::FigureFormat::Value format) {
-  if (format == v1::FigureFormat::svg) return FileKind::kSvg;
-  return format == v1::FigureFormat::pdf ? FileKind::kPdf : FileKind::kPng;
-}
-
-// Returns the path of the file that --csv writes.
-std::string CsvPath(const std::string& output) {
-  return std::filesystem::path(output).replace_extension("csv").string();
+// Returns the file that --csv writes.
+Output CsvOf(Output output) {
+  output.path = std::filesystem::path(output.path).replace_extension("csv").string();
+  return output;
 }
 
 // Gives a file that is written, `bytes` long, its name, which is `path`.
@@ -120,13 +118,11 @@ v1::RenderFigureResponse WithoutPicture(v1::RenderFigureResponse figure) {
 
 absl::StatusOr<int> Figure(const FigureOptions& options, const v1::RenderFigureRequest& request,
                            const Context& context, Connection* connection) {
-  PartFile picture(options.output, [&] {
-    return ReplaceOwn(options.output, KindOf(request.format()), options.force);
-  });
+  PartFile picture(options.output);
   if (absl::Status opened = picture.Open(); !opened.ok()) return opened;
-  // Both files are written or neither. A CSV has no mark of ours: only --force replaces it.
-  const std::string csv_path = CsvPath(options.output);
-  PartFile csv(csv_path, options.force ? IfExists::kReplace : IfExists::kRefuse);
+  // Both files are written or neither.
+  const Output csv_output = CsvOf(options.output);
+  PartFile csv(csv_output);
   if (options.csv) {
     if (absl::Status opened = csv.Open(); !opened.ok()) return opened;
   }
@@ -139,8 +135,8 @@ absl::StatusOr<int> Figure(const FigureOptions& options, const v1::RenderFigureR
   }
   absl::Status saved = picture.Write(figure->data());
   if (saved.ok() && options.csv) saved = csv.Write(figure->csv());
-  if (saved.ok()) saved = Save(context, options.output, figure->data().size(), &picture);
-  if (saved.ok() && options.csv) saved = Save(context, csv_path, figure->csv().size(), &csv);
+  if (saved.ok()) saved = Save(context, options.output.name(), figure->data().size(), &picture);
+  if (saved.ok() && options.csv) saved = Save(context, csv_output.path, figure->csv().size(), &csv);
   if (!saved.ok()) return saved;
   if (options.json) PrintJson(context, WithoutPicture(*figure));
   return kSuccess;
@@ -152,9 +148,9 @@ Action DefineFigure(Command* command) {
   auto options = std::make_shared<FigureOptions>();
   AddComparisonOptions(command, &options->comparison, "Draw this metric, see below");
   command->Argument(&options->kind, "KIND", absl::StrCat("Kind of figure: ", kFigureKinds));
-  command->RequiredOption(&options->output, "--output,-o", "FILE",
-                          "Write to FILE, which ends in .svg, .pdf or .png; replaces an earlier "
-                          "figure");
+  command->RequiredOutput(&options->output, OutputKind::kFile, "FILE",
+                          "Write to FILE, which ends in .svg, .pdf or .png; - is standard output, "
+                          "as SVG");
   command->Option(&options->width, "--width", "WIDTH",
                   "Width: column (3.25 inches), double (6.75) or inches, 2–12 [column]");
   command->Option(
@@ -162,7 +158,6 @@ Action DefineFigure(Command* command) {
       "Draw depth or levels at STEP [-1, the last that all seeds of a setting have]. Draw an "
       "analysis of the checkpoint at STEP [-1, the last analysed of each run]");
   command->Flag(&options->csv, "--csv", "Write the numbers, too, to FILE with the suffix .csv");
-  command->Flag(&options->force, "--force", "Replace any existing file, also the CSV");
   command->Flag(&options->json, "--json", "Print the server's message as JSON without the picture");
   command->Footer(
       "--key depends on the kind:\n"

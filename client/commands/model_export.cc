@@ -19,9 +19,8 @@ namespace {
 
 struct ExportModelOptions {
   std::string model;
-  std::string output;
+  Output output;
   std::optional<uint32_t> step;
-  bool force = false;
   bool json = false;
 };
 
@@ -35,11 +34,9 @@ absl::StatusOr<int> ExportModel(const ExportModelOptions& options, const Context
     request.set_name(*run);
   }
   if (options.step) request.set_step(*options.step);
-  std::string path = options.output;
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  PartFolder folder(
-      path, options.force ? IfExists::kReplace : IfExists::kRefuse,
-      [](const std::string& name) { return name == "config.json" || name == "model.safetensors"; });
+  PartFolder folder(options.output, [](const std::string& name) {
+    return name == "config.json" || name == "model.safetensors";
+  });
   if (const absl::Status opened = folder.Open(); !opened.ok()) return opened;
   std::set<std::string> files;
   uint64_t bytes = 0;
@@ -54,12 +51,12 @@ absl::StatusOr<int> ExportModel(const ExportModelOptions& options, const Context
   if (const absl::Status committed = folder.Commit(); !committed.ok()) return committed;
   if (!options.json) {
     context.console.Info(
-        absl::StrCat(options.output, ": ", Count(files.size(), "file"), ", ", Bytes(bytes)));
+        absl::StrCat(options.output.path, ": ", Count(files.size(), "file"), ", ", Bytes(bytes)));
     return kSuccess;
   }
   google::protobuf::Struct result;
   auto& fields = *result.mutable_fields();
-  fields["path"].set_string_value(options.output);
+  fields["path"].set_string_value(options.output.path);
   fields["files"].set_number_value(static_cast<double>(files.size()));
   fields["bytes"].set_number_value(static_cast<double>(bytes));
   return PrintJson(context, result);
@@ -70,15 +67,15 @@ absl::StatusOr<int> ExportModel(const ExportModelOptions& options, const Context
 Action DefineModelExport(Command* command) {
   auto options = std::make_shared<ExportModelOptions>();
   command->Argument(&options->model, "MODEL", "models/NAME, a cell EXP/CELL, or runs/ID");
-  command->RequiredOption(&options->output, "--output,-o", "FOLDER",
+  command->RequiredOutput(&options->output, OutputKind::kFolder, "FOLDER",
                           "Write config.json and model.safetensors to FOLDER");
   command->Option(&options->step, "--step", "N", "Write a run's checkpoint of step N [the last]");
-  command->Flag(&options->force, "--force", "Replace the folder of an earlier export");
   command->Flag(&options->json, "--json", "Print path, number of files and size as JSON");
   command->Footer(
       "The model must be one that GPT-2's files can hold: pre-norm or no norms, LayerNorm or "
       "RMSNorm, learned positions, biases, softmax attention. transformers loads models with "
-      "LayerNorms at all sites as GPT2LMHeadModel.\n\n"
+      "LayerNorms at all sites as GPT2LMHeadModel. --force replaces only the folder of an earlier "
+      "export.\n\n"
       "Examples:\n  ablate model export fine-tuned/s0 -o fine-tuned\n"
       "  ablate model export models/gpt2 -o gpt2-copy");
   return WithServer(options, ExportModel);

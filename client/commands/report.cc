@@ -15,7 +15,6 @@
 #include "client/names.h"
 #include "client/output/experiment_text.h"
 #include "client/output/format.h"
-#include "client/output/own_file.h"
 #include "client/output/part_file.h"
 #include "google/protobuf/struct.pb.h"
 #include "proto/reflect/text.h"
@@ -26,8 +25,7 @@ namespace {
 struct ReportOptions {
   std::vector<std::string> experiments;
   ComparisonOptions comparison;
-  std::string output;
-  bool force = false;
+  Output output;
   bool watch = false;
   bool json = false;
 };
@@ -51,12 +49,17 @@ std::string NameInCommands(const std::string& output) {
 }
 
 absl::StatusOr<v1::RenderReportRequest> MakeRequest(const ReportOptions& options) {
-  if (absl::Status ending = CheckEnding(options.output); !ending.ok()) return ending;
+  const std::string& path = options.output.path;
+  if (absl::Status ending = CheckEnding(path); !ending.ok()) return ending;
   const auto comparison = MakeCompareRequest(options.comparison);
   if (!comparison.ok()) return comparison.status();
   if (options.watch && options.experiments.size() > 1) {
     return absl::InvalidArgumentError(absl::StrCat("--watch: ", options.experiments.size(),
                                                    " experiments are named; expected one"));
+  }
+  if (options.watch && options.output.is_standard()) {
+    return absl::InvalidArgumentError(
+        "--watch: can't be combined with -o -; expected the name of a file");
   }
   v1::RenderReportRequest request;
   for (const std::string& experiment : options.experiments) {
@@ -66,15 +69,14 @@ absl::StatusOr<v1::RenderReportRequest> MakeRequest(const ReportOptions& options
   request.set_by(comparison->by());
   *request.mutable_baseline() = comparison->baseline();
   if (comparison->has_at()) request.set_at(comparison->at());
-  request.set_output(NameInCommands(options.output));
+  request.set_output(options.output.is_standard() ? "report.html" : NameInCommands(path));
   return request;
 }
 
 // Writes the page as it arrives; the result is how many bytes it has.
 absl::StatusOr<uint64_t> Receive(Connection* connection, const v1::RenderReportRequest& request,
                                  const ReportOptions& options) {
-  PartFile file(options.output,
-                [&] { return ReplaceOwn(options.output, FileKind::kPage, options.force); });
+  PartFile file(options.output);
   if (const absl::Status opened = file.Open(); !opened.ok()) return opened;
   uint64_t bytes = 0;
   const absl::Status received = connection->RenderReport(request, [&](const v1::FileChunk& chunk) {
@@ -104,9 +106,9 @@ absl::StatusOr<int> ReportWhileItGoesOn(ReportOptions options,
       const auto bytes = Receive(connection, request, options);
       if (!bytes.ok()) return bytes.status();
       shown = ended;
-      options.force = true;  // the file is ours now
-      context.console.Info(absl::StrCat(options.output, ": ", Bytes(*bytes), ", ", ended, " of ",
-                                        AllRuns(experiment.counts()), " runs",
+      options.output.force = true;  // the file is ours now
+      context.console.Info(absl::StrCat(options.output.path, ": ", Bytes(*bytes), ", ", ended,
+                                        " of ", AllRuns(experiment.counts()), " runs",
                                         over ? "" : ", preliminary"));
     }
     if (over) return absl::OkStatus();
@@ -124,11 +126,11 @@ absl::StatusOr<int> Report(const ReportOptions& options, const v1::RenderReportR
   const auto bytes = Receive(connection, request, options);
   if (!bytes.ok()) return bytes.status();
   if (!options.json) {
-    context.console.Info(absl::StrCat(options.output, ": ", Bytes(*bytes)));
+    context.console.Info(absl::StrCat(options.output.name(), ": ", Bytes(*bytes)));
     return kSuccess;
   }
   google::protobuf::Struct result;
-  (*result.mutable_fields())["path"].set_string_value(options.output);
+  (*result.mutable_fields())["path"].set_string_value(options.output.path);
   (*result.mutable_fields())["bytes"].set_number_value(static_cast<double>(*bytes));
   return PrintJson(context, result);
 }
@@ -139,9 +141,8 @@ Action DefineReport(Command* command) {
   auto options = std::make_shared<ReportOptions>();
   command->Arguments(&options->experiments, "EXP", "Experiments, one section each");
   AddComparisonChoices(command, &options->comparison);
-  command->RequiredOption(&options->output, "--output,-o", "FILE",
-                          "Write the page to FILE; replaces an earlier report");
-  command->Flag(&options->force, "--force", "Replace any existing file");
+  command->RequiredOutput(&options->output, OutputKind::kFile, "FILE",
+                          "Write the page to FILE; - is standard output");
   command->Flag(&options->watch, "--watch",
                 "Rewrite the page while runs end, until the experiment has ended; exit as `ablate "
                 "wait` does");

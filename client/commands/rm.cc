@@ -7,12 +7,18 @@
 #include <utility>
 #include <vector>
 
+#include "ablate/v1/analysis.pb.h"
+#include "ablate/v1/experiment.pb.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "client/analysis_kinds.h"
 #include "client/command_table.h"
 #include "client/names.h"
+#include "client/output/format.h"
 
 namespace ablate::client {
 namespace {
@@ -20,69 +26,163 @@ namespace {
 struct RmOptions {
   std::vector<std::string> names;
   bool yes = false;
+  bool dry_run = false;
   bool json = false;
 };
 
 bool IsAnalysis(const std::string& name) { return absl::StartsWith(name, "analyses/"); }
 
+absl::StatusOr<v1::DeleteExperimentResponse> DeleteExperiment(Connection* connection,
+                                                              const std::string& name,
+                                                              bool validate_only) {
+  v1::DeleteExperimentRequest request;
+  request.set_name(name);
+  request.set_validate_only(validate_only);
+  return connection->DeleteExperiment(request);
+}
+
+// Returns IDs separated by commas, such as "names-norm-7f3k, names-lr-1a2b".
+std::string Ids(const google::protobuf::RepeatedPtrField<std::string>& names) {
+  return absl::StrJoin(names, ", ", [](std::string* text, const std::string& name) {
+    absl::StrAppend(text, Id(name));
+  });
+}
+
+// Returns a line with the sizes, and a line for each reason why something stays.
+std::string DeletionText(const std::string& name, const v1::DeleteExperimentResponse& deletion) {
+  std::string text = absl::StrCat(Id(name), ": ", Count(deletion.runs(), "run"));
+  if (deletion.analyses() == 1) absl::StrAppend(&text, ", 1 analysis");
+  if (deletion.analyses() > 1) absl::StrAppend(&text, ", ", deletion.analyses(), " analyses");
+  absl::StrAppend(&text, ", ", Duration(ToDuration(deletion.device_time())), ", ",
+                  Bytes(deletion.bytes()));
+  if (deletion.shared_runs() > 0) {
+    absl::StrAppend(&text, "\n  ", Count(deletion.shared_runs(), "run"),
+                    deletion.shared_runs() == 1 ? " stays" : " stay", " for other experiments");
+    if (!deletion.shared_with().empty()) {
+      absl::StrAppend(&text, ": ", Ids(deletion.shared_with()));
+    }
+  }
+  if (!deletion.checkpoint_of().empty()) {
+    absl::StrAppend(&text, "\n  checkpoints stay that other experiments began with: ",
+                    Ids(deletion.checkpoint_of()));
+  }
+  return text;
+}
+
+std::string AnalysisText(const v1::Analysis& analysis) {
+  return absl::StrCat(analysis.name(), ": ", AnalysisKindName(analysis.analysis()), ", ",
+                      Duration(ToDuration(analysis.device_time())), ", ",
+                      Bytes(analysis.artifact_bytes()));
+}
+
+// Prints each line as a message.
+void PrintLines(const Context& context, const std::string& text) {
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) context.console.Info(line);
+}
+
+// The sizes of a removal, as text and as the server's message.
+struct Preview {
+  std::string text;
+  std::unique_ptr<google::protobuf::Message> message;
+};
+
+absl::StatusOr<Preview> PreviewOf(Connection* connection, const std::string& name) {
+  if (IsAnalysis(name)) {
+    v1::GetAnalysisRequest request;
+    request.set_name(name);
+    const absl::StatusOr<v1::Analysis> analysis = connection->GetAnalysis(request);
+    if (!analysis.ok()) return analysis.status();
+    return Preview{AnalysisText(*analysis), std::make_unique<v1::Analysis>(*analysis)};
+  }
+  const auto deletion = DeleteExperiment(connection, name, /*validate_only=*/true);
+  if (!deletion.ok()) return deletion.status();
+  return Preview{DeletionText(name, *deletion),
+                 std::make_unique<v1::DeleteExperimentResponse>(*deletion)};
+}
+
 // Asks whoever sits at the terminal.
-bool IsConfirmed(const std::vector<std::string>& names, const Context& context) {
-  const auto add_id = [](std::string* text, const std::string& name) { text->append(Id(name)); };
-  const bool runs = !std::all_of(names.begin(), names.end(), IsAnalysis);
-  *context.console.err << "remove " << absl::StrJoin(names, ", ", add_id)
-                       << (runs ? " and the runs that no other experiment has" : "") << "? [y/N] "
-                       << std::flush;
+bool IsConfirmed(const Context& context) {
+  *context.console.err << "remove? [y/N] " << std::flush;
   std::string answer;
   std::getline(*context.console.in, answer);
   answer = absl::AsciiStrToLower(absl::StripAsciiWhitespace(answer));
   return answer == "y" || answer == "yes";
 }
 
-absl::Status DeleteExperiment(Connection* connection, const std::string& name) {
-  v1::DeleteExperimentRequest request;
-  request.set_name(name);
-  return connection->DeleteExperiment(request);
-}
-
-absl::Status DeleteAnalysis(Connection* connection, const std::string& name) {
-  v1::DeleteAnalysisRequest request;
-  request.set_name(name);
-  return connection->DeleteAnalysis(request);
-}
-
 absl::Status Remove(Connection* connection, const Context& context, const RmOptions& options,
                     const std::string& name) {
-  const absl::Status status =
-      IsAnalysis(name) ? DeleteAnalysis(connection, name) : DeleteExperiment(connection, name);
-  if (!status.ok()) return status;
-  if (options.json) {
-    PrintJson(context, google::protobuf::Empty());
+  v1::DeleteExperimentResponse deletion;
+  std::string removed = Id(name);
+  if (IsAnalysis(name)) {
+    v1::DeleteAnalysisRequest request;
+    request.set_name(name);
+    if (absl::Status status = connection->DeleteAnalysis(request); !status.ok()) return status;
+    if (options.json) PrintJson(context, google::protobuf::Empty());
   } else {
-    context.console.Info(absl::StrCat("removed ", Id(name)));
+    const auto response = DeleteExperiment(connection, name, /*validate_only=*/false);
+    if (!response.ok()) return response.status();
+    removed = DeletionText(name, *response);
+    if (options.json) PrintJson(context, *response);
   }
+  if (!options.json) PrintLines(context, absl::StrCat("removed ", removed));
   return absl::OkStatus();
 }
 
+// Names are looked up first, so that the preview has the IDs.
+std::vector<std::string> LookUp(Connection* connection, const Context& context,
+                                const RmOptions& options, int* code) {
+  const bool shown = options.dry_run || !options.yes;
+  std::vector<std::string> names;
+  for (const std::string& text : options.names) {
+    absl::StatusOr<std::string> name = text;
+    if (!IsAnalysis(text)) {
+      name = ResolveExperimentName(connection, text,
+                                   shown ? Shortened::kAllowed : Shortened::kRefused);
+    }
+    if (name.ok()) {
+      names.push_back(*std::move(name));
+    } else {
+      *code = Fail(context, name.status());
+    }
+  }
+  return names;
+}
+
+// Prints what would be removed; returns the names that can be.
+std::vector<std::string> ShowPreviews(Connection* connection, const Context& context,
+                                      const RmOptions& options,
+                                      const std::vector<std::string>& names, int* code) {
+  std::vector<std::string> removable;
+  for (const std::string& name : names) {
+    const absl::StatusOr<Preview> preview = PreviewOf(connection, name);
+    if (!preview.ok()) {
+      *code = std::max(*code, Fail(context, preview.status()));
+      continue;
+    }
+    removable.push_back(name);
+    if (!options.dry_run) {
+      PrintLines(context, preview->text);
+    } else if (options.json) {
+      PrintJson(context, *preview->message);
+    } else {
+      *context.console.out << preview->text << "\n";
+    }
+  }
+  return removable;
+}
+
 absl::StatusOr<int> Rm(const RmOptions& options, const Context& context, Connection* connection) {
-  if (!context.console.in_is_terminal && !options.yes) {
+  if (!context.console.in_is_terminal && !options.yes && !options.dry_run) {
     context.console.Error(
         "ablate rm: standard input is not a terminal, so rm can't ask; add --yes");
     return kUsage;
   }
-  // Names are looked up first, so that the question has the IDs.
-  const Shortened shortened = options.yes ? Shortened::kRefused : Shortened::kAllowed;
-  std::vector<std::string> names;
   int code = kSuccess;
-  for (const std::string& text : options.names) {
-    absl::StatusOr<std::string> name = text;
-    if (!IsAnalysis(text)) name = ResolveExperimentName(connection, text, shortened);
-    if (name.ok()) {
-      names.push_back(*std::move(name));
-    } else {
-      code = Fail(context, name.status());
-    }
-  }
-  if (!names.empty() && !options.yes && !IsConfirmed(names, context)) {
+  std::vector<std::string> names = LookUp(connection, context, options, &code);
+  if (options.dry_run || !options.yes)
+    names = ShowPreviews(connection, context, options, names, &code);
+  if (options.dry_run) return code;
+  if (!options.yes && !names.empty() && !IsConfirmed(context)) {
     context.console.Info("nothing was removed");
     return kFailure;
   }
@@ -101,13 +201,19 @@ Action DefineRm(Command* command) {
   command->Flag(&options->yes, "--yes,-y",
                 "Remove without asking, by whole names only; required if standard input isn't a "
                 "terminal");
+  command->Flag(&options->dry_run, "--dry-run",
+                "Remove nothing; print the runs, analyses, device time and bytes that would be "
+                "removed, and the runs that stay for other experiments");
   command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
+      "The same sizes are printed before the question. Bytes count the files that nothing else "
+      "needs; checkpoints and arrays are kept in the server's trash for 7 days.\n\n"
       "Without --yes, a unique prefix of an ID is enough. A name that several experiments have is "
       "refused: give the ID. In scripts write experiments/ID, which is used without a lookup.\n\n"
       "Removing analyses/ID, a whole name, removes its numbers and arrays; `ablate analyze` makes "
       "it again. An analysis that an experiment's file asks for stays listed as CANCELLED.\n\n"
-      "Examples:\n  ablate rm names-norm-7f3k --yes\n  ablate rm analyses/7f3kq2mn5xwa --yes");
+      "Examples:\n  ablate rm names-norm --dry-run\n  ablate rm names-norm-7f3k --yes\n  ablate rm "
+      "analyses/7f3kq2mn5xwa --yes");
   return WithServer(options, Rm);
 }
 

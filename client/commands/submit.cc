@@ -145,11 +145,15 @@ Action DefineSubmit(Command* command) {
                     "Experiment file (.yaml, .yml or .json), or - for standard input");
   command->Options(&options->set, "--set", "PATH=VALUE",
                    "Set a field of base, such as training.steps=100; null clears it");
+  command->Options(&options->axes, "--axis", "NAME=VALUES",
+                   "Give an axis its values, such as lr=1e-3,3e-3 or 'lr={log: [1e-4, 1e-2], "
+                   "count: 5}'. NAME is one of the file's axes, or a field for a new axis: its "
+                   "path below base, or an end of it that only one field has");
   command->Options(&options->data, "--data", "PATH",
                    "Allow the file to name data sets at PATH, a file or folder outside its own "
                    "folder");
   command->Option(&options->seeds, "--seeds", "SEEDS",
-                  "Use these seeds, such as 0..9 or 1,2,5 [the file's]");
+                  "Use these seeds: 8 for 0 to 7, 0..9 or 1,2,5 [the file's]");
   command->Flag(&options->fresh, "--fresh", "Train every cell again; reuse no stored run");
   command->Flag(&options->is_private, "--private",
                 "Show the experiment, and the data sets that it uploads, only to you and admins; "
@@ -165,7 +169,9 @@ Action DefineSubmit(Command* command) {
       "are uploaded; a note with name and size is printed before each. A path in the file that "
       "leads out of its folder, or to a hidden file, is refused unless --data or --set names "
       "it.\n\n"
-      "Example:\n  ablate submit examples/names-norm.yaml --seeds 42..44 --set training.steps=500");
+      "Examples:\n  ablate submit examples/names-norm.yaml --seeds 42..44 --set "
+      "training.steps=500\n"
+      "  ablate submit examples/names-norm.yaml --axis lr=1e-3,3e-3,1e-2 --seeds 8");
   return [options](const Context& context) { return Submit(*options, context); };
 }
 

@@ -19,20 +19,19 @@ struct TableOptions {
   std::string format = "text";
   std::string columns;  // separated by commas
   std::string analysis;
-  std::string output;
-  bool force = false;
+  Output output;
   bool json = false;
 };
 
 // INVALID_ARGUMENT if the output's suffix belongs to another format.
 absl::Status CheckEnding(const TableOptions& options, v1::TableFormat::Value format) {
-  const std::string ending = EndingOf(options.output);
+  const std::string ending = EndingOf(options.output.path);
   const char* wanted = format == v1::TableFormat::csv     ? ".csv"
                        : format == v1::TableFormat::latex ? ".tex"
                                                           : ".txt";
   if (ending.empty() || ending == wanted) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "--output: ", reflect::Quoted(options.output), " does not fit --format ", options.format,
+      "--output: ", reflect::Quoted(options.output.path), " does not fit --format ", options.format,
       "; expected a name that ends in ", wanted, ", or has no suffix"));
 }
 
@@ -44,7 +43,7 @@ absl::StatusOr<v1::RenderTableRequest> MakeRequest(const TableOptions& options) 
     return absl::InvalidArgumentError(absl::StrCat("--format: ", reflect::Quoted(options.format),
                                                    " is unknown; expected text, csv or latex"));
   }
-  if (options.json && !options.output.empty()) {
+  if (options.json && options.output.given()) {
     return absl::InvalidArgumentError(
         "--json: can't be combined with --output; remove one of them");
   }
@@ -62,11 +61,9 @@ absl::StatusOr<v1::RenderTableRequest> MakeRequest(const TableOptions& options) 
 
 absl::StatusOr<int> WriteTable(const TableOptions& options, const Context& context,
                                const std::string& data) {
-  if (!options.output.empty()) {
-    const absl::Status written =
-        WriteFile(options.output, data, options.force ? IfExists::kReplace : IfExists::kRefuse);
-    if (!written.ok()) return written;
-    context.console.Info(absl::StrCat(options.output, ": ", Bytes(data.size())));
+  if (options.output.given()) {
+    if (absl::Status written = WriteFile(options.output, data); !written.ok()) return written;
+    context.console.Info(absl::StrCat(options.output.name(), ": ", Bytes(data.size())));
     return kSuccess;
   }
   *context.console.out << data;
@@ -94,10 +91,9 @@ Action DefineTable(Command* command) {
   command->Option(&options->analysis, "--analysis", "LABEL",
                   "The headline numbers of this analysis of the experiment's file, and their "
                   "differences from the baseline, in place of the metric; text or latex");
-  command->Option(&options->output, "--output,-o", "FILE",
+  command->Output(&options->output, OutputKind::kFile, "FILE",
                   "Write to FILE, which ends in .txt, .csv or .tex or has no suffix [standard "
                   "output]");
-  command->Flag(&options->force, "--force", "Replace an existing file");
   command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
       "CSV follows RFC 4180, with exact numbers and fixed titles. Labels are written unchanged: a "

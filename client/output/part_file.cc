@@ -29,12 +29,9 @@ absl::Status AlreadyThere(const std::string& path) {
   return absl::AlreadyExistsError(absl::StrCat(path, " exists already: --force replaces it"));
 }
 
-// Other programs take "-" for standard output, which can't appear as a whole.
-absl::Status CheckName(const std::string& path) {
-  if (path != "-") return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      "\"-\" is not a file, and the output can't go to standard output; expected a file name, or "
-      "./- for a file named \"-\"");
+std::string WithoutSlashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
 }
 
 bool Exists(const std::string& path) {
@@ -62,9 +59,9 @@ absl::Status SystemErrorBeside(const std::string& path) {
 // none can be copied. Some file systems mounted by users, or of other systems, don't.
 bool KeepsNoPermissions() { return errno == EPERM || errno == ENOTSUP || errno == ENOSYS; }
 
-// `from` becomes `to`. ALREADY_EXISTS if there is something and it is to be refused.
-absl::Status Rename(const std::string& from, const std::string& to, IfExists if_exists) {
-  if (if_exists == IfExists::kRefuse) {
+// `from` becomes `to`. ALREADY_EXISTS if there is something and no `force`.
+absl::Status Rename(const std::string& from, const std::string& to, bool force) {
+  if (!force) {
     if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) {
       return absl::OkStatus();
     }
@@ -104,11 +101,18 @@ std::string EndingOf(const std::string& path) {
   return absl::AsciiStrToLower(fs::path(path).extension().string());
 }
 
-PartFile::PartFile(std::string path, Decide decide)
-    : path_(std::move(path)), decide_(std::move(decide)), target_(path_) {}
+absl::Status CheckOutput(const Output& output, OutputKind kind) {
+  struct stat status;
+  if (!output.given() || output.is_standard() || output.force ||
+      stat(output.path.c_str(), &status) != 0) {
+    return absl::OkStatus();
+  }
+  const bool lost = (S_ISREG(status.st_mode) && kind != OutputKind::kFolder) ||
+                    (S_ISDIR(status.st_mode) && kind != OutputKind::kFile);
+  return lost ? AlreadyThere(output.path) : absl::OkStatus();
+}
 
-PartFile::PartFile(std::string path, IfExists if_exists)
-    : PartFile(std::move(path), [if_exists] { return if_exists; }) {}
+PartFile::PartFile(Output output) : output_(std::move(output)), target_(output_.path) {}
 
 PartFile::~PartFile() {
   if (file_.open() && !part_.empty()) unlink(part_.c_str());
@@ -116,24 +120,24 @@ PartFile::~PartFile() {
 
 absl::Status PartFile::FindTarget() {
   struct stat status;
-  if (lstat(path_.c_str(), &status) != 0)
+  if (lstat(output_.path.c_str(), &status) != 0)
     return absl::OkStatus();  // no file, or open returns the error
   const bool link = S_ISLNK(status.st_mode);
-  if (link && stat(path_.c_str(), &status) != 0) return SystemError(path_);
+  if (link && stat(output_.path.c_str(), &status) != 0) return SystemError(output_.path);
   if (S_ISDIR(status.st_mode)) {
-    return absl::FailedPreconditionError(absl::StrCat(path_, " is a folder"));
+    return absl::FailedPreconditionError(absl::StrCat(output_.path, " is a folder"));
   }
   if (!S_ISREG(status.st_mode)) {
     is_target_ = true;
-    file_ = FileDescriptor(open(path_.c_str(), O_WRONLY | O_CLOEXEC));
-    return file_.open() ? absl::OkStatus() : SystemError(path_);
+    file_ = FileDescriptor(open(output_.path.c_str(), O_WRONLY | O_CLOEXEC));
+    return file_.open() ? absl::OkStatus() : SystemError(output_.path);
   }
-  if (decide_() == IfExists::kRefuse) return AlreadyThere(path_);
+  if (!output_.force) return AlreadyThere(output_.path);
   mode_ = status.st_mode & kPermissions;
   if (!link) return absl::OkStatus();
   std::error_code error;
-  target_ = fs::canonical(path_, error).string();
-  return error ? absl::FailedPreconditionError(absl::StrCat(path_, ": ", error.message()))
+  target_ = fs::canonical(output_.path, error).string();
+  return error ? absl::FailedPreconditionError(absl::StrCat(output_.path, ": ", error.message()))
                : absl::OkStatus();
 }
 
@@ -160,46 +164,52 @@ absl::Status PartFile::Create() {
   if (!mode_.has_value() || fchmod(file_.get(), *mode_) == 0 || KeepsNoPermissions()) {
     return absl::OkStatus();
   }
-  return SystemError(path_);
+  return SystemError(output_.path);
 }
 
 absl::Status PartFile::Open() {
-  if (absl::Status valid = CheckName(path_); !valid.ok()) return valid;
+  if (output_.is_standard()) {
+    is_target_ = true;
+    return absl::OkStatus();
+  }
   if (const absl::Status found = FindTarget(); !found.ok()) return found;
   return file_.open() ? absl::OkStatus() : Create();
 }
 
 absl::Status PartFile::Write(absl::string_view data) {
-  return process::WriteAll(file_.get(), data) ? absl::OkStatus() : SystemError(path_);
+  if (output_.is_standard()) {
+    output_.standard->write(data.data(), static_cast<std::streamsize>(data.size()));
+    return output_.standard->good() ? absl::OkStatus()
+                                    : absl::AbortedError("writing the output failed");
+  }
+  return process::WriteAll(file_.get(), data) ? absl::OkStatus() : SystemError(output_.path);
 }
 
-absl::Status PartFile::Publish(IfExists if_exists) {
+absl::Status PartFile::Publish() {
   if (part_.empty()) {
     const auto link_to = [this](const std::string& name) {
       return linkat(AT_FDCWD, DescriptorPath(file_.get()).c_str(), AT_FDCWD, name.c_str(),
                     AT_SYMLINK_FOLLOW) == 0;
     };
     if (link_to(target_)) return absl::OkStatus();
-    if (errno != EEXIST) return SystemError(path_);
-    if (if_exists == IfExists::kRefuse) return AlreadyThere(path_);
-    if (!UseFreeName(target_, &part_, link_to)) return SystemError(path_);
+    if (errno != EEXIST) return SystemError(output_.path);
+    if (!output_.force) return AlreadyThere(output_.path);
+    if (!UseFreeName(target_, &part_, link_to)) return SystemError(output_.path);
   }
-  return Rename(part_, target_, if_exists);
+  return Rename(part_, target_, output_.force);
 }
 
 absl::Status PartFile::Commit() {
   if (!is_target_) {
-    if (fsync(file_.get()) != 0) return SystemError(path_);
-    absl::Status published = Publish(decide_());
-    // Another program that makes the same file may have been faster by a moment.
-    if (absl::IsAlreadyExists(published)) published = Publish(decide_());
-    if (!published.ok()) return published;
+    if (fsync(file_.get()) != 0) return SystemError(output_.path);
+    if (absl::Status published = Publish(); !published.ok()) return published;
   }
-  return file_.Close() ? absl::OkStatus() : SystemError(path_);
+  if (output_.is_standard()) return absl::OkStatus();
+  return file_.Close() ? absl::OkStatus() : SystemError(output_.path);
 }
 
-absl::Status WriteFile(const std::string& path, absl::string_view data, IfExists if_exists) {
-  PartFile file(path, if_exists);
+absl::Status WriteFile(const Output& output, absl::string_view data) {
+  PartFile file(output);
   if (absl::Status opened = file.Open(); !opened.ok()) return opened;
   if (absl::Status written = file.Write(data); !written.ok()) return written;
   return file.Commit();
@@ -212,10 +222,10 @@ bool IsPathBelow(absl::string_view path) {
   return Printable(path) == path;
 }
 
-PartFolder::PartFolder(std::string path, IfExists if_exists, IsOurs ours)
-    : path_(std::move(path)),
+PartFolder::PartFolder(const Output& output, IsOurs ours)
+    : path_(WithoutSlashes(output.path)),
       part_(absl::StrCat(path_, ".", getpid(), ".part")),
-      if_exists_(if_exists),
+      force_(output.force),
       ours_(std::move(ours)) {}
 
 PartFolder::~PartFolder() {
@@ -227,7 +237,7 @@ absl::Status PartFolder::CheckReplaceable() const {
   std::error_code error;
   const fs::file_status status = fs::symlink_status(path_, error);
   if (!fs::exists(status)) return absl::OkStatus();
-  if (if_exists_ == IfExists::kRefuse) return AlreadyThere(path_);
+  if (!force_) return AlreadyThere(path_);
   if (!fs::is_directory(status)) {
     return absl::FailedPreconditionError(absl::StrCat(path_, " is not a folder"));
   }
@@ -243,7 +253,11 @@ absl::Status PartFolder::CheckReplaceable() const {
 }
 
 absl::Status PartFolder::Open() {
-  if (absl::Status valid = CheckName(path_); !valid.ok()) return valid;
+  if (path_ == "-") {
+    return absl::InvalidArgumentError(
+        "--output: \"-\" is standard output, which can't take a folder; expected a folder's name, "
+        "or ./- for one named \"-\"");
+  }
   if (const absl::Status free = CheckReplaceable(); !free.ok()) return free;
   if (mkdir(part_.c_str(), 0777) != 0) return SystemErrorBeside(path_);
   open_ = true;
@@ -285,7 +299,7 @@ absl::Status PartFolder::Commit() {
     return SystemError(part_);
   }
   if (replaces && std::rename(path_.c_str(), old.c_str()) != 0) return SystemError(path_);
-  if (const absl::Status renamed = Rename(part_, path_, IfExists::kRefuse); !renamed.ok()) {
+  if (const absl::Status renamed = Rename(part_, path_, /*force=*/false); !renamed.ok()) {
     if (replaces) std::rename(old.c_str(), path_.c_str());
     return renamed;
   }

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <optional>
+#include <ostream>
 #include <string>
 
 #include "absl/status/status.h"
@@ -17,28 +18,39 @@ namespace ablate::client {
 // Returns ".html" for "Report.HTML"; "" without a suffix.
 std::string EndingOf(const std::string& path);
 
-// Treatment of an existing file of the final name. The error of kRefuse mentions --force, which
-// commands that write files have.
-enum class IfExists { kReplace, kRefuse };
+// Destination of a command's output, as Command::Output reads it.
+struct Output {
+  std::string path;  // "-" is standard output; empty if none was given
+  bool force =
+      false;  // replace what exists; otherwise it is refused by an error that names --force
+  std::ostream* standard = nullptr;  // standard output, set before a command runs
+
+  bool given() const { return !path.empty(); }
+  bool is_standard() const { return path == "-"; }
+  // Returns the path as messages show it.
+  std::string name() const { return is_standard() ? "standard output" : path; }
+};
+
+enum class OutputKind { kFile, kFolder, kFileOrFolder };
+
+// Returns ALREADY_EXISTS if the output would replace a file or folder without `force`. Accepts an
+// existing one of the wrong kind, which PartFile and PartFolder refuse.
+absl::Status CheckOutput(const Output& output, OutputKind kind);
 
 // Writes a file that gets its final name when it is committed, and is removed otherwise. Until then
 // it has no name, or, on file systems without that, a temporary name in the same folder; such a
 // file stays if a signal ends the program. A symbolic link at the final name stays, and its target
-// is replaced. A device or a pipe is written to directly, also with kRefuse, because nothing of it
-// is lost. The new file has the permissions of the one that it replaces.
+// is replaced. Standard output, a device or a pipe is written to directly, also without `force`,
+// because nothing of it is lost. The new file has the permissions of the one that it replaces.
 class PartFile {
  public:
-  // Returns the treatment of an existing file; called again when the file gets its name.
-  using Decide = std::function<IfExists()>;
-
-  PartFile(std::string path, Decide decide);
-  explicit PartFile(std::string path, IfExists if_exists = IfExists::kReplace);
+  explicit PartFile(Output output);
   PartFile(const PartFile&) = delete;
   PartFile& operator=(const PartFile&) = delete;
   ~PartFile();
 
-  // Must be called first. ALREADY_EXISTS if there is a file and kRefuse holds, FAILED_PRECONDITION
-  // for something that can't be replaced, such as a folder, INVALID_ARGUMENT for "-".
+  // Must be called first. ALREADY_EXISTS if there is a file and no `force`, FAILED_PRECONDITION for
+  // something that can't be replaced, such as a folder.
   absl::Status Open();
   absl::Status Write(absl::string_view data);
   // Must be called last. The bytes are then on disk and have the final name.
@@ -50,20 +62,18 @@ class PartFile {
   absl::Status Create();
   bool CreateWithoutName();
   // Gives the file its final name.
-  absl::Status Publish(IfExists if_exists);
+  absl::Status Publish();
 
-  const std::string path_;
-  const Decide decide_;
+  const Output output_;
   std::string target_;          // the path, or what the link there points to
   std::string part_;            // what is renamed to it; empty: none yet, or is_target_
-  bool is_target_ = false;      // a device or a pipe, which is written to as it is
+  bool is_target_ = false;      // a stream, device or pipe, which is written to as it is
   std::optional<mode_t> mode_;  // permissions of what is replaced; none: the usual ones
   process::FileDescriptor file_;
 };
 
 // Writes a small file at once.
-absl::Status WriteFile(const std::string& path, absl::string_view data,
-                       IfExists if_exists = IfExists::kReplace);
+absl::Status WriteFile(const Output& output, absl::string_view data);
 
 // Returns true if `path`, which a server sent, stays below the folder that it is relative to: names
 // between single slashes, not "." or "..", without control characters.
@@ -76,9 +86,9 @@ class PartFolder {
   // Returns true if a file of this name may be deleted with a folder that is replaced.
   using IsOurs = std::function<bool(const std::string& name)>;
 
-  // With kReplace the final name may be a folder if it holds only folders and files that are
-  // `ours`.
-  PartFolder(std::string path, IfExists if_exists, IsOurs ours);
+  // With `force` the final name may be a folder if it holds only folders and files that are
+  // `ours`. Slashes at the end of the path are left out.
+  PartFolder(const Output& output, IsOurs ours);
   PartFolder(const PartFolder&) = delete;
   PartFolder& operator=(const PartFolder&) = delete;
   ~PartFolder();
@@ -97,7 +107,7 @@ class PartFolder {
 
   const std::string path_;
   const std::string part_;
-  const IfExists if_exists_;
+  const bool force_;
   const IsOurs ours_;
   bool open_ = false;
   std::string current_;  // path of the file that is being written

@@ -84,6 +84,20 @@ std::optional<double> Number(absl::string_view text) {
   return number;
 }
 
+constexpr absl::string_view kMergeKey = "<<";
+
+// Counts the values of a tree, and its levels of lists and maps.
+void Measure(const Value& value, int level, size_t* values, int* depth) {
+  ++*values;
+  if (value.has_list_value() || value.has_struct_value()) *depth = std::max(*depth, level + 1);
+  for (const Value& member : value.list_value().values()) {
+    Measure(member, level + 1, values, depth);
+  }
+  for (const auto& [key, member] : value.struct_value().fields()) {
+    Measure(member, level + 1, values, depth);
+  }
+}
+
 }  // namespace
 
 Value PlainScalar(absl::string_view text) {
@@ -155,9 +169,75 @@ void TreeBuilder::FinishValue() {
 }
 
 void TreeBuilder::Scalar(Value value, Position position) {
+  const size_t anchor = std::exchange(anchor_, 0);
   if (ignored_levels_ > 0) return;
+  if (anchor != 0) Remember(anchor, value, position);
   *Replace(NextSlot(position)) = std::move(value);
   FinishValue();
+}
+
+bool TreeBuilder::TakeExpanded(size_t values, Position position) {
+  const bool before = expanded_ <= kMaxExpandedValues;
+  expanded_ += values;
+  if (expanded_ <= kMaxExpandedValues) return true;
+  if (before) {  // one complaint is enough
+    Problem(position, absl::StrCat("anchors and aliases expand to more than ", kMaxExpandedValues,
+                                   " values; expected fewer. Write the values out"));
+  }
+  return false;
+}
+
+void TreeBuilder::Remember(size_t anchor, const Value& value, Position position) {
+  Anchored anchored;
+  Measure(value, 0, &anchored.values, &anchored.depth);
+  if (!TakeExpanded(anchored.values, position)) return;
+  anchored.value = value;
+  anchored_[anchor] = std::move(anchored);
+}
+
+void TreeBuilder::Alias(size_t anchor, Position position) {
+  if (ignored_levels_ > 0) return;
+  const auto found = anchored_.find(anchor);
+  if (found == anchored_.end()) {
+    if (expanded_ <= kMaxExpandedValues) Problem(position, "an alias within its own value");
+    return Skip();
+  }
+  const Anchored& anchored = found->second;
+  if (static_cast<int>(levels_.size()) + anchored.depth > kMaxDepth) {
+    Problem(position, absl::StrCat("nested deeper than ", kMaxDepth, " levels"));
+    return Skip();
+  }
+  if (!TakeExpanded(anchored.values, position)) return Skip();
+  Scalar(anchored.value, position);
+}
+
+void TreeBuilder::Merge(Level* level) {
+  auto* fields = level->value->mutable_struct_value()->mutable_fields();
+  const auto found = fields->find(std::string(kMergeKey));
+  const auto key = level->keys.find(std::string(kMergeKey));
+  if (found == fields->end() || key == level->keys.end()) return;
+  Value merged = std::move(found->second);
+  fields->erase(found);
+  google::protobuf::ListValue sources;
+  if (merged.has_list_value()) {
+    sources = std::move(*merged.mutable_list_value());
+  } else {
+    *sources.add_values() = std::move(merged);
+  }
+  for (Value& source : *sources.mutable_values()) {
+    if (!source.has_struct_value()) {
+      return Problem(key->second, absl::StrCat("<<: ", reflect::Quoted(source),
+                                               " is not a mapping; expected an alias of one, such "
+                                               "as *name, or a list of such aliases"));
+    }
+    for (auto& [name, value] : *source.mutable_struct_value()->mutable_fields()) {
+      if (fields->contains(name)) continue;
+      (*fields)[name] = std::move(value);
+      path_.push_back(name);
+      document_->positions.Add(path_, key->second);
+      path_.pop_back();
+    }
+  }
 }
 
 void TreeBuilder::Skip() {
@@ -169,6 +249,7 @@ void TreeBuilder::Skip() {
 }
 
 void TreeBuilder::Begin(Position position, bool is_map) {
+  const size_t anchor = std::exchange(anchor_, 0);
   if (ignored_levels_ > 0 || levels_.size() == kMaxDepth) {
     if (!std::exchange(too_deep_, true)) {
       Problem(position, absl::StrCat("nested deeper than ", kMaxDepth, " levels"));
@@ -182,7 +263,7 @@ void TreeBuilder::Begin(Position position, bool is_map) {
   } else if (!is_map) {
     Replace(slot)->mutable_list_value();
   }
-  levels_.push_back({slot, is_map, nullptr, {}});
+  levels_.push_back({slot, is_map, nullptr, {}, anchor, position});
 }
 
 void TreeBuilder::End() {
@@ -191,6 +272,9 @@ void TreeBuilder::End() {
     Skip();
     return;
   }
+  Level& level = levels_.back();
+  if (level.is_map) Merge(&level);
+  if (level.anchor != 0) Remember(level.anchor, *level.value, level.begin);
   levels_.pop_back();
   FinishValue();
 }

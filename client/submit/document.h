@@ -21,8 +21,13 @@ struct Document {
   bool syntax_error = false;
 };
 
+// Values that anchors (&name) and aliases (*name) may have together, so that a small file can't
+// become a huge one.
+inline constexpr size_t kMaxExpandedValues = 100'000;
+
 // Parses one document of YAML 1.2, or JSON. JSON is YAML except for tabs and escapes of surrogates,
-// which a text that begins with '{' may have. Anchors, aliases, tags and tabs in the indentation
+// which a text that begins with '{' may have. Aliases and merge keys (<<) are replaced by what they
+// stand for; problems of such values have the alias's position. Tags and tabs in the indentation
 // are refused: no experiment needs them, and each lets a small file mean something unexpected.
 Document ParseYaml(const SourceText& source);
 
@@ -43,6 +48,10 @@ class TreeBuilder {
   void BeginList(Position position) { Begin(position, false); }
   void Key(const std::string& key, Position position);
   void Scalar(google::protobuf::Value value, Position position);
+  // Gives the next value a name, by the parser's number.
+  void Anchor(size_t anchor) { anchor_ = anchor; }
+  // Adds a copy of a value that has ended.
+  void Alias(size_t anchor, Position position);
   // Ends the innermost map or list.
   void End();
   // Leaves out the value that should come next.
@@ -59,6 +68,15 @@ class TreeBuilder {
     bool is_map = false;
     google::protobuf::Value* next = nullptr;  // of a map, after its key
     std::map<std::string, Position> keys;
+    size_t anchor = 0;  // 0: none
+    Position begin;
+  };
+
+  // A value with a name.
+  struct Anchored {
+    google::protobuf::Value value;
+    size_t values = 0;  // number of values in it, with itself
+    int depth = 0;      // levels of lists and maps
   };
 
   void Begin(Position position, bool is_map);
@@ -68,12 +86,21 @@ class TreeBuilder {
   google::protobuf::Value* Replace(google::protobuf::Value* value);
   // Continues after a value.
   void FinishValue();
+  // Keeps a value for aliases.
+  void Remember(size_t anchor, const google::protobuf::Value& value, Position position);
+  // Counts expanded values; false, with a problem, if they become too many.
+  bool TakeExpanded(size_t values, Position position);
+  // Replaces << in the map that ends by the fields that it lacks.
+  void Merge(Level* level);
 
   Document* document_;
   std::vector<Level> levels_;
   FieldPath path_;
   int ignored_levels_ = 0;
   bool too_deep_ = false;
+  size_t anchor_ = 0;  // of the next value; 0: none
+  std::map<size_t, Anchored> anchored_;
+  size_t expanded_ = 0;  // values so far
 };
 
 }  // namespace ablate::client

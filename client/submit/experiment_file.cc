@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "client/output/part_file.h"
 #include "client/submit/document.h"
+#include "client/submit/shorthands.h"
 #include "proto/reflect/from_value.h"
 
 namespace ablate::client {
@@ -46,6 +47,7 @@ void Convert(Document document, ExperimentFile* file) {
     return;
   }
   std::vector<reflect::FieldProblem> problems;
+  ExpandShorthands(&document.root, &problems);
   reflect::FromValue(document.root, "", &file->spec, &problems);
   for (const reflect::FieldProblem& problem : problems) {
     file->unread.push_back(ParseFieldPath(problem.field));
@@ -101,24 +103,6 @@ void CheckDepth(ExperimentFile* file) {
   file->readable = false;
   if (!file->problems.empty()) return;
   file->problems.push_back({{}, "nested deeper than a request can carry", ""});
-}
-
-constexpr uint32_t kMaxSeeds = 10'000;
-
-// The value of one --set, read as YAML.
-absl::StatusOr<Value> ParseValue(absl::string_view text) {
-  if (text.find_first_not_of(' ') == absl::string_view::npos) {
-    return absl::InvalidArgumentError("no value after the '='; write null to clear the field");
-  }
-  const SourceText source{std::string(text)};
-  std::vector<Diagnostic> problems = source.Check();
-  Document document;
-  if (problems.empty()) {
-    document = ParseYaml(source);
-    problems = std::move(document.problems);
-  }
-  if (!problems.empty()) return absl::InvalidArgumentError(problems.front().message);
-  return std::move(document.root);
 }
 
 // Adds the override of `argument`.
@@ -182,6 +166,21 @@ ExperimentFile LoadExperimentFile(const std::string& path, std::istream& in) {
   return file;
 }
 
+absl::StatusOr<Value> ParseValue(absl::string_view text) {
+  if (text.find_first_not_of(' ') == absl::string_view::npos) {
+    return absl::InvalidArgumentError("no value after the '='; write null to clear the field");
+  }
+  const SourceText source{std::string(text)};
+  std::vector<Diagnostic> problems = source.Check();
+  Document document;
+  if (problems.empty()) {
+    document = ParseYaml(source);
+    problems = std::move(document.problems);
+  }
+  if (!problems.empty()) return absl::InvalidArgumentError(problems.front().message);
+  return std::move(document.root);
+}
+
 absl::StatusOr<Overrides> ParseOverrides(const std::vector<std::string>& arguments,
                                          absl::string_view example) {
   Overrides overrides;
@@ -208,6 +207,16 @@ void CheckOverrides(const Overrides& overrides, std::vector<Diagnostic>* problem
 
 absl::StatusOr<v1::Seeds> ParseSeeds(absl::string_view text) {
   v1::Seeds seeds;
+  if (text.find_first_of(".,") == absl::string_view::npos) {
+    uint32_t count = 0;
+    if (absl::SimpleAtoi(text, &count) && count >= 1 && count <= kMaxSeeds) {
+      seeds.set_count(count);
+      return seeds;
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("--seeds: \"", text, "\" is not a number of seeds; expected 1 to ", kMaxSeeds,
+                     ", a range such as 0..9, or a list such as 1,2,5"));
+  }
   const std::vector<absl::string_view> items = absl::StrSplit(text, ',');
   std::set<uint32_t> seen;
   for (const absl::string_view item : items) {

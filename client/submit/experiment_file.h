@@ -1,5 +1,5 @@
 // Reads an experiment file (YAML or JSON) into its message, and the options --set path=value and
-// --seeds 0..9.
+// --seeds 8.
 #ifndef ABLATE_CLIENT_SUBMIT_EXPERIMENT_FILE_H_
 #define ABLATE_CLIENT_SUBMIT_EXPERIMENT_FILE_H_
 
@@ -34,6 +34,9 @@ ExperimentFile LoadExperimentFile(const std::string& path, std::istream& in);
 // Values of --set by path.
 using Overrides = std::map<std::string, google::protobuf::Value>;
 
+// Reads the value of an option as in a YAML file. INVALID_ARGUMENT describes the problem.
+absl::StatusOr<google::protobuf::Value> ParseValue(absl::string_view text);
+
 // Returns the overrides of `arguments`, each `path=value` with a value as in a YAML file (null
 // clears), no path twice. INVALID_ARGUMENT names the wrong arguments with reasons, and shows
 // `example`.
@@ -43,8 +46,8 @@ absl::StatusOr<Overrides> ParseOverrides(const std::vector<std::string>& argumen
 // Appends every problem with paths, which are relative to base, and with values of the wrong kind.
 void CheckOverrides(const Overrides& overrides, std::vector<Diagnostic>* problems);
 
-// Returns the seeds of `7`, `0..9` (both included), `1,2,5` or a mix such as `0..3,9`: at most
-// 10,000, all distinct. INVALID_ARGUMENT describes the problem.
+// Returns the seeds of `8` (eight, from 0), `0..9` (both included), `1,2,5` or a mix such as
+// `0..3,9`: at most 10,000, all distinct. INVALID_ARGUMENT describes the problem.
 absl::StatusOr<v1::Seeds> ParseSeeds(absl::string_view text);
 
 }  // namespace ablate::client

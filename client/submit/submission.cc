@@ -16,6 +16,7 @@
 #include "base/random.h"
 #include "client/names.h"
 #include "client/output/format.h"
+#include "client/submit/axis_options.h"
 #include "client/submit/dataset_files.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/struct.pb.h"
@@ -47,6 +48,10 @@ struct Origin {
 // The option that gave `field` its value, if one did.
 Origin OriginOf(absl::string_view field, const Submission& submission) {
   if (submission.seeds_given && IsWithin(field, "seeds")) return {"--seeds", "seeds"};
+  for (const auto& [index, option] : submission.axes) {
+    std::string axis = absl::StrCat("axes[", index, "]");
+    if (IsWithin(field, axis)) return {option, std::move(axis)};
+  }
   for (const auto& [path, value] : submission.overrides) {
     for (std::string given : {absl::StrCat("base.", path), absl::StrCat("overrides.", path),
                               absl::StrCat("overrides[\"", path, "\"]")}) {
@@ -126,7 +131,7 @@ std::vector<std::string> Marked(const FieldPath& unread) {
 
 bool IsKnown(const Diagnostic& problem, const std::vector<Diagnostic>& known) {
   return std::any_of(known.begin(), known.end(), [&problem](const Diagnostic& one) {
-    return one.position == problem.position && one.where == problem.where &&
+    return (one.position == problem.position || !one.where.empty()) && one.where == problem.where &&
            one.message == problem.message;
   });
 }
@@ -138,15 +143,16 @@ absl::StatusOr<Submission> ReadSubmission(const SubmitOptions& options, std::ist
   absl::StatusOr<v1::Seeds> seeds = v1::Seeds();
   if (!options.seeds.empty()) seeds = ParseSeeds(options.seeds);
   absl::StatusOr<Overrides> overrides = ParseOverrides(options.set);
-  if (!seeds.ok() && !overrides.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(overrides.status().message(), "; ", seeds.status().message()));
+  const absl::StatusOr<std::vector<AxisOption>> axes = ParseAxes(options.axes);
+  std::vector<std::string> wrong;
+  for (const absl::Status& status : {overrides.status(), axes.status(), seeds.status()}) {
+    if (!status.ok()) wrong.emplace_back(status.message());
   }
-  if (!seeds.ok()) return seeds.status();
-  if (!overrides.ok()) return overrides.status();
+  if (!wrong.empty()) return absl::InvalidArgumentError(absl::StrJoin(wrong, "; "));
   submission.overrides = *std::move(overrides);
   submission.file = LoadExperimentFile(options.file, in);
   CheckOverrides(submission.overrides, &submission.file.problems);
+  if (submission.file.readable) submission.axes = ApplyAxes(*axes, &submission.file);
   submission.seeds_given = !options.seeds.empty();
   if (submission.seeds_given) *submission.file.spec.mutable_seeds() = *std::move(seeds);
   SortByPosition(&submission.file.problems);

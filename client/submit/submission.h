@@ -3,6 +3,7 @@
 #ifndef ABLATE_CLIENT_SUBMIT_SUBMISSION_H_
 #define ABLATE_CLIENT_SUBMIT_SUBMISSION_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ namespace ablate::client {
 struct SubmitOptions {
   std::string file;
   std::vector<std::string> set;
+  std::vector<std::string> axes;
   std::vector<std::string> data;  // files and folders outside the file's, which it may name
   std::string seeds;
   bool fresh = false;
@@ -29,11 +31,12 @@ struct SubmitOptions {
 struct Submission {
   ExperimentFile file;
   Overrides overrides;
-  bool seeds_given = false;  // on the command line
+  bool seeds_given = false;         // on the command line
+  std::map<int, std::string> axes;  // options that gave axes their values, by index
 };
 
 // Reads the file and applies the command line. `file.problems` has the problems of the file.
-// INVALID_ARGUMENT if --seeds or --set is invalid for any file.
+// INVALID_ARGUMENT if --seeds, --set or --axis is invalid for any file.
 absl::StatusOr<Submission> ReadSubmission(const SubmitOptions& options, std::istream& in);
 
 // Uploads the data sets that the submission names by a path, as private ones if the submission is

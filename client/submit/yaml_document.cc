@@ -38,14 +38,20 @@ const Wording kWordings[] = {
     {YAML::ErrorMsg::BLOCK_ENTRY, "a '- ' where no list can begin: check the indentation"},
     {YAML::ErrorMsg::FLOW_END, "a ']' or '}' that closes nothing"},
     {YAML::ErrorMsg::UNKNOWN_TOKEN, "a text that begins with @, ` or % must be in quotes"},
-    {YAML::ErrorMsg::UNKNOWN_ANCHOR,
-     "anchors and aliases (&name, *name) are not supported: write the value out"},
+    {YAML::ErrorMsg::UNKNOWN_ANCHOR, "an alias (*name) without an anchor (&name) before it"},
     {"bad file", "nested too deeply"}};
 
 std::string InOurWords(absl::string_view message) {
   const auto* found = std::find_if(std::begin(kWordings), std::end(kWordings),
                                    [&](const Wording& w) { return w.parser == message; });
   return found == std::end(kWordings) ? std::string(message) : found->ours;
+}
+
+// Returns the text at the front of `text` without its anchor.
+absl::string_view WithoutAnchor(absl::string_view text) {
+  if (!absl::StartsWith(text, "&")) return text;
+  text.remove_prefix(std::min(text.find_first_of(" \n"), text.size()));
+  return absl::StripLeadingAsciiWhitespace(text);
 }
 
 // Returns true if the quoted text at the front of `text` ends.
@@ -79,9 +85,9 @@ class Handler : public YAML::EventHandler {
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     if (stopped_) return;
-    RefuseExtras(mark, "", anchor);
+    TakeExtras(mark, "", anchor);
     if (builder_.ExpectsKey()) return Stop(mark, "a field's name is missing");
-    const absl::string_view raw = Raw(mark);
+    const absl::string_view raw = WithoutAnchor(Raw(mark));
     const bool written = absl::StartsWith(raw, "~") || absl::StartsWithIgnoreCase(raw, "null");
     if (builder_.InList() && !written) {
       return Refuse(mark, "an empty list item: write null or a value");
@@ -94,15 +100,15 @@ class Handler : public YAML::EventHandler {
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     if (stopped_) return;
-    RefuseExtras(mark, "", anchor);
-    builder_.Skip();
+    if (builder_.ExpectsKey()) return Stop(mark, "an alias where a field's name is expected");
+    builder_.Alias(anchor, At(mark));
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& text) override {
     if (stopped_) return;
-    RefuseExtras(mark, tag, anchor);
-    const absl::string_view raw = Raw(mark);
+    TakeExtras(mark, tag, anchor);
+    const absl::string_view raw = WithoutAnchor(Raw(mark));
     const bool quoted = absl::StartsWith(raw, "\"") || absl::StartsWith(raw, "'");
     if (quoted && !IsClosed(raw)) return Stop(mark, "a quote that is never closed");
     if (builder_.ExpectsKey()) return TakeKey(mark, text, quoted);
@@ -173,9 +179,12 @@ class Handler : public YAML::EventHandler {
     builder_.Key(text, At(mark));
   }
 
-  void RefuseExtras(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
-    if (anchor != 0 && !std::exchange(anchor_seen_, true)) {
-      Refuse(mark, InOurWords(YAML::ErrorMsg::UNKNOWN_ANCHOR));
+  // Refuses tags, and anchors of field names.
+  void TakeExtras(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
+    if (anchor != 0 && builder_.ExpectsKey()) {
+      Refuse(mark, "an anchor (&name) of a field's name: write it before the value");
+    } else if (anchor != 0) {
+      builder_.Anchor(anchor);
     }
     if (!tag.empty() && tag != "?" && tag != "!") {
       absl::string_view raw = Raw(mark);
@@ -186,7 +195,7 @@ class Handler : public YAML::EventHandler {
 
   bool MayNest(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
     if (stopped_) return false;
-    RefuseExtras(mark, tag, anchor);
+    TakeExtras(mark, tag, anchor);
     if (!builder_.ExpectsKey()) return true;
     // Otherwise a '{' that is never closed: only the parser can tell.
     suspicion_ = Diagnostic{At(mark), "a field's name must be a word", ""};
@@ -200,8 +209,7 @@ class Handler : public YAML::EventHandler {
   int documents_ = 0;
   bool stopped_ = false;
   std::optional<Diagnostic> suspicion_;
-  bool anchor_seen_ = false;  // one complaint is enough
-  bool lone_key_ = false;     // the newest key has no ':' after it
+  bool lone_key_ = false;  // the newest key has no ':' after it
   std::string key_;
   YAML::Mark key_mark_;
 };

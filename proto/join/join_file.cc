@@ -1,9 +1,13 @@
 #include "proto/join/join_file.h"
 
 #include <google/protobuf/util/json_util.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
+#include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -172,18 +176,18 @@ absl::StatusOr<v1::JoinFile> ReadJoinFile(const std::string& path) {
   return absl::Status(file.status().code(), absl::StrCat(path, ": ", file.status().message()));
 }
 
-absl::Status CheckNewFile(const std::string& path) {
+absl::Status CheckNewFile(const std::string& path, bool replace) {
   std::error_code error;
   if (path.empty()) return absl::OkStatus();
-  if (std::filesystem::exists(path, error)) {
-    return absl::AlreadyExistsError(absl::StrCat(path, " exists already: its token would be lost"));
+  if (!replace && std::filesystem::exists(path, error)) {
+    return absl::AlreadyExistsError(absl::StrCat(path, " exists already: --force replaces it"));
   }
   const std::filesystem::path folder = std::filesystem::absolute(path, error).parent_path();
   if (std::filesystem::is_directory(folder, error)) return absl::OkStatus();
   return absl::NotFoundError(absl::StrCat("there is no folder ", folder.string()));
 }
 
-absl::Status WriteJoinFile(const std::string& path, const v1::JoinFile& file) {
+absl::Status WriteJoinFile(const std::string& path, const v1::JoinFile& file, bool replace) {
   if (absl::Status fine = CheckJoinFile(file); !fine.ok()) return fine;
   google::protobuf::util::JsonPrintOptions options;
   options.add_whitespace = true;
@@ -191,7 +195,14 @@ absl::Status WriteJoinFile(const std::string& path, const v1::JoinFile& file) {
   std::string json;
   const auto printed = google::protobuf::util::MessageToJsonString(file, &json, options);
   if (!printed.ok()) return absl::InternalError("cannot write a join file as JSON");
-  return process::CreateFile(path, json, process::Readers::kOwner);
+  if (!replace) return process::CreateFile(path, json, process::Readers::kOwner);
+  const std::string part = absl::StrCat(path, ".", getpid(), ".part");
+  absl::Status created = process::CreateFile(part, json, process::Readers::kOwner);
+  if (!created.ok()) return created;
+  if (std::rename(part.c_str(), path.c_str()) == 0) return absl::OkStatus();
+  const int reason = errno;
+  std::remove(part.c_str());
+  return absl::FailedPreconditionError(absl::StrCat(path, ": ", std::strerror(reason)));
 }
 
 }  // namespace ablate::join

@@ -31,11 +31,12 @@ absl::StatusOr<v1::JoinFile> ReadJoinFile(const std::string& path);
 
 // Returns the error with which WriteJoinFile would fail, for callers that check before they create
 // a token: ALREADY_EXISTS, or NOT_FOUND without its folder. OK for an empty path.
-absl::Status CheckNewFile(const std::string& path);
+absl::Status CheckNewFile(const std::string& path, bool replace = false);
 
 // Creates a file of mode 0600. Returns ALREADY_EXISTS instead of overwriting a file, because its
-// token couldn't be recovered. Other errors as CheckJoinFile's.
-absl::Status WriteJoinFile(const std::string& path, const v1::JoinFile& file);
+// token couldn't be recovered; with `replace` a whole file takes its place. Other errors as
+// CheckJoinFile's.
+absl::Status WriteJoinFile(const std::string& path, const v1::JoinFile& file, bool replace = false);
 
 }  // namespace ablate::join
 

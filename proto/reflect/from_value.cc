@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/duration.pb.h"
+#include "proto/reflect/field_hints.h"
 #include "proto/reflect/read.h"
 #include "proto/reflect/scalars.h"
 
@@ -87,14 +88,28 @@ bool CheckAnything(const Value& value, const std::string& path, int depth, Probl
   return ok;
 }
 
-void FillMessage(const Value& value, const std::string& path, int depth, Message* message,
+// The message that a value is below: unknown fields are looked for in all of it.
+struct Root {
+  const Descriptor* type;
+  std::string path;
+};
+
+// How deep a value is in it.
+struct Place {
+  const Root& root;
+  int depth;
+
+  Place Below() const { return {root, depth + 1}; }
+};
+
+void FillMessage(const Value& value, const std::string& path, const Place& place, Message* message,
                  Problems* problems);
 
-bool PutMessage(const Target& target, const Value& value, const std::string& path, int depth,
-                Problems* problems) {
+bool PutMessage(const Target& target, const Value& value, const std::string& path,
+                const Place& place, Problems* problems) {
   const Descriptor* type = target.field->message_type();
   if (type == Value::descriptor()) {
-    if (!CheckAnything(value, path, depth, problems)) return false;
+    if (!CheckAnything(value, path, place.depth, problems)) return false;
     target.PutMessage()->CopyFrom(value);
     return true;
   }
@@ -106,19 +121,19 @@ bool PutMessage(const Target& target, const Value& value, const std::string& pat
     return true;
   }
   const size_t before = problems->size();
-  FillMessage(value, path, depth, target.PutMessage(), problems);
+  FillMessage(value, path, place, target.PutMessage(), problems);
   return problems->size() == before;
 }
 
-bool PutOne(const Target& target, const Value& value, const std::string& path, int depth,
+bool PutOne(const Target& target, const Value& value, const std::string& path, const Place& place,
             Problems* problems) {
-  if (!CheckDepth(depth, path, problems)) return false;
+  if (!CheckDepth(place.depth, path, problems)) return false;
   return target.field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE
-             ? PutMessage(target, value, path, depth, problems)
+             ? PutMessage(target, value, path, place, problems)
              : PutScalar(target, value, path, problems);
 }
 
-void PutMap(const Target& target, const Value& value, const std::string& path, int depth,
+void PutMap(const Target& target, const Value& value, const std::string& path, const Place& place,
             Problems* problems) {
   if (!value.has_struct_value()) {
     Refuse(value, path, {absl::StrCat(Quoted(value), " has no keys"), "keys and their values"},
@@ -134,12 +149,12 @@ void PutMap(const Target& target, const Value& value, const std::string& path, i
     Message* entry = target.PutMessage();
     Value key_value;
     key_value.set_string_value(key);
-    PutOne({entry, key_field}, key_value, below, depth + 1, problems);
-    PutOne({entry, value_field}, *member, below, depth + 1, problems);
+    PutOne({entry, key_field}, key_value, below, place.Below(), problems);
+    PutOne({entry, value_field}, *member, below, place.Below(), problems);
   }
 }
 
-void PutList(const Target& target, const Value& value, const std::string& path, int depth,
+void PutList(const Target& target, const Value& value, const std::string& path, const Place& place,
              Problems* problems) {
   if (!value.has_list_value()) {
     Refuse(value, path, {absl::StrCat(Quoted(value), " is not a list"), "a list, such as [a, b]"},
@@ -148,39 +163,30 @@ void PutList(const Target& target, const Value& value, const std::string& path, 
   }
   const ProblemBudget budget(problems);
   for (int i = 0; i < value.list_value().values_size() && !budget.spent(); ++i) {
-    PutOne(target, value.list_value().values(i), absl::StrCat(path, "[", i, "]"), depth + 1,
+    PutOne(target, value.list_value().values(i), absl::StrCat(path, "[", i, "]"), place.Below(),
            problems);
   }
 }
 
-std::vector<std::string> FieldNames(const Descriptor* type) {
-  std::vector<std::string> names;
-  names.reserve(static_cast<size_t>(type->field_count()));
-  for (int i = 0; i < type->field_count(); ++i) names.push_back(type->field(i)->name());
-  return names;
+// Returns the problem of an unknown field, with a suggestion.
+FieldProblem UnknownField(const UnknownName& unknown, absl::string_view complaint,
+                          const std::string& path, const std::string& value) {
+  return MakeProblem(path, value, absl::StrCat(complaint, FieldHint(unknown)),
+                     AnyOf(FieldNames(unknown.type)));
 }
 
-// Returns the problem that `type` has no field `name`, with the nearest field.
-FieldProblem UnknownField(const Descriptor* type, absl::string_view name,
-                          absl::string_view complaint, const std::string& path,
-                          const std::string& value) {
-  const std::vector<std::string> names = FieldNames(type);
-  const std::string guess = DidYouMean(name, names, " (", ")");
-  return MakeProblem(path, value, absl::StrCat(complaint, guess), AnyOf(names));
-}
-
-// Replaces `field` of `message`; null clears it. `depth` is the number of enclosing values.
-void SetField(const FieldDescriptor* field, const Value& value, const std::string& path, int depth,
-              Message* message, Problems* problems) {
+// Replaces `field` of `message`; null clears it. `place` counts the enclosing values.
+void SetField(const FieldDescriptor* field, const Value& value, const std::string& path,
+              const Place& place, Message* message, Problems* problems) {
   message->GetReflection()->ClearField(message, field);
   if (value.has_null_value()) return;
   const Target target{message, field};
   if (field->is_map()) {
-    PutMap(target, value, path, depth, problems);
+    PutMap(target, value, path, place, problems);
   } else if (field->is_repeated()) {
-    PutList(target, value, path, depth, problems);
+    PutList(target, value, path, place, problems);
   } else {
-    PutOne(target, value, path, depth, problems);
+    PutOne(target, value, path, place, problems);
   }
 }
 
@@ -205,7 +211,7 @@ void CheckOneofs(const google::protobuf::Struct& fields, const Descriptor* type,
   }
 }
 
-void FillMessage(const Value& value, const std::string& path, int depth, Message* message,
+void FillMessage(const Value& value, const std::string& path, const Place& place, Message* message,
                  Problems* problems) {
   const Descriptor* type = message->GetDescriptor();
   if (!value.has_struct_value()) {
@@ -221,19 +227,21 @@ void FillMessage(const Value& value, const std::string& path, int depth, Message
     if (budget.spent()) return;
     const FieldDescriptor* field = type->FindFieldByName(key);
     if (field == nullptr) {
-      problems->push_back(
-          UnknownField(type, key, "unknown field", BelowKey(path, key), ShortText(*member)));
+      problems->push_back(UnknownField({place.root.type, place.root.path, type, path, key},
+                                       "unknown field", BelowKey(path, key), ShortText(*member)));
     } else {
-      SetField(field, *member, BelowKey(path, key), depth + 1, message, problems);
+      SetField(field, *member, BelowKey(path, key), place.Below(), message, problems);
     }
   }
 }
 
-// Returns the fields along `path` below `type`; empty if there is a problem.
-std::vector<const FieldDescriptor*> FieldsAlong(absl::string_view path, const Descriptor* type,
+// Returns the fields along `path` below `root`; empty if there is a problem.
+std::vector<const FieldDescriptor*> FieldsAlong(absl::string_view path, const Descriptor* root,
                                                 const Value& value, const std::string& reported_as,
                                                 Problems* problems) {
   std::vector<const FieldDescriptor*> fields;
+  const Descriptor* type = root;
+  size_t begin = 0;  // of the name in the path
   for (const absl::string_view name : absl::StrSplit(path, '.')) {
     if (type == nullptr) {
       problems->push_back(
@@ -244,11 +252,14 @@ std::vector<const FieldDescriptor*> FieldsAlong(absl::string_view path, const De
     }
     const FieldDescriptor* field = type->FindFieldByName(std::string(name));
     if (field == nullptr) {
-      problems->push_back(UnknownField(type, name, absl::StrCat("unknown field ", Quoted(name)),
-                                       reported_as, ShortText(value)));
+      const std::string known(path.substr(0, begin == 0 ? 0 : begin - 1));
+      problems->push_back(UnknownField({root, "", type, known, path.substr(begin)},
+                                       absl::StrCat("unknown field ", Quoted(name)), reported_as,
+                                       ShortText(value)));
       return {};
     }
     fields.push_back(field);
+    begin += name.size() + 1;
     const bool descend = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE &&
                          !field->is_repeated() &&
                          field->message_type()->file()->package() != "google.protobuf";
@@ -272,7 +283,8 @@ bool CheckValue(const Value& value, const std::string& path, Problems* problems)
 
 void FromValue(const Value& value, const std::string& path, Message* message, Problems* problems) {
   message->Clear();
-  if (!value.has_null_value()) FillMessage(value, path, 0, message, problems);
+  const Root root = {message->GetDescriptor(), path};
+  if (!value.has_null_value()) FillMessage(value, path, {root, 0}, message, problems);
 }
 
 void SetPath(absl::string_view path, const Value& value, const std::string& reported_as,
@@ -291,7 +303,9 @@ void SetPath(absl::string_view path, const Value& value, const std::string& repo
   const std::unique_ptr<Message> scratch(
       google::protobuf::MessageFactory::generated_factory()->GetPrototype(type)->New());
   const size_t before = problems->size();
-  SetField(last, value, reported_as, static_cast<int>(fields.size()), scratch.get(), problems);
+  const Root root = {message->GetDescriptor(), ""};
+  SetField(last, value, reported_as, {root, static_cast<int>(fields.size())}, scratch.get(),
+           problems);
   if (problems->size() != before) return;
   Message* holder = way.MutableHolder(message);
   holder->GetReflection()->ClearField(holder, last);

@@ -24,6 +24,7 @@
 #include "server/service/analysis_planner.h"
 #include "server/service/changes.h"
 #include "server/service/convert.h"
+#include "server/service/decidable.h"
 #include "server/service/plan.h"
 #include "server/service/quotas.h"
 #include "server/service/run_fields.h"
@@ -374,7 +375,14 @@ absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
   }
   problems.insert(problems.end(), plan.resolution.problems.begin(), plan.resolution.problems.end());
   plan.resolution.problems = problems;
-  if (validate_only) return Preview(submission, std::move(plan));
+  if (validate_only) {
+    if (problems.empty()) {
+      auto note = DetectableNote(view, plan.resolution);
+      if (!note.ok()) return note.status();
+      if (!note->empty()) plan.resolution.notes.push_back(*std::move(note));
+    }
+    return Preview(submission, std::move(plan));
+  }
   if (!problems.empty()) return rpc::InvalidFields(problems);
   if (!plan.no_room.empty()) return absl::ResourceExhaustedError(plan.no_room);
   for (const EncodedText& encoded : plan.encoded) {

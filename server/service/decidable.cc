@@ -1,12 +1,17 @@
 #include "server/service/decidable.h"
 
+#include <google/protobuf/util/message_differencer.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "server/report/compare/comparison.h"
+#include "server/report/compare/power.h"
 #include "server/report/compare/statistics.h"
 #include "server/report/compare/wording.h"
 #include "server/results/trained_grid.h"
@@ -14,6 +19,7 @@
 #include "server/spec/axes.h"
 #include "server/spec/experiment_analyses.h"
 #include "server/spec/field_values.h"
+#include "storage/store.h"
 
 namespace ablate::service {
 namespace {
@@ -42,6 +48,89 @@ report::ComparisonInput InputOf(const spec::Resolution& resolution) {
   return input;
 }
 
+struct PlannedComparison {
+  report::ComparisonInput input;
+  report::Comparison comparison;
+  size_t seeds = 0;
+};
+
+// Returns the comparison of the experiment; nothing if nothing is compared.
+std::optional<PlannedComparison> PlanComparison(const spec::Resolution& resolution) {
+  if (resolution.cells.empty() || resolution.spec.axes().empty()) return std::nullopt;
+  report::ComparisonInput input = InputOf(resolution);
+  auto comparison = report::Compare(input, {{}, 0});
+  if (!comparison.ok() || comparison->family == 0) return std::nullopt;
+  const size_t seeds = resolution.cells.size() / input.cells.size();
+  return PlannedComparison{std::move(input), *std::move(comparison), seeds};
+}
+
+// Spread of the paired differences in a stored experiment.
+struct Spread {
+  std::string experiment;  // id
+  size_t pairs = 0;        // of the row with most
+  double deviation = 0;    // pooled over the rows
+  report::Scale scale = report::Scale::kDifference;
+};
+
+// Returns true if the spread of one experiment is to be expected in the other, too.
+bool IsOfKind(const v1::ExperimentSpec& stored, const v1::ExperimentSpec& planned) {
+  using google::protobuf::util::MessageDifferencer;
+  return results::PrimaryMetric(stored) == results::PrimaryMetric(planned) &&
+         results::ScaleOf(stored, results::PrimaryMetric(stored)) ==
+             results::ScaleOf(planned, results::PrimaryMetric(planned)) &&
+         stored.base().model_from() == planned.base().model_from() &&
+         MessageDifferencer::Equals(stored.base().task(), planned.base().task()) &&
+         MessageDifferencer::Equals(stored.base().model(), planned.base().model());
+}
+
+// Returns the spread in one experiment; nothing if it has too few pairs, or is damaged.
+std::optional<Spread> SpreadOf(storage::Store* store, results::StoredExperiment experiment) {
+  constexpr size_t kLeastPairs = 3;
+  Spread spread;
+  spread.experiment = experiment.record.id;
+  results::GridQuery query;
+  query.analyses = results::AnalysisNumbers::kOfComparison;
+  const auto grid = results::LoadGrid(store, std::move(experiment), query, [] { return false; });
+  if (!grid.ok()) return std::nullopt;
+  report::CompareOptions options;
+  options.resamples = 0;
+  options.tests = false;
+  const auto comparison = report::Compare(grid->input, options);
+  if (!comparison.ok() || comparison->unit != report::Unit::kSeed) return std::nullopt;
+  spread.scale = comparison->scale;
+  double squares = 0, freedom = 0;
+  for (const report::ComparisonRow& row : comparison->rows) {
+    const report::PairedStatistics& difference = row.difference;
+    if (row.is_baseline || difference.n < kLeastPairs || !difference.deviation.defined()) continue;
+    const auto own = static_cast<double>(difference.n - 1);
+    squares += own * difference.deviation.value * difference.deviation.value;
+    freedom += own;
+    spread.pairs = std::max(spread.pairs, difference.n);
+  }
+  if (!(squares > 0)) return std::nullopt;
+  spread.deviation = std::sqrt(squares / freedom);
+  return spread;
+}
+
+// Returns the spread in the newest experiment of the kind, among the newest of all.
+absl::StatusOr<std::optional<Spread>> FindSpread(const rpc::View& view,
+                                                 const v1::ExperimentSpec& planned) {
+  constexpr uint32_t kNewest = 50;
+  int tries = 5;  // comparisons
+  const auto records = view.store->ListExperiments(view.viewer, "", "", kNewest);
+  if (!records.ok()) return records.status();
+  for (const storage::ExperimentRecord& record : *records) {
+    results::StoredExperiment stored{record, {}};
+    if (record.state != storage::ExperimentState::kEnded ||
+        !stored.spec.ParseFromString(record.spec) || !IsOfKind(stored.spec, planned)) {
+      continue;
+    }
+    if (auto spread = SpreadOf(view.store, std::move(stored))) return spread;
+    if (--tries == 0) break;
+  }
+  return std::nullopt;
+}
+
 // Returns true if runs of one seed are compared by sequence in this number of an analysis.
 bool IsBySequence(const v1::ExperimentSpec& spec, const std::string& key) {
   const size_t slash = key.find('/');
@@ -54,11 +143,11 @@ bool IsBySequence(const v1::ExperimentSpec& spec, const std::string& key) {
 }  // namespace
 
 std::string UndecidableNote(const spec::Resolution& resolution) {
-  if (resolution.cells.empty() || resolution.spec.axes().empty()) return "";
-  const report::ComparisonInput input = InputOf(resolution);
-  const auto comparison = report::Compare(input, {{}, 0});
-  if (!comparison.ok() || comparison->family == 0) return "";
-  const size_t seeds = resolution.cells.size() / input.cells.size();
+  const std::optional<PlannedComparison> planned = PlanComparison(resolution);
+  if (!planned.has_value()) return "";
+  const report::ComparisonInput& input = planned->input;
+  const report::Comparison* const comparison = &planned->comparison;
+  const size_t seeds = planned->seeds;
   const size_t rows = comparison->family;
   const size_t needed = report::LeastSeedsForSignFlip(rows);
   if (seeds >= needed) return "";
@@ -74,6 +163,33 @@ std::string UndecidableNote(const spec::Resolution& resolution) {
                       rows > 1 ? absl::StrCat(", Holm-adjusted for ", rows, " comparisons,") : "",
                       " has p of at least ", absl::StrFormat("%.3g", least), "; ", needed,
                       " seeds are needed");
+}
+
+absl::StatusOr<std::string> DetectableNote(const rpc::View& view,
+                                           const spec::Resolution& resolution) {
+  const std::optional<PlannedComparison> planned = PlanComparison(resolution);
+  if (!planned.has_value()) return "";
+  const size_t rows = planned->comparison.family;
+  const report::Number effect = report::LeastDetectableEffect(planned->seeds, rows);
+  if (!effect.defined()) return "";
+  const auto spread = FindSpread(view, resolution.spec);
+  if (!spread.ok()) return spread.status();
+  const std::string head =
+      absl::StrCat("least detectable difference of ", planned->input.key, ": ");
+  const std::string tail =
+      absl::StrCat(" (", planned->seeds, " seeds, power 80 %, level 5 %",
+                   rows > 1 ? absl::StrCat(", Holm-adjusted for ", rows, " comparisons") : "", ")");
+  if (!spread->has_value()) {
+    return absl::StrFormat(
+        "%sunknown, because no stored experiment shows the spread of this metric for the same task "
+        "and model; it is %.2g standard deviations of the paired differences%s",
+        head, effect.value, tail);
+  }
+  const double least = effect.value * (*spread)->deviation;
+  const bool ratio = (*spread)->scale == report::Scale::kRatio;
+  return absl::StrFormat("%sabout %s%.2g%s, by the spread over %d seeds in %s", head,
+                         ratio ? "a factor of " : "", ratio ? std::exp(least) : least, tail,
+                         (*spread)->pairs, (*spread)->experiment);
 }
 
 }  // namespace ablate::service

@@ -130,14 +130,34 @@ absl::Status Cancel(Backend& backend, const storage::Caller& caller,
   return absl::OkStatus();
 }
 
+void FillNames(const std::vector<std::string>& ids,
+               google::protobuf::RepeatedPtrField<std::string>* names) {
+  for (const std::string& id : ids) names->Add(rpc::ExperimentName(id));
+}
+
+v1::DeleteExperimentResponse ToProto(const storage::Deletion& deletion) {
+  v1::DeleteExperimentResponse response;
+  response.set_runs(deletion.runs);
+  response.set_analyses(deletion.analyses);
+  *response.mutable_device_time() = ToDuration(absl::Microseconds(deletion.device_time));
+  response.set_bytes(deletion.bytes);
+  response.set_shared_runs(deletion.shared_runs);
+  FillNames(deletion.shared_with, response.mutable_shared_with());
+  FillNames(deletion.checkpoint_of, response.mutable_checkpoint_of());
+  return response;
+}
+
 absl::Status Delete(Backend& backend, const storage::Caller& caller,
                     const v1::DeleteExperimentRequest& request, std::string* resource,
-                    google::protobuf::Empty*) {
+                    v1::DeleteExperimentResponse* response) {
   const auto id = FindToChange(backend, caller, request.name(), resource);
   if (!id.ok()) return id.status();
-  const absl::Status deleted = backend.store->DeleteExperiment(*id);
-  return absl::IsFailedPrecondition(deleted) ? rpc::WithReason(deleted, "EXPERIMENT_ACTIVE")
-                                             : deleted;
+  const auto deletion = backend.store->PlanDeletion(backend.ViewOf(caller).viewer, *id);
+  absl::Status status = deletion.status();
+  if (status.ok() && !request.validate_only()) status = backend.store->DeleteExperiment(*id);
+  if (absl::IsFailedPrecondition(status)) return rpc::WithReason(status, "EXPERIMENT_ACTIVE");
+  if (status.ok()) *response = ToProto(*deletion);
+  return status;
 }
 
 // A spec stays bytes until its size is known (create.cc).
@@ -181,7 +201,15 @@ class ExperimentsService final : public Base {
 
   grpc::ServerUnaryReactor* DeleteExperiment(grpc::CallbackServerContext* context,
                                              const v1::DeleteExperimentRequest* request,
-                                             google::protobuf::Empty* response) override {
+                                             v1::DeleteExperimentResponse* response) override {
+    if (request->validate_only()) {
+      return rpc::Answer(backend_->pool, context, [this, context, request, response] {
+        const auto caller = backend_->FindCaller(*context);
+        if (!caller.ok()) return caller.status();
+        std::string resource;
+        return Delete(*backend_, *caller, *request, &resource, response);
+      });
+    }
     return backend_->AnswerChange(context, "Experiments.DeleteExperiment", Delete, request,
                                   response);
   }

@@ -11,6 +11,20 @@
 #include "storage/store.h"
 
 namespace ablate::storage {
+namespace {
+
+// Has a row for each name of a blob.
+constexpr char kNamesOfBlob[] =
+    "SELECT 1 FROM datasets WHERE sha256 = ?1 "
+    "UNION ALL SELECT 1 FROM models WHERE sha256 = ?1 "
+    "UNION ALL SELECT 1 FROM artifacts WHERE blob = ?1 "
+    "UNION ALL SELECT 1 FROM resume_states WHERE blob = ?1 "
+    "UNION ALL SELECT 1 FROM last_states WHERE blob = ?1 "
+    "UNION ALL SELECT 1 FROM runs WHERE initial_blob = ?1 AND initial_blob <> '' "
+    "UNION ALL SELECT 1 FROM analyses WHERE state_blob = ?1 "
+    "UNION ALL SELECT 1 FROM analyses WHERE artifact = ?1";
+
+}  // namespace
 
 absl::StatusOr<std::vector<ArtifactRecord>> Store::ListArtifacts(absl::string_view run) {
   return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<ArtifactRecord>> {
@@ -98,17 +112,13 @@ uint64_t SizeOf(Blobs* blobs, absl::string_view sha256, uint64_t said) {
 }
 
 bool IsNamed(Connection& db, absl::string_view sha256) {
-  return Statement(db,
-                   "SELECT 1 FROM datasets WHERE sha256 = ?1 "
-                   "UNION ALL SELECT 1 FROM models WHERE sha256 = ?1 "
-                   "UNION ALL SELECT 1 FROM artifacts WHERE blob = ?1 "
-                   "UNION ALL SELECT 1 FROM resume_states WHERE blob = ?1 "
-                   "UNION ALL SELECT 1 FROM last_states WHERE blob = ?1 "
-                   "UNION ALL SELECT 1 FROM runs WHERE initial_blob = ?1 AND initial_blob <> '' "
-                   "UNION ALL SELECT 1 FROM analyses WHERE state_blob = ?1 "
-                   "UNION ALL SELECT 1 FROM analyses WHERE artifact = ?1",
-                   sha256)
-      .Row();
+  return Statement(db, kNamesOfBlob, sha256).Row();
+}
+
+uint64_t CountNames(Connection& db, absl::string_view sha256) {
+  uint64_t count = 0;
+  for (Statement name(db, kNamesOfBlob, sha256); name.Row();) ++count;
+  return count;
 }
 
 void DropReference(Transaction& t, absl::string_view sha256, OnSweep on_sweep) {

@@ -462,24 +462,6 @@ absl::StatusOr<CancelledExperiment> Store::CancelExperiment(absl::string_view id
   });
 }
 
-absl::Status Store::DeleteExperiment(absl::string_view id) {
-  return db_->Free([&](Transaction& t) -> absl::Status {
-    const std::optional<ExperimentRow> experiment = FindExperiment(t.db, id);
-    if (!experiment.has_value()) return NotFound("experiment", id);
-    if (experiment->state == ExperimentState::kActive) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("experiment '", id, "' is active. Run `ablate cancel ", id, "` first"));
-    }
-    // Hides the experiment; Maintenance removes its rows. Its request_id is free again, so that
-    // sending it now makes a new experiment.
-    Statement(t.db, "UPDATE experiments SET deleted = 1, request_id = NULL WHERE id = ?1",
-              experiment->id)
-        .Run();
-    t.needs_maintenance = true;
-    return absl::OkStatus();
-  });
-}
-
 absl::StatusOr<std::vector<CellRecord>> Store::ListCells(absl::string_view experiment,
                                                          uint32_t first, uint32_t limit) {
   return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<CellRecord>> {

@@ -290,7 +290,7 @@ TEST_F(CommandLineTest, RepeatsCallsOnlyWhileTheServerIsUnavailable) {
     return ++calls < 3 ? absl::UnavailableError("restarting") : absl::OkStatus();
   };
   int removals = 0;
-  answers_.remove = [&](const v1::DeleteExperimentRequest&, google::protobuf::Empty*) {
+  answers_.remove = [&](const v1::DeleteExperimentRequest&, v1::DeleteExperimentResponse*) {
     ++removals;
     return absl::UnavailableError("restarting");
   };

@@ -73,7 +73,7 @@ struct ExperimentsService : v1::Experiments::Service {
     return Run(answers->cancel, request, response);
   }
   Status DeleteExperiment(ServerContext*, const v1::DeleteExperimentRequest* request,
-                          google::protobuf::Empty* response) override {
+                          v1::DeleteExperimentResponse* response) override {
     return Run(answers->remove, request, response);
   }
   Status WatchExperiment(ServerContext*, const v1::WatchExperimentRequest* request,

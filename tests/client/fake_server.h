@@ -46,7 +46,7 @@ struct Answers {
   Answer<v1::ListExperimentsRequest, v1::ListExperimentsResponse> list;
   Answer<v1::DiffExperimentsRequest, v1::DiffExperimentsResponse> diff;
   Answer<v1::CancelExperimentRequest, v1::Experiment> cancel;
-  Answer<v1::DeleteExperimentRequest, google::protobuf::Empty> remove;
+  Answer<v1::DeleteExperimentRequest, v1::DeleteExperimentResponse> remove;
   StreamAnswer<v1::WatchExperimentRequest, v1::ExperimentEvent> watch;
   Answer<v1::GetRunRequest, v1::Run> run;
   Answer<v1::ListRunsRequest, v1::ListRunsResponse> runs;

@@ -107,8 +107,9 @@ TEST_F(ReportTest, HasTheCommandThatMakesItAgain) {
   ASSERT_THAT(command, SizeIs(7));
   EXPECT_THAT(command, ElementsAre("ablate", "report", StartsWith("again-"), "--at", "20", "-o",
                                    "first.html"));
-  EXPECT_EQ(WithoutTimes(Written({command.begin() + 1, command.end() - 2}, "first.html")),
-            WithoutTimes(page));
+  std::vector<std::string> again(command.begin() + 1, command.end() - 2);
+  again.emplace_back("--force");
+  EXPECT_EQ(WithoutTimes(Written(again, "first.html")), WithoutTimes(page));
 
   const std::string spec = Decoded(
       Between(page, "download=\"again.yaml\" href=\"data:application/yaml;charset=utf-8,", "\""));
@@ -124,14 +125,15 @@ TEST_F(ReportTest, DrawsFiguresInEveryFormat) {
   EXPECT_THAT(Written({"figure", experiment_, "sensitivity"}, "f.png"), StartsWith("\x89PNG"));
 }
 
-// Existing files are recognised by their beginning, so that a command can be run twice.
-TEST_F(ReportTest, RefreshesFiguresAndPages) {
+TEST_F(ReportTest, ReplacesFilesOnlyIfForced) {
   Written({"report", experiment_}, "r.html");
-  Written({"report", experiment_, "--at", "50"}, "r.html");
+  Written({"report", experiment_, "--at", "50", "--force"}, "r.html");
   for (const char* name : {"r.svg", "r.pdf", "r.png"}) {
     Written({"figure", experiment_, "loss"}, name);
-    Written({"figure", experiment_, "forest", "--width", "double"}, name);
+    Written({"figure", experiment_, "forest", "--width", "double", "--force"}, name);
   }
+  EXPECT_THAT(server_.Ablate({"report", experiment_, "-o", "-"}).out,
+              StartsWith("<!DOCTYPE html>"));
   Written({"table", experiment_}, "r.txt");
   const Output refused = server_.Ablate({"table", experiment_, "-o", Path("r.txt")});
   EXPECT_EQ(refused.exit_code, 1);

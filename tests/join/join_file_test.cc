@@ -69,6 +69,19 @@ TEST(JoinFileTest, OverwritesNothingAndWritesNothingWrong) {
   EXPECT_FALSE(std::filesystem::exists(folder / "new"));
 }
 
+TEST(JoinFileTest, ReplacesAFileOnlyIfAsked) {
+  const TestFolder folder;
+  const std::string path = folder.Write("there", "old");
+  EXPECT_TRUE(absl::IsAlreadyExists(CheckNewFile(path)));
+  EXPECT_TRUE(CheckNewFile(path, /*replace=*/true).ok());
+  EXPECT_TRUE(WriteJoinFile(path, Fine(), /*replace=*/true).ok());
+  EXPECT_TRUE(ReadJoinFile(path).ok()) << "only its owner may read it";
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()),
+                          std::filesystem::directory_iterator()),
+            1);
+  EXPECT_TRUE(absl::IsNotFound(CheckNewFile(folder / "no/such", /*replace=*/true)));
+}
+
 TEST(JoinFileTest, RefusesAFileThatOthersMayRead) {
   const TestFolder folder;
   const std::string path = folder.Write("join", Json(Fine()));

@@ -11,8 +11,10 @@
 namespace ablate::service {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing::Pair;
 using testing::UnorderedElementsAre;
 
@@ -54,6 +56,33 @@ class CompareTest : public ServiceTest {
   std::unique_ptr<FakeWorker> worker_;
   std::optional<uint32_t> zero_;  // the seed of post whose eval/loss ends at 0
 };
+
+TEST_F(CompareTest, SaysInADryRunWhichDifferenceIsDetectable) {
+  const v1::ExperimentSpec planned = SmallSpec(8, "planned");
+  const std::string unknown =
+      "least detectable difference of eval/loss: unknown, because no stored experiment shows the "
+      "spread of this metric for the same task and model; it is 1.2 standard deviations of the "
+      "paired differences (8 seeds, power 80 %, level 5 %)";
+  EXPECT_THAT(Preview(planned).notes(), Contains(unknown));
+  v1::ExperimentSpec few = SmallSpec(2, "few");
+  few.mutable_seeds()->set_first(100);
+  Train(few);
+  EXPECT_THAT(Preview(planned).notes(), Contains(unknown));
+  v1::ExperimentSpec other = SmallSpec(6, "other");
+  other.mutable_base()->mutable_model()->set_width(16);
+  Train(other);
+  EXPECT_THAT(Preview(planned).notes(), Contains(unknown));
+
+  // Differences of 0.1, 0.101, 0.102, twice: a standard deviation of 0.00089.
+  const std::string stored = Train(SmallSpec(6, "stored")).substr(12);
+  EXPECT_THAT(Preview(planned).notes(),
+              Contains(absl::StrCat("least detectable difference of eval/loss: about 0.001 (8 "
+                                    "seeds, power 80 %, level 5 %), by the spread over 6 seeds in ",
+                                    stored)));
+  EXPECT_THAT(Create(planned).notes(), Not(Contains(HasSubstr("least detectable"))));
+  EXPECT_THAT(Preview(SmallSpec(5)).notes(), Not(Contains(HasSubstr("least detectable"))))
+      << "too few seeds to establish anything";
+}
 
 TEST_F(CompareTest, GivesRowsWithEveryNumber) {
   const std::string name = Train(SmallSpec(8));

@@ -226,6 +226,26 @@ TEST_F(ExperimentsTest, AreDeletedOnlyWhenTheyHaveEnded) {
   EXPECT_EQ(List(0).experiments_size(), 0);
 }
 
+TEST_F(ExperimentsTest, AreNotDeletedByADryRun) {
+  const std::string name = Create(SmallSpec(2)).experiment().name();
+  auto request = Named<v1::DeleteExperimentRequest>(name);
+  request.set_validate_only(true);
+  const grpc::Status refused =
+      StatusOf(*experiments_, &v1::Experiments::Stub::DeleteExperiment, request);
+  EXPECT_EQ(ReasonOf(refused), "EXPERIMENT_ACTIVE");
+  Cancel(name);
+  const v1::DeleteExperimentResponse plan =
+      AnswerOf(*experiments_, &v1::Experiments::Stub::DeleteExperiment, request);
+  EXPECT_EQ(plan.runs(), 4u);
+  EXPECT_EQ(plan.shared_runs(), 0u);
+  EXPECT_TRUE(TryGet(name).ok());
+  const v1::DeleteExperimentResponse deleted =
+      AnswerOf(*experiments_, &v1::Experiments::Stub::DeleteExperiment,
+               Named<v1::DeleteExperimentRequest>(name));
+  EXPECT_EQ(deleted.runs(), 4u);
+  EXPECT_EQ(TryGet(name).error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
 TEST_F(ExperimentsTest, AreNotCancelledOrDeletedByTheBeginningOfAName) {
   const std::string first = Create(SmallSpec(1, "a")).experiment().name();
   // Its id begins with the whole of the first one's.

@@ -1,4 +1,4 @@
-"""Reads experiment files: YAML 1.2 without anchors, aliases and tags, or JSON.
+"""Reads experiment files: YAML 1.2 without tags, or JSON.
 
 PyYAML follows YAML 1.1, in which `on`, `off`, `yes` and `no` are booleans and 1e-3 is text. The
 schema here is the core schema of 1.2, as in the command line.
@@ -12,6 +12,7 @@ import yaml
 
 from ablate.errors import FieldProblem, InvalidArgument
 
+_MAX_REPEATED = 100_000  # values that aliases add
 _NUMBER = re.compile(r"[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?")
 _WORDS: dict[str, Any] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
@@ -21,14 +22,10 @@ _WORDS: dict[str, Any] = {
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses anchors, aliases and tags: each lets a small file mean something unexpected."""
+    """Refuses tags: they let a small file mean something unexpected."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
-        if getattr(event, "anchor", None):
-            raise yaml.MarkedYAMLError(
-                problem="anchors and aliases (&name, *name) are not supported: write the value out",
-                problem_mark=event.start_mark)
         if getattr(event, "tag", None) not in (None, "!"):
             raise yaml.MarkedYAMLError(
                 problem=f"tags such as {event.tag} are not supported: write the value alone",
@@ -40,7 +37,7 @@ def parse(text: str, name: str) -> dict[str, Any]:
     """Returns the fields of an experiment. `name` names the text in errors."""
     try:
         node = yaml.compose(text, Loader=_Loader)
-        fields = None if node is None else _value(node)
+        fields = None if node is None else _Reader().value(node)
     except yaml.MarkedYAMLError as error:
         place = _place(error.problem_mark) if error.problem_mark else ""
         raise InvalidArgument(f"{name}{place}: {error.problem}") from None
@@ -72,18 +69,47 @@ def _place(mark: yaml.Mark) -> str:
     return f":{mark.line + 1}:{mark.column + 1}"
 
 
-def _value(node: yaml.Node) -> Any:
-    if isinstance(node, yaml.ScalarNode):
-        return _scalar(node.value) if node.style is None else node.value
-    if isinstance(node, yaml.SequenceNode):
-        return [_value(member) for member in node.value]
-    fields: dict[str, Any] = {}
-    for key, member in node.value:
-        if not isinstance(key, yaml.ScalarNode):
-            raise yaml.MarkedYAMLError(problem="a field's name must be a word",
-                                       problem_mark=key.start_mark)
-        if key.value in fields:
-            raise yaml.MarkedYAMLError(problem=f'duplicate key "{key.value}"',
-                                       problem_mark=key.start_mark)
-        fields[key.value] = _value(member)
-    return fields
+class _Reader:
+    """Turns nodes into values; aliases and merge keys (<<) into what they stand for."""
+
+    def __init__(self) -> None:
+        self._seen: set[int] = set()
+        self._repeated = 0
+
+    def value(self, node: yaml.Node) -> Any:
+        self._count(node)
+        if isinstance(node, yaml.ScalarNode):
+            return _scalar(node.value) if node.style is None else node.value
+        if isinstance(node, yaml.SequenceNode):
+            return [self.value(member) for member in node.value]
+        fields: dict[str, Any] = {}
+        merged: list[yaml.Node] = []
+        for key, member in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise yaml.MarkedYAMLError(problem="a field's name must be a word",
+                                           problem_mark=key.start_mark)
+            if key.value in fields or (key.value == "<<" and merged):
+                raise yaml.MarkedYAMLError(problem=f'duplicate key "{key.value}"',
+                                           problem_mark=key.start_mark)
+            if key.value == "<<":
+                merged = member.value if isinstance(member, yaml.SequenceNode) else [member]
+            else:
+                fields[key.value] = self.value(member)
+        for source in merged:
+            if not isinstance(source, yaml.MappingNode):
+                raise yaml.MarkedYAMLError(
+                    problem="<<: not a mapping; expected an alias of one, such as *name, or a list "
+                            "of such aliases", problem_mark=source.start_mark)
+            for name, value in self.value(source).items():
+                fields.setdefault(name, value)
+        return fields
+
+    def _count(self, node: yaml.Node) -> None:
+        if id(node) not in self._seen:
+            self._seen.add(id(node))
+            return
+        self._repeated += 1
+        if self._repeated > _MAX_REPEATED:
+            raise yaml.MarkedYAMLError(
+                problem=f"aliases expand to more than {_MAX_REPEATED} values; expected fewer. "
+                        "Write the values out", problem_mark=node.start_mark)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from google.protobuf.empty_pb2 import Empty
 
 from ablate import _display, _values, analysis
 from ablate._connection import LONG, Connection
@@ -297,7 +296,8 @@ class Experiment:
         """Deletes the experiment, and the runs that no other has. Raises Conflict while it is
         active."""
         request = experiment_pb2.DeleteExperimentRequest(name=self.name)
-        self._connection.call("Experiments/DeleteExperiment", request, Empty, repeat=False)
+        self._connection.call("Experiments/DeleteExperiment", request,
+                              experiment_pb2.DeleteExperimentResponse, repeat=False)
 
     def __repr__(self) -> str:
         return f"Experiment({self.id}: {_display.counts_text(self.message.counts)})"

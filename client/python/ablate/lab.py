@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, overload
 
-from ablate import _address, _datasets, _display, _values, _yaml
+from ablate import _address, _datasets, _display, _shorthands, _values, _yaml
 from ablate._connection import LONG, Connection
 from ablate._frames import Library, frame
 from ablate.errors import (DeadlineExceeded, FieldProblem, InvalidArgument, NotFound,
@@ -65,25 +65,25 @@ class Lab:
 
     @overload
     def submit(self, experiment: Mapping[str, Any] | str | Path, *,
-               set: Mapping[str, Any] | None = ..., seeds: Iterable[int] | None = ...,
+               set: Mapping[str, Any] | None = ..., seeds: Iterable[int] | int | None = ...,
                files: Sequence[str | Path] = ..., fresh: bool = ..., private: bool = ...,
                dry_run: Literal[False] = ...) -> Experiment: ...
 
     @overload
     def submit(self, experiment: Mapping[str, Any] | str | Path, *,
-               set: Mapping[str, Any] | None = ..., seeds: Iterable[int] | None = ...,
+               set: Mapping[str, Any] | None = ..., seeds: Iterable[int] | int | None = ...,
                files: Sequence[str | Path] = ..., fresh: bool = ..., private: bool = ...,
                dry_run: Literal[True]) -> Plan: ...
 
     def submit(self, experiment: Mapping[str, Any] | str | Path, *,
-               set: Mapping[str, Any] | None = None, seeds: Iterable[int] | None = None,
+               set: Mapping[str, Any] | None = None, seeds: Iterable[int] | int | None = None,
                files: Sequence[str | Path] = (), fresh: bool = False, private: bool = False,
                dry_run: bool = False) -> Experiment | Plan:
         """Creates an experiment, or with `dry_run` only checks it and returns its plan.
 
         `experiment` is a dict, the path of a file (.yaml, .yml or .json), or a text in YAML; all
         have the fields of experiment files. `set` has values by path below base, which replace the
-        experiment's; None clears. `seeds` replaces its seeds.
+        experiment's; None clears. `seeds` replaces its seeds; 8 stands for those from 0 to 7.
 
         Data sets that are named by a path are uploaded if the server lacks them, also by a dry run.
         Paths are relative to the file, or to the working folder. Files outside of that folder must
@@ -95,10 +95,13 @@ class Lab:
         'pre-s0'
         """
         spec, folder = _read(experiment)
-        if seeds is not None:
+        if isinstance(seeds, int):
+            spec["seeds"] = seeds
+        elif seeds is not None:
             spec["seeds"] = {"list": _values.plain(seeds)}
             if spec["seeds"]["list"] == []:
                 raise InvalidArgument("seeds: the list is empty; expected at least one seed")
+        _shorthands.expand(spec)
         overrides = _values.plain(set or {})
         if not isinstance(overrides, dict):
             raise InvalidArgument(f"set: {set!r} has no keys; expected fields below base and their "

@@ -90,7 +90,7 @@ TEST_F(AdminServerTest, InitLooksForThePlaceOfItsFileFirst) {
   Write("grace.join", "mine");
   const Outcome refused = Init(file_);
   EXPECT_EQ(refused.code, kFailure);
-  EXPECT_EQ(refused.err, "error: " + file_ + " exists already: its token would be lost\n");
+  EXPECT_EQ(refused.err, "error: " + file_ + " exists already: --force replaces it\n");
   EXPECT_EQ(Read(file_), "mine");
   EXPECT_EQ(Init(folder_ + "/gone/a.join").err, "error: there is no folder " + folder_ + "/gone\n");
   EXPECT_THAT(asked_, ElementsAre()) << "it is made once";

@@ -84,9 +84,19 @@ TEST_F(AdminTokenTest, AddOverwritesNothing) {
   Write("ada.join", "mine");
   const Outcome refused = Run({"admin", "token", "add", "ada", "-o", file_});
   EXPECT_EQ(refused.code, kFailure);
-  EXPECT_EQ(refused.err, "error: " + file_ + " exists already: its token would be lost\n");
+  EXPECT_EQ(refused.err, "error: " + file_ + " exists already: --force replaces it\n");
   EXPECT_EQ(Read(file_), "mine");
   EXPECT_THAT(asked_, IsEmpty());
+}
+
+TEST_F(AdminTokenTest, AddReplacesAJoinFileIfForced) {
+  Write("ada.join", "mine");
+  const Outcome made = Run({"admin", "token", "add", "ada", "-o", file_, "--force"});
+  EXPECT_EQ(made.code, kSuccess) << made.err;
+  EXPECT_THAT(Read(file_), HasSubstr(secret_));
+  EXPECT_EQ(fs::status(file_).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_THAT(Run({"admin", "token", "add", "ada", "-o", "-"}).out, HasSubstr(secret_));
+  EXPECT_FALSE(fs::exists("-"));
 }
 
 TEST_F(AdminTokenTest, ATokenWhoseFileCantBeWrittenIsRevoked) {

@@ -87,7 +87,7 @@ TEST_F(AdminUserTest, AddLooksForThePlaceOfItsFileFirst) {
   Write("ada.join", "mine");
   const Outcome refused = Run({"admin", "user", "add", "ada", "-o", file_});
   EXPECT_EQ(refused.code, kFailure);
-  EXPECT_EQ(refused.err, "error: " + file_ + " exists already: its token would be lost\n");
+  EXPECT_EQ(refused.err, "error: " + file_ + " exists already: --force replaces it\n");
   EXPECT_EQ(Read(file_), "mine");
   EXPECT_EQ(Run({"admin", "user", "add", "ada", "-o", folder_ + "/gone/ada.join"}).err,
             "error: there is no folder " + folder_ + "/gone\n");

@@ -128,7 +128,16 @@ TEST_F(AnalysesTest, RemovesOneByItsWholeName) {
   EXPECT_EQ(none.err, "error: there is no such analysis\n");
   EXPECT_THAT(asked_, ElementsAre("analyses/a1", "analyses/b"));
   console_.in_is_terminal = true;
-  EXPECT_EQ(Run({"rm", "analyses/a1"}, "\n").err, "remove a1? [y/N] nothing was removed\n");
+  answers_.analysis = [](const v1::GetAnalysisRequest& request, v1::Analysis* analysis) {
+    analysis->set_name(request.name());
+    analysis->mutable_analysis()->mutable_spectrum();
+    analysis->mutable_device_time()->set_seconds(3);
+    analysis->set_artifact_bytes(12'000);
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Run({"rm", "analyses/a1"}, "\n").err,
+            "analyses/a1: spectrum, 3 s, 12 kB\nremove? [y/N] nothing was removed\n");
+  EXPECT_EQ(Run({"rm", "analyses/a1", "--dry-run"}).out, "analyses/a1: spectrum, 3 s, 12 kB\n");
 }
 
 }  // namespace

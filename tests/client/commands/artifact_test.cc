@@ -83,7 +83,7 @@ TEST_F(ArtifactTest, FetchesTheLastCheckpoint) {
 TEST_F(ArtifactTest, FetchesTheCheckpointOfAStep) {
   EXPECT_EQ(Get({"--step", "100"}).code, kSuccess);
   EXPECT_THAT(reads_, ElementsAre("runs/r/checkpoints/100@0"));
-  const Outcome none = Get({"--step", "7"});
+  const Outcome none = Get({"--step", "7", "--force"});
   EXPECT_EQ(none.code, kFailure);
   EXPECT_EQ(none.err, "error: small/pre-s1 has no checkpoint at step 7; steps: 0, 100, 1000\n");
 }

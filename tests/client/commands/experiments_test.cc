@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/context.h"
+#include "client/output/format.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/json_util.h"
 #include "tests/client/fixture.h"
@@ -43,10 +44,19 @@ class ExperimentsTest : public ClientTest {
       if (first == 0) response->set_next_page_token("more");
       return absl::OkStatus();
     };
-    answers_.remove = [this](const v1::DeleteExperimentRequest& request, google::protobuf::Empty*) {
-      asked_.push_back(request.name());
+    answers_.remove = [this](const v1::DeleteExperimentRequest& request,
+                             v1::DeleteExperimentResponse* response) {
+      if (request.validate_only()) {
+        previewed_.push_back(request.name());
+      } else {
+        asked_.push_back(request.name());
+      }
+      *response = deletion_;
       return result_;
     };
+    deletion_.set_runs(24);
+    deletion_.mutable_device_time()->set_seconds(4 * 3600);
+    deletion_.set_bytes(14'000'000);
     StartServer();
   }
 
@@ -66,6 +76,8 @@ class ExperimentsTest : public ClientTest {
   }
 
   std::vector<std::string> names_;
+  std::vector<std::string> previewed_;  // of removals
+  v1::DeleteExperimentResponse deletion_;
 };
 
 TEST_F(ExperimentsTest, CountsARunAsDivergedWhoseLastValueIsNotFinite) {
@@ -313,8 +325,9 @@ TEST_F(ExperimentsTest, RemovesWholeNamesAloneWhenItDoesNotAsk) {
   const Outcome outcome = Run({"rm", "sma", "small", "small-1a2b", "experiments/y", "--yes"});
   EXPECT_EQ(outcome.code, kFailure);
   EXPECT_EQ(outcome.err,
-            "error: sma is a prefix of small-1a2b; expected a whole ID or name with --yes\nremoved "
-            "small-1a2b\nremoved small-1a2b\nremoved y\n");
+            "error: sma is a prefix of small-1a2b; expected a whole ID or name with --yes\n"
+            "removed small-1a2b: 24 runs, 4 h, 14 MB\nremoved small-1a2b: 24 runs, 4 h, 14 MB\n"
+            "removed y: 24 runs, 4 h, 14 MB\n");
   EXPECT_THAT(asked_,
               ElementsAre("experiments/small-1a2b", "experiments/small-1a2b", "experiments/y"));
   console_.in_is_terminal = true;
@@ -326,26 +339,53 @@ TEST_F(ExperimentsTest, RemovesSeveralAndGoesOnAfterAMistake) {
   console_.in_is_terminal = true;
   const Outcome outcome = Run({"rm", "a", "b", "--json"}, "y\n");
   EXPECT_EQ(outcome.code, kSuccess);
-  EXPECT_EQ(outcome.out, "{}\n{}\n");
+  EXPECT_EQ(outcome.out, ToJson(deletion_) + ToJson(deletion_));
   EXPECT_THAT(asked_, ElementsAre("experiments/a-full", "experiments/b-full"));
 
   const Outcome some = Run({"rm", "x", "c"}, "y\n");
   EXPECT_EQ(some.code, kFailure);
   EXPECT_EQ(some.err,
-            "error: no experiment \"x\"; `ablate ls` lists experiments\nremove c-full and the "
-            "runs that no other experiment has? [y/N] removed c-full\n");
+            "error: no experiment \"x\"; `ablate ls` lists experiments\n"
+            "c-full: 24 runs, 4 h, 14 MB\nremove? [y/N] removed c-full: 24 runs, 4 h, 14 MB\n");
 }
 
 TEST_F(ExperimentsTest, AsksBeforeItRemovesOnATerminal) {
   console_.in_is_terminal = true;
   const Outcome no = Run({"rm", "a"}, "\n");
   EXPECT_EQ(no.code, kFailure);
-  EXPECT_EQ(no.err,
-            "remove a-full and the runs that no other experiment has? [y/N] nothing was removed\n");
+  EXPECT_EQ(no.err, "a-full: 24 runs, 4 h, 14 MB\nremove? [y/N] nothing was removed\n");
   EXPECT_TRUE(asked_.empty());
   EXPECT_EQ(Run({"rm", "a"}, "Yes\n").code, kSuccess);
   EXPECT_EQ(Run({"rm", "whole", "-y"}).code, kSuccess);
   EXPECT_THAT(asked_, ElementsAre("experiments/a-full", "experiments/whole-full"));
+}
+
+TEST_F(ExperimentsTest, PrintsWhatWouldBeRemovedInADryRun) {
+  deletion_.set_analyses(2);
+  deletion_.set_shared_runs(1);
+  deletion_.add_shared_with("experiments/other-2b3c");
+  deletion_.add_checkpoint_of("experiments/tuned-3c4d");
+  deletion_.add_checkpoint_of("experiments/tuned-4d5e");
+  const Outcome outcome = Run({"rm", "a", "--dry-run"});  // needs no terminal
+  EXPECT_EQ(outcome.code, kSuccess);
+  EXPECT_EQ(outcome.out,
+            "a-full: 24 runs, 2 analyses, 4 h, 14 MB\n"
+            "  1 run stays for other experiments: other-2b3c\n"
+            "  checkpoints stay that other experiments began with: tuned-3c4d, tuned-4d5e\n");
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_EQ(Run({"rm", "a-full", "--dry-run", "--json"}).out, ToJson(deletion_));
+  EXPECT_THAT(asked_, ::testing::IsEmpty());
+  EXPECT_EQ(Run({"rm", "experiments/a-full", "--yes"}).err, "removed " + outcome.out);
+}
+
+TEST_F(ExperimentsTest, AsksAboutNothingThatCannotBeRemoved) {
+  console_.in_is_terminal = true;
+  result_ = absl::FailedPreconditionError("experiment 'a-full' is active");
+  const Outcome outcome = Run({"rm", "a"}, "y\n");
+  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_EQ(outcome.err, "error: experiment 'a-full' is active\n");
+  EXPECT_THAT(previewed_, ElementsAre("experiments/a-full"));
+  EXPECT_THAT(asked_, ::testing::IsEmpty());
 }
 
 TEST_F(ExperimentsTest, ShowsTheHistoryOfACellOrRun) {

@@ -81,32 +81,14 @@ TEST_F(FigureTest, PrintsTheMessageWithoutThePicture) {
   EXPECT_THAT(outcome.out, HasSubstr("\"data\": \"\""));
 }
 
-TEST_F(FigureTest, ReplacesAnEarlierPicture) {
-  const std::pair<std::string, std::string> files[] = {
-      {"a.svg", svg_},
-      {"a.png", std::string("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16)},
-      {"a.pdf", "%PDF-1.5\n%\xb5\xed\xae\xfb\n4 0 obj"},
-      {"empty.svg", ""}};
-  for (const auto& [name, before] : files) {
-    const std::string path = Write(name, before);
-    EXPECT_EQ(Run({"figure", "small", "loss", "-o", path}).code, kSuccess) << name;
-    EXPECT_EQ(Read(path), data_);
-  }
-}
-
-TEST_F(FigureTest, ReplacesAnythingElseOnlyIfForced) {
-  for (const auto& [name, before] :
-       {std::pair("a.svg", "name: width"), std::pair("a.png", svg_.c_str()),
-        std::pair("b.svg", "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"3.25in\">"),
-        std::pair("a.pdf", "%PDF-1.5\n%\xd0\xd4\xc5\xd8\n1 0 obj")}) {
-    const std::string path = Write(name, before);
-    const Outcome refused = Run({"figure", "small", "loss", "-o", path});
-    EXPECT_EQ(refused.code, kFailure) << name;
-    EXPECT_EQ(refused.err, "error: " + path + " exists already: --force replaces it\n");
-    EXPECT_EQ(Read(path), before);
-    EXPECT_EQ(Run({"figure", "small", "loss", "-o", path, "--force"}).code, kSuccess);
-    EXPECT_EQ(Read(path), data_);
-  }
+TEST_F(FigureTest, WritesAPictureToStandardOutputAsSvg) {
+  const Outcome outcome = Run({"figure", "small", "loss", "-o", "-"});
+  EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
+  EXPECT_EQ(outcome.out, data_);
+  EXPECT_EQ(request_.format(), v1::FigureFormat::svg);
+  EXPECT_EQ(Run({"figure", "small", "loss", "-o", "-", "--csv"}).err,
+            "error: ablate figure: --csv: can't be combined with -o -, which takes one file; "
+            "expected the name of a file\n");
 }
 
 TEST_F(FigureTest, WritesNothingWhereItsNumbersWouldReplaceAFile) {
@@ -126,16 +108,18 @@ TEST_F(FigureTest, AsksForAStep) {
   data_ = svg_;
   EXPECT_EQ(Run({"figure", "small", "depth", "-o", folder_ + "/a.svg"}).code, kSuccess);
   EXPECT_FALSE(request_.has_step());
-  EXPECT_EQ(Run({"figure", "small", "depth", "-o", folder_ + "/a.svg", "--step", "0"}).code,
-            kSuccess);
+  EXPECT_EQ(
+      Run({"figure", "small", "depth", "-o", folder_ + "/a.svg", "--force", "--step", "0"}).code,
+      kSuccess);
   EXPECT_TRUE(request_.has_step());
   EXPECT_EQ(request_.step(), 0);
-  EXPECT_EQ(Run({"figure", "small", "depth", "-o", folder_ + "/a.svg", "--step", "-1"}).code,
-            kSuccess);
+  EXPECT_EQ(
+      Run({"figure", "small", "depth", "-o", folder_ + "/a.svg", "--force", "--step", "-1"}).code,
+      kSuccess);
   EXPECT_EQ(request_.step(), -1);
   for (const char* step : {"-2", "last", "1.5"}) {
     const Outcome outcome =
-        Run({"figure", "small", "depth", "-o", folder_ + "/a.svg", "--step", step});
+        Run({"figure", "small", "depth", "-o", folder_ + "/a.svg", "--force", "--step", step});
     EXPECT_EQ(outcome.code, kUsage);
     EXPECT_THAT(outcome.err, HasSubstr("is not a step; expected a whole number from 0 on, or -1"));
   }
@@ -180,7 +164,8 @@ TEST_F(FigureTest, RefusesAKindOrAWidthAsItDoesAnEnding) {
   }
   EXPECT_FALSE(std::filesystem::exists(path));
   for (const char* width : {"2", "12"}) {
-    EXPECT_EQ(Run({"figure", "small", "loss", "-o", path, "--width", width}).code, kSuccess);
+    EXPECT_EQ(Run({"figure", "small", "loss", "-o", path, "--force", "--width", width}).code,
+              kSuccess);
   }
 }
 

@@ -82,7 +82,7 @@ TEST_F(ReportTest, IsWrittenAgainWhileRunsEnd) {
   EXPECT_EQ(watched.err, target_ + ": 17 B, 1 of 3 runs, preliminary\n" + target_ +
                              ": 17 B, 2 of 3 runs, preliminary\n" + target_ +
                              ": 17 B, 3 of 3 runs\n");
-  EXPECT_EQ(Report({"--watch"}).err,
+  EXPECT_EQ(Report({"--watch", "--force"}).err,
             "error: ablate report: --watch: 2 experiments are named; expected one\n");
 }
 
@@ -121,25 +121,24 @@ TEST_F(ReportTest, WritesNothingThatIsCalledOtherwiseThanAPage) {
   EXPECT_EQ(Run({"report", "a", "-o", folder_ + "/report"}).code, kSuccess);
 }
 
-TEST_F(ReportTest, ReplacesAnEarlierPage) {
-  Write("report.html",
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta "
-        "name=\"generator\" content=\"ablate 0.0.1\"><title>yesterday's");
-  EXPECT_THAT(Report({"--json"}).out, HasSubstr("\"bytes\": 22"));
+TEST_F(ReportTest, ReplacesAFileOnlyIfForced) {
+  Write("report.html", "<!DOCTYPE html>\n<html><head><title>mine");
+  const Outcome refused = Report();
+  EXPECT_EQ(refused.code, kFailure);
+  EXPECT_EQ(refused.err, "error: " + target_ + " exists already: --force replaces it\n");
+  EXPECT_EQ(request_, "") << "nobody should wait for a page that can't be written";
+  EXPECT_THAT(Report({"--force", "--json"}).out, HasSubstr("\"bytes\": 22"));
   EXPECT_EQ(Read(target_), "<!DOCTYPE html>\n<html>");
 }
 
-TEST_F(ReportTest, ReplacesAnythingElseOnlyIfForced) {
-  for (const char* before : {"name: width", "<!DOCTYPE html>\n<html><head><title>mine"}) {
-    Write("report.html", before);
-    const Outcome refused = Report();
-    EXPECT_EQ(refused.code, kFailure);
-    EXPECT_EQ(refused.err, "error: " + target_ + " exists already: --force replaces it\n");
-    EXPECT_EQ(Read(target_), before);
-    EXPECT_EQ(request_, "") << "nobody should wait for a page that can't be written";
-  }
-  EXPECT_EQ(Report({"--force"}).code, kSuccess);
-  EXPECT_EQ(Read(target_), "<!DOCTYPE html>\n<html>");
+TEST_F(ReportTest, WritesThePageToStandardOutput) {
+  const Outcome outcome = Run({"report", "a", "-o", "-"});
+  EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
+  EXPECT_EQ(outcome.out, "<!DOCTYPE html>\n<html>");
+  EXPECT_EQ(outcome.err, "standard output: 22 B\n");
+  EXPECT_EQ(Run({"report", "a", "-o", "-", "--watch"}).err,
+            "error: ablate report: --watch: can't be combined with -o -; expected the name of a "
+            "file\n");
 }
 
 TEST_F(ReportTest, LeavesNothingBehindWhenItFails) {

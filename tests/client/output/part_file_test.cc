@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <thread>
 #include <vector>
 
@@ -43,13 +44,13 @@ class PartFileTest : public ::testing::Test {
 TEST_F(PartFileTest, ReplacesAFileOnceItIsWhole) {
   std::ofstream(In("page")) << "old";
   {
-    PartFile file(In("page"));
+    PartFile file({In("page"), true});
     ASSERT_TRUE(file.Open().ok());
     ASSERT_TRUE(file.Write("half").ok());
     EXPECT_EQ(ReadText(In("page")), "old");
   }
   EXPECT_EQ(ReadText(In("page")), "old");
-  ASSERT_TRUE(WriteFile(In("page"), "new").ok());
+  ASSERT_TRUE(WriteFile({In("page"), true}, "new").ok());
   EXPECT_EQ(ReadText(In("page")), "new");
   EXPECT_EQ(Names(), 1u);
 }
@@ -60,7 +61,7 @@ TEST_F(PartFileTest, LeavesNothingWhenASignalEndsTheProgram) {
   close(file);
   EXPECT_EXIT(
       {
-        PartFile page(In("page"));
+        PartFile page({In("page"), true});
         const bool written = page.Open().ok() && page.Write("half").ok();
         raise(written ? SIGKILL : SIGABRT);
       },
@@ -68,10 +69,8 @@ TEST_F(PartFileTest, LeavesNothingWhenASignalEndsTheProgram) {
   EXPECT_EQ(Names(), 0u);
 }
 
-TEST_F(PartFileTest, AsksAgainWhatMayBeReplacedWhenItGetsItsName) {
-  PartFile first(In("page")), second(In("page"), [&] {
-    return ReadText(In("page")) == "first" ? IfExists::kReplace : IfExists::kRefuse;
-  });
+TEST_F(PartFileTest, ReplacesWhatAppearsMeanwhileIfForced) {
+  PartFile first({In("page")}), second({In("page"), true});
   ASSERT_TRUE(first.Open().ok());
   ASSERT_TRUE(second.Open().ok());
   ASSERT_TRUE(first.Write("first").ok());
@@ -82,8 +81,8 @@ TEST_F(PartFileTest, AsksAgainWhatMayBeReplacedWhenItGetsItsName) {
   EXPECT_EQ(Names(), 1u);
 }
 
-TEST_F(PartFileTest, RefusesWhatAppearsMeanwhileAndIsNotOurs) {
-  PartFile page(In("page"), IfExists::kRefuse);
+TEST_F(PartFileTest, RefusesWhatAppearsMeanwhile) {
+  PartFile page({In("page")});
   ASSERT_TRUE(page.Open().ok());
   ASSERT_TRUE(page.Write("page").ok());
   std::ofstream(In("page")) << "precious";
@@ -95,7 +94,7 @@ TEST_F(PartFileTest, KeepsThePermissionsOfWhatItReplaces) {
   for (const mode_t mode : {0600, 0640, 0444, 0777}) {
     std::ofstream(In("page")) << "old";
     ASSERT_EQ(chmod(In("page").c_str(), mode), 0);
-    ASSERT_TRUE(WriteFile(In("page"), "new").ok());
+    ASSERT_TRUE(WriteFile({In("page"), true}, "new").ok());
     struct stat info;
     ASSERT_EQ(stat(In("page").c_str(), &info), 0);
     EXPECT_EQ(info.st_mode & 0777, mode);
@@ -103,7 +102,7 @@ TEST_F(PartFileTest, KeepsThePermissionsOfWhatItReplaces) {
   }
   ASSERT_EQ(mkdir(In("logs").c_str(), 0700), 0);
   ASSERT_EQ(chmod(In("logs").c_str(), 0750), 0);
-  PartFolder folder(In("logs"), IfExists::kReplace, [](const std::string&) { return true; });
+  PartFolder folder({In("logs"), true}, [](const std::string&) { return true; });
   ASSERT_TRUE(folder.Open().ok());
   ASSERT_TRUE(folder.Write("events", "new").ok());
   ASSERT_TRUE(folder.Commit().ok());
@@ -138,8 +137,8 @@ TEST_F(PartFileTest, ReplacesWherePermissionsCannotBeChanged) {
     absl::Status file, folder;
     std::thread([&] {
       refused = RefusePermissions(error);
-      file = WriteFile(In("page"), absl::StrCat("new ", error));
-      PartFolder logs(In("logs"), IfExists::kReplace, [](const std::string&) { return true; });
+      file = WriteFile({In("page"), true}, absl::StrCat("new ", error));
+      PartFolder logs({In("logs"), true}, [](const std::string&) { return true; });
       folder = logs.Open();
       folder.Update(logs.Write("events", "new"));
       folder.Update(logs.Commit());
@@ -151,9 +150,13 @@ TEST_F(PartFileTest, ReplacesWherePermissionsCannotBeChanged) {
   }
 }
 
-TEST(PartFileNameTest, IsNotStandardOutput) {
-  EXPECT_TRUE(absl::IsInvalidArgument(WriteFile("-", "new")));
-  PartFolder folder("-", IfExists::kReplace, [](const std::string&) { return true; });
+TEST(PartFileNameTest, OfStandardOutputTakesAFileAndNoFolder) {
+  std::ostringstream out;
+  EXPECT_TRUE(WriteFile({"-", false, &out}, std::string("new\0", 4)).ok());
+  EXPECT_EQ(out.str(), std::string("new\0", 4));
+  out.setstate(std::ios::badbit);
+  EXPECT_TRUE(absl::IsAborted(WriteFile({"-", false, &out}, "new")));
+  PartFolder folder({"-", true}, [](const std::string&) { return true; });
   EXPECT_TRUE(absl::IsInvalidArgument(folder.Open()));
   EXPECT_FALSE(fs::exists("-"));
 }
@@ -161,14 +164,14 @@ TEST(PartFileNameTest, IsNotStandardOutput) {
 TEST_F(PartFileTest, WritesToWhatALinkPointsTo) {
   std::ofstream(In("page")) << "old";
   fs::create_symlink("page", In("link"));
-  ASSERT_TRUE(WriteFile(In("link"), "new").ok());
+  ASSERT_TRUE(WriteFile({In("link"), true}, "new").ok());
   EXPECT_TRUE(fs::is_symlink(In("link")));
   EXPECT_EQ(ReadText(In("page")), "new");
 }
 
 TEST_F(PartFileTest, LeavesADeviceADevice) {
   fs::create_symlink("/dev/null", In("null"));  // so that not the real one is lost
-  ASSERT_TRUE(WriteFile(In("null"), "new").ok());
+  ASSERT_TRUE(WriteFile({In("null"), true}, "new").ok());
   EXPECT_TRUE(fs::is_symlink(In("null")));
   EXPECT_TRUE(fs::is_character_file("/dev/null"));
 }
@@ -176,7 +179,7 @@ TEST_F(PartFileTest, LeavesADeviceADevice) {
 TEST_F(PartFileTest, WritesIntoAPipe) {
   ASSERT_EQ(mkfifo(In("pipe").c_str(), 0600), 0);
   std::fstream reader(In("pipe"));  // open both ways, so that nothing waits
-  ASSERT_TRUE(WriteFile(In("pipe"), "new\n").ok());
+  ASSERT_TRUE(WriteFile({In("pipe"), true}, "new\n").ok());
   std::string line;
   std::getline(reader, line);
   EXPECT_EQ(line, "new");
@@ -188,17 +191,17 @@ TEST_F(PartFileTest, RefusesOnlyWhatWouldBeLost) {
   fs::create_symlink("page", In("link"));
   fs::create_symlink("/dev/null", In("null"));
   for (const char* name : {"page", "link"}) {
-    EXPECT_EQ(WriteFile(In(name), "new", IfExists::kRefuse).message(),
+    EXPECT_EQ(WriteFile({In(name)}, "new").message(),
               absl::StrCat(In(name), " exists already: --force replaces it"));
   }
   EXPECT_EQ(ReadText(In("page")), "old");
-  EXPECT_TRUE(WriteFile(In("null"), "new", IfExists::kRefuse).ok());
-  EXPECT_TRUE(WriteFile(In("other"), "new", IfExists::kRefuse).ok());
+  EXPECT_TRUE(WriteFile({In("null")}, "new").ok());
+  EXPECT_TRUE(WriteFile({In("other")}, "new").ok());
 }
 
 TEST_F(PartFileTest, RefusesAFolder) {
   fs::create_directory(In("page"));
-  EXPECT_THAT(std::string(WriteFile(In("page"), "new").message()),
+  EXPECT_THAT(std::string(WriteFile({In("page"), true}, "new").message()),
               ::testing::HasSubstr("is a folder"));
   EXPECT_EQ(Names(), 1u);
 }
@@ -206,12 +209,11 @@ TEST_F(PartFileTest, RefusesAFolder) {
 TEST_F(PartFileTest, NamesTheFolderThatIsMissing) {
   const std::string nowhere = In("no/such");
   const std::string why = absl::StrCat("folder ", nowhere, ": No such file or directory");
-  EXPECT_EQ(WriteFile(absl::StrCat(nowhere, "/page"), "new").message(), why);
-  PartFolder folder(absl::StrCat(nowhere, "/logs"), IfExists::kRefuse,
-                    [](const std::string&) { return true; });
+  EXPECT_EQ(WriteFile({absl::StrCat(nowhere, "/page"), true}, "new").message(), why);
+  PartFolder folder({absl::StrCat(nowhere, "/logs")}, [](const std::string&) { return true; });
   EXPECT_EQ(folder.Open().message(), why);
   std::ofstream(In("file")) << "no folder";
-  EXPECT_EQ(WriteFile(In("file/page"), "new").message(),
+  EXPECT_EQ(WriteFile({In("file/page"), true}, "new").message(),
             absl::StrCat("folder ", In("file"), ": Not a directory"));
 }
 
@@ -219,7 +221,7 @@ TEST_F(PartFileTest, NamesTheFolderThatIsMissing) {
 TEST_F(PartFileTest, PassesOverANameThatIsTaken) {
   std::ofstream(In("precious")) << "old";
   fs::create_symlink("precious", absl::StrCat(In("page"), ".", getpid(), ".0.part"));
-  ASSERT_TRUE(WriteFile(In("page"), "new").ok());
+  ASSERT_TRUE(WriteFile({In("page"), true}, "new").ok());
   EXPECT_EQ(ReadText(In("page")), "new");
   EXPECT_EQ(ReadText(In("precious")), "old");
 }

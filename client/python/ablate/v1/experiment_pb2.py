@@ -15,12 +15,11 @@ from ablate.v1 import access_pb2 as ablate_dot_v1_dot_access__pb2
 from ablate.v1 import run_pb2 as ablate_dot_v1_dot_run__pb2
 from ablate.v1 import spec_pb2 as ablate_dot_v1_dot_spec__pb2
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
-from google.protobuf import empty_pb2 as google_dot_protobuf_dot_empty__pb2
 from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1a\x61\x62late/v1/experiment.proto\x12\tablate.v1\x1a\x16\x61\x62late/v1/access.proto\x1a\x13\x61\x62late/v1/run.proto\x1a\x14\x61\x62late/v1/spec.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd7\x02\n\nExperiment\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05owner\x18\x02 \x01(\t\x12\'\n\x04spec\x18\x03 \x01(\x0b\x32\x19.ablate.v1.ExperimentSpec\x12/\n\x05state\x18\x04 \x01(\x0e\x32 .ablate.v1.ExperimentState.Value\x12$\n\x06\x63ounts\x18\x05 \x01(\x0b\x32\x14.ablate.v1.RunCounts\x12/\n\x0b\x63reate_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x08\x61nalyses\x18\x08 \x01(\x0b\x32\x19.ablate.v1.AnalysisCounts\x12\x0f\n\x07private\x18\t \x01(\x08\x12\x0f\n\x07stalled\x18= \x01(\t\"Q\n\x0f\x45xperimentState\">\n\x05Value\x12\x0f\n\x0bunspecified\x10\x00\x12\n\n\x06\x41\x43TIVE\x10\x01\x12\t\n\x05\x45NDED\x10\x02\x12\r\n\tCANCELLED\x10\x03\"o\n\tRunCounts\x12\x0e\n\x06queued\x18\x01 \x01(\r\x12\x0f\n\x07running\x18\x02 \x01(\r\x12\x0c\n\x04\x64one\x18\x03 \x01(\r\x12\x10\n\x08\x64iverged\x18\x04 \x01(\r\x12\x0e\n\x06\x66\x61iled\x18\x05 \x01(\r\x12\x11\n\tcancelled\x18\x06 \x01(\r\"\x84\x01\n\x0e\x41nalysisCounts\x12\x0f\n\x07planned\x18\x01 \x01(\x08\x12\x0e\n\x06queued\x18\x02 \x01(\r\x12\x0f\n\x07running\x18\x03 \x01(\r\x12\x0c\n\x04\x64one\x18\x04 \x01(\r\x12\x0e\n\x06\x66\x61iled\x18\x05 \x01(\r\x12\x11\n\tcancelled\x18\x06 \x01(\r\x12\x0f\n\x07\x66\x61ilure\x18\x07 \x01(\t\"\xf5\x01\n\x04\x43\x65ll\x12\x0c\n\x04name\x18\x01 \x01(\t\x12+\n\x06labels\x18\x02 \x03(\x0b\x32\x1b.ablate.v1.Cell.LabelsEntry\x12\x0c\n\x04seed\x18\x03 \x01(\r\x12\x0b\n\x03run\x18\x04 \x01(\t\x12(\n\x05state\x18\x05 \x01(\x0e\x32\x19.ablate.v1.RunState.Value\x12\x0e\n\x06reused\x18\x06 \x01(\x08\x12\x16\n\x0e\x63ontinued_from\x18\x07 \x01(\t\x12\x16\n\x0e\x63ontinued_step\x18\x08 \x01(\r\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"I\n\x07Problem\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\x12\x0f\n\x07\x61llowed\x18\x03 \x01(\t\x12\x0f\n\x07message\x18\x04 \x01(\t\"\x89\x01\n\x08\x45stimate\x12.\n\x0b\x64\x65vice_time\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12,\n\twall_time\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05\x62ytes\x18\x03 \x01(\x04\x12\x10\n\x08measured\x18\x04 \x01(\x08\"\x9d\x02\n\x17\x43reateExperimentRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\'\n\x04spec\x18\x02 \x01(\x0b\x32\x19.ablate.v1.ExperimentSpec\x12\x44\n\toverrides\x18\x03 \x03(\x0b\x32\x31.ablate.v1.CreateExperimentRequest.OverridesEntry\x12\r\n\x05\x66resh\x18\x04 \x01(\x08\x12\x15\n\rvalidate_only\x18\x05 \x01(\x08\x12\x0f\n\x07private\x18\x06 \x01(\x08\x1aH\n\x0eOverridesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12%\n\x05value\x18\x02 \x01(\x0b\x32\x16.google.protobuf.Value:\x02\x38\x01\"\xe2\x02\n\x18\x43reateExperimentResponse\x12)\n\nexperiment\x18\x01 \x01(\x0b\x32\x15.ablate.v1.Experiment\x12\x1e\n\x05\x63\x65lls\x18\x02 \x03(\x0b\x32\x0f.ablate.v1.Cell\x12\x0e\n\x06reused\x18\x03 \x01(\r\x12\"\n\x1a\x64iffers_only_in_evaluation\x18\x04 \x03(\t\x12%\n\x08\x65stimate\x18\x05 \x01(\x0b\x32\x13.ablate.v1.Estimate\x12$\n\x08problems\x18\x06 \x03(\x0b\x32\x12.ablate.v1.Problem\x12\r\n\x05notes\x18\x07 \x03(\t\x12\x30\n\nparameters\x18\x08 \x03(\x0b\x32\x1c.ablate.v1.SettingParameters\x12\'\n\x08trainers\x18\t \x03(\x0b\x32\x15.ablate.v1.TrainerUse\x12\x10\n\x08\x61nalyses\x18\n \x01(\r\"C\n\nTrainerUse\x12\x0f\n\x07trainer\x18\x01 \x01(\t\x12\x0c\n\x04runs\x18\x02 \x01(\r\x12\x16\n\x0ewhy_not_native\x18\x03 \x01(\t\"\x90\x01\n\x11SettingParameters\x12\x38\n\x06labels\x18\x01 \x03(\x0b\x32(.ablate.v1.SettingParameters.LabelsEntry\x12\x12\n\nparameters\x18\x02 \x01(\x04\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"$\n\x14GetExperimentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"N\n\x16ListExperimentsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\r\n\x05owner\x18\x03 \x01(\t\"^\n\x17ListExperimentsResponse\x12*\n\x0b\x65xperiments\x18\x01 \x03(\x0b\x32\x15.ablate.v1.Experiment\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\'\n\x17\x43\x61ncelExperimentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\'\n\x17\x44\x65leteExperimentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"C\n\x16WatchExperimentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05token\x18\x02 \x01(\t\x12\x0c\n\x04keys\x18\x03 \x03(\t\"\xc7\x02\n\x0f\x45xperimentEvent\x12\x0c\n\x04\x63\x65ll\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12(\n\x05state\x18\x03 \x01(\x0e\x32\x19.ablate.v1.RunState.Value\x12\x0c\n\x04step\x18\x04 \x01(\r\x12\r\n\x05steps\x18\x05 \x01(\r\x12\x32\n\x04last\x18\x06 \x03(\x0b\x32$.ablate.v1.ExperimentEvent.LastEntry\x12\r\n\x05token\x18\x07 \x01(\t\x12$\n\x06\x63ounts\x18\x08 \x01(\x0b\x32\x14.ablate.v1.RunCounts\x12+\n\x08\x61nalyses\x18\t \x01(\x0b\x32\x19.ablate.v1.AnalysisCounts\x12\x0f\n\x07stalled\x18= \x01(\t\x1a+\n\tLastEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"5\n\x16\x44iffExperimentsRequest\x12\x0c\n\x04left\x18\x01 \x01(\t\x12\r\n\x05right\x18\x02 \x01(\t\"b\n\x17\x44iffExperimentsResponse\x12\x0c\n\x04left\x18\x01 \x01(\t\x12\r\n\x05right\x18\x02 \x01(\t\x12*\n\x06\x66ields\x18\x03 \x03(\x0b\x32\x1a.ablate.v1.FieldDifference\"<\n\x0f\x46ieldDifference\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x0c\n\x04left\x18\x02 \x03(\t\x12\r\n\x05right\x18\x03 \x03(\t2\x92\x05\n\x0b\x45xperiments\x12\x63\n\x10\x43reateExperiment\x12\".ablate.v1.CreateExperimentRequest\x1a#.ablate.v1.CreateExperimentResponse\"\x06\xba\xbb\x18\x02\x08\x02\x12O\n\rGetExperiment\x12\x1f.ablate.v1.GetExperimentRequest\x1a\x15.ablate.v1.Experiment\"\x06\xba\xbb\x18\x02\x08\x01\x12`\n\x0fListExperiments\x12!.ablate.v1.ListExperimentsRequest\x1a\".ablate.v1.ListExperimentsResponse\"\x06\xba\xbb\x18\x02\x08\x01\x12`\n\x0f\x44iffExperiments\x12!.ablate.v1.DiffExperimentsRequest\x1a\".ablate.v1.DiffExperimentsResponse\"\x06\xba\xbb\x18\x02\x08\x01\x12U\n\x10\x43\x61ncelExperiment\x12\".ablate.v1.CancelExperimentRequest\x1a\x15.ablate.v1.Experiment\"\x06\xba\xbb\x18\x02\x08\x02\x12V\n\x10\x44\x65leteExperiment\x12\".ablate.v1.DeleteExperimentRequest\x1a\x16.google.protobuf.Empty\"\x06\xba\xbb\x18\x02\x08\x02\x12Z\n\x0fWatchExperiment\x12!.ablate.v1.WatchExperimentRequest\x1a\x1a.ablate.v1.ExperimentEvent\"\x06\xba\xbb\x18\x02\x08\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1a\x61\x62late/v1/experiment.proto\x12\tablate.v1\x1a\x16\x61\x62late/v1/access.proto\x1a\x13\x61\x62late/v1/run.proto\x1a\x14\x61\x62late/v1/spec.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd7\x02\n\nExperiment\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05owner\x18\x02 \x01(\t\x12\'\n\x04spec\x18\x03 \x01(\x0b\x32\x19.ablate.v1.ExperimentSpec\x12/\n\x05state\x18\x04 \x01(\x0e\x32 .ablate.v1.ExperimentState.Value\x12$\n\x06\x63ounts\x18\x05 \x01(\x0b\x32\x14.ablate.v1.RunCounts\x12/\n\x0b\x63reate_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x08\x61nalyses\x18\x08 \x01(\x0b\x32\x19.ablate.v1.AnalysisCounts\x12\x0f\n\x07private\x18\t \x01(\x08\x12\x0f\n\x07stalled\x18= \x01(\t\"Q\n\x0f\x45xperimentState\">\n\x05Value\x12\x0f\n\x0bunspecified\x10\x00\x12\n\n\x06\x41\x43TIVE\x10\x01\x12\t\n\x05\x45NDED\x10\x02\x12\r\n\tCANCELLED\x10\x03\"o\n\tRunCounts\x12\x0e\n\x06queued\x18\x01 \x01(\r\x12\x0f\n\x07running\x18\x02 \x01(\r\x12\x0c\n\x04\x64one\x18\x03 \x01(\r\x12\x10\n\x08\x64iverged\x18\x04 \x01(\r\x12\x0e\n\x06\x66\x61iled\x18\x05 \x01(\r\x12\x11\n\tcancelled\x18\x06 \x01(\r\"\x84\x01\n\x0e\x41nalysisCounts\x12\x0f\n\x07planned\x18\x01 \x01(\x08\x12\x0e\n\x06queued\x18\x02 \x01(\r\x12\x0f\n\x07running\x18\x03 \x01(\r\x12\x0c\n\x04\x64one\x18\x04 \x01(\r\x12\x0e\n\x06\x66\x61iled\x18\x05 \x01(\r\x12\x11\n\tcancelled\x18\x06 \x01(\r\x12\x0f\n\x07\x66\x61ilure\x18\x07 \x01(\t\"\xf5\x01\n\x04\x43\x65ll\x12\x0c\n\x04name\x18\x01 \x01(\t\x12+\n\x06labels\x18\x02 \x03(\x0b\x32\x1b.ablate.v1.Cell.LabelsEntry\x12\x0c\n\x04seed\x18\x03 \x01(\r\x12\x0b\n\x03run\x18\x04 \x01(\t\x12(\n\x05state\x18\x05 \x01(\x0e\x32\x19.ablate.v1.RunState.Value\x12\x0e\n\x06reused\x18\x06 \x01(\x08\x12\x16\n\x0e\x63ontinued_from\x18\x07 \x01(\t\x12\x16\n\x0e\x63ontinued_step\x18\x08 \x01(\r\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"I\n\x07Problem\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\x12\x0f\n\x07\x61llowed\x18\x03 \x01(\t\x12\x0f\n\x07message\x18\x04 \x01(\t\"\x89\x01\n\x08\x45stimate\x12.\n\x0b\x64\x65vice_time\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12,\n\twall_time\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05\x62ytes\x18\x03 \x01(\x04\x12\x10\n\x08measured\x18\x04 \x01(\x08\"\x9d\x02\n\x17\x43reateExperimentRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\'\n\x04spec\x18\x02 \x01(\x0b\x32\x19.ablate.v1.ExperimentSpec\x12\x44\n\toverrides\x18\x03 \x03(\x0b\x32\x31.ablate.v1.CreateExperimentRequest.OverridesEntry\x12\r\n\x05\x66resh\x18\x04 \x01(\x08\x12\x15\n\rvalidate_only\x18\x05 \x01(\x08\x12\x0f\n\x07private\x18\x06 \x01(\x08\x1aH\n\x0eOverridesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12%\n\x05value\x18\x02 \x01(\x0b\x32\x16.google.protobuf.Value:\x02\x38\x01\"\xe2\x02\n\x18\x43reateExperimentResponse\x12)\n\nexperiment\x18\x01 \x01(\x0b\x32\x15.ablate.v1.Experiment\x12\x1e\n\x05\x63\x65lls\x18\x02 \x03(\x0b\x32\x0f.ablate.v1.Cell\x12\x0e\n\x06reused\x18\x03 \x01(\r\x12\"\n\x1a\x64iffers_only_in_evaluation\x18\x04 \x03(\t\x12%\n\x08\x65stimate\x18\x05 \x01(\x0b\x32\x13.ablate.v1.Estimate\x12$\n\x08problems\x18\x06 \x03(\x0b\x32\x12.ablate.v1.Problem\x12\r\n\x05notes\x18\x07 \x03(\t\x12\x30\n\nparameters\x18\x08 \x03(\x0b\x32\x1c.ablate.v1.SettingParameters\x12\'\n\x08trainers\x18\t \x03(\x0b\x32\x15.ablate.v1.TrainerUse\x12\x10\n\x08\x61nalyses\x18\n \x01(\r\"C\n\nTrainerUse\x12\x0f\n\x07trainer\x18\x01 \x01(\t\x12\x0c\n\x04runs\x18\x02 \x01(\r\x12\x16\n\x0ewhy_not_native\x18\x03 \x01(\t\"\x90\x01\n\x11SettingParameters\x12\x38\n\x06labels\x18\x01 \x03(\x0b\x32(.ablate.v1.SettingParameters.LabelsEntry\x12\x12\n\nparameters\x18\x02 \x01(\x04\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"$\n\x14GetExperimentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"N\n\x16ListExperimentsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\r\n\x05owner\x18\x03 \x01(\t\"^\n\x17ListExperimentsResponse\x12*\n\x0b\x65xperiments\x18\x01 \x03(\x0b\x32\x15.ablate.v1.Experiment\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\'\n\x17\x43\x61ncelExperimentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\">\n\x17\x44\x65leteExperimentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x15\n\rvalidate_only\x18\x02 \x01(\x08\"\xba\x01\n\x18\x44\x65leteExperimentResponse\x12\x0c\n\x04runs\x18\x01 \x01(\r\x12\x10\n\x08\x61nalyses\x18\x02 \x01(\r\x12.\n\x0b\x64\x65vice_time\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05\x62ytes\x18\x04 \x01(\x04\x12\x13\n\x0bshared_runs\x18\x05 \x01(\r\x12\x13\n\x0bshared_with\x18\x06 \x03(\t\x12\x15\n\rcheckpoint_of\x18\x07 \x03(\t\"C\n\x16WatchExperimentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05token\x18\x02 \x01(\t\x12\x0c\n\x04keys\x18\x03 \x03(\t\"\xc7\x02\n\x0f\x45xperimentEvent\x12\x0c\n\x04\x63\x65ll\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12(\n\x05state\x18\x03 \x01(\x0e\x32\x19.ablate.v1.RunState.Value\x12\x0c\n\x04step\x18\x04 \x01(\r\x12\r\n\x05steps\x18\x05 \x01(\r\x12\x32\n\x04last\x18\x06 \x03(\x0b\x32$.ablate.v1.ExperimentEvent.LastEntry\x12\r\n\x05token\x18\x07 \x01(\t\x12$\n\x06\x63ounts\x18\x08 \x01(\x0b\x32\x14.ablate.v1.RunCounts\x12+\n\x08\x61nalyses\x18\t \x01(\x0b\x32\x19.ablate.v1.AnalysisCounts\x12\x0f\n\x07stalled\x18= \x01(\t\x1a+\n\tLastEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"5\n\x16\x44iffExperimentsRequest\x12\x0c\n\x04left\x18\x01 \x01(\t\x12\r\n\x05right\x18\x02 \x01(\t\"b\n\x17\x44iffExperimentsResponse\x12\x0c\n\x04left\x18\x01 \x01(\t\x12\r\n\x05right\x18\x02 \x01(\t\x12*\n\x06\x66ields\x18\x03 \x03(\x0b\x32\x1a.ablate.v1.FieldDifference\"<\n\x0f\x46ieldDifference\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x0c\n\x04left\x18\x02 \x03(\t\x12\r\n\x05right\x18\x03 \x03(\t2\x9f\x05\n\x0b\x45xperiments\x12\x63\n\x10\x43reateExperiment\x12\".ablate.v1.CreateExperimentRequest\x1a#.ablate.v1.CreateExperimentResponse\"\x06\xba\xbb\x18\x02\x08\x02\x12O\n\rGetExperiment\x12\x1f.ablate.v1.GetExperimentRequest\x1a\x15.ablate.v1.Experiment\"\x06\xba\xbb\x18\x02\x08\x01\x12`\n\x0fListExperiments\x12!.ablate.v1.ListExperimentsRequest\x1a\".ablate.v1.ListExperimentsResponse\"\x06\xba\xbb\x18\x02\x08\x01\x12`\n\x0f\x44iffExperiments\x12!.ablate.v1.DiffExperimentsRequest\x1a\".ablate.v1.DiffExperimentsResponse\"\x06\xba\xbb\x18\x02\x08\x01\x12U\n\x10\x43\x61ncelExperiment\x12\".ablate.v1.CancelExperimentRequest\x1a\x15.ablate.v1.Experiment\"\x06\xba\xbb\x18\x02\x08\x02\x12\x63\n\x10\x44\x65leteExperiment\x12\".ablate.v1.DeleteExperimentRequest\x1a#.ablate.v1.DeleteExperimentResponse\"\x06\xba\xbb\x18\x02\x08\x02\x12Z\n\x0fWatchExperiment\x12!.ablate.v1.WatchExperimentRequest\x1a\x1a.ablate.v1.ExperimentEvent\"\x06\xba\xbb\x18\x02\x08\x01\x30\x01\x62\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'ablate.v1.experiment_pb2', globals())
@@ -49,58 +48,60 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _EXPERIMENTS.methods_by_name['DeleteExperiment']._serialized_options = b'\272\273\030\002\010\002'
   _EXPERIMENTS.methods_by_name['WatchExperiment']._options = None
   _EXPERIMENTS.methods_by_name['WatchExperiment']._serialized_options = b'\272\273\030\002\010\001'
-  _EXPERIMENT._serialized_start=233
-  _EXPERIMENT._serialized_end=576
-  _EXPERIMENTSTATE._serialized_start=578
-  _EXPERIMENTSTATE._serialized_end=659
-  _EXPERIMENTSTATE_VALUE._serialized_start=597
-  _EXPERIMENTSTATE_VALUE._serialized_end=659
-  _RUNCOUNTS._serialized_start=661
-  _RUNCOUNTS._serialized_end=772
-  _ANALYSISCOUNTS._serialized_start=775
-  _ANALYSISCOUNTS._serialized_end=907
-  _CELL._serialized_start=910
-  _CELL._serialized_end=1155
-  _CELL_LABELSENTRY._serialized_start=1110
-  _CELL_LABELSENTRY._serialized_end=1155
-  _PROBLEM._serialized_start=1157
-  _PROBLEM._serialized_end=1230
-  _ESTIMATE._serialized_start=1233
-  _ESTIMATE._serialized_end=1370
-  _CREATEEXPERIMENTREQUEST._serialized_start=1373
-  _CREATEEXPERIMENTREQUEST._serialized_end=1658
-  _CREATEEXPERIMENTREQUEST_OVERRIDESENTRY._serialized_start=1586
-  _CREATEEXPERIMENTREQUEST_OVERRIDESENTRY._serialized_end=1658
-  _CREATEEXPERIMENTRESPONSE._serialized_start=1661
-  _CREATEEXPERIMENTRESPONSE._serialized_end=2015
-  _TRAINERUSE._serialized_start=2017
-  _TRAINERUSE._serialized_end=2084
-  _SETTINGPARAMETERS._serialized_start=2087
-  _SETTINGPARAMETERS._serialized_end=2231
-  _SETTINGPARAMETERS_LABELSENTRY._serialized_start=1110
-  _SETTINGPARAMETERS_LABELSENTRY._serialized_end=1155
-  _GETEXPERIMENTREQUEST._serialized_start=2233
-  _GETEXPERIMENTREQUEST._serialized_end=2269
-  _LISTEXPERIMENTSREQUEST._serialized_start=2271
-  _LISTEXPERIMENTSREQUEST._serialized_end=2349
-  _LISTEXPERIMENTSRESPONSE._serialized_start=2351
-  _LISTEXPERIMENTSRESPONSE._serialized_end=2445
-  _CANCELEXPERIMENTREQUEST._serialized_start=2447
-  _CANCELEXPERIMENTREQUEST._serialized_end=2486
-  _DELETEEXPERIMENTREQUEST._serialized_start=2488
-  _DELETEEXPERIMENTREQUEST._serialized_end=2527
-  _WATCHEXPERIMENTREQUEST._serialized_start=2529
-  _WATCHEXPERIMENTREQUEST._serialized_end=2596
-  _EXPERIMENTEVENT._serialized_start=2599
-  _EXPERIMENTEVENT._serialized_end=2926
-  _EXPERIMENTEVENT_LASTENTRY._serialized_start=2883
-  _EXPERIMENTEVENT_LASTENTRY._serialized_end=2926
-  _DIFFEXPERIMENTSREQUEST._serialized_start=2928
-  _DIFFEXPERIMENTSREQUEST._serialized_end=2981
-  _DIFFEXPERIMENTSRESPONSE._serialized_start=2983
-  _DIFFEXPERIMENTSRESPONSE._serialized_end=3081
-  _FIELDDIFFERENCE._serialized_start=3083
-  _FIELDDIFFERENCE._serialized_end=3143
-  _EXPERIMENTS._serialized_start=3146
-  _EXPERIMENTS._serialized_end=3804
+  _EXPERIMENT._serialized_start=204
+  _EXPERIMENT._serialized_end=547
+  _EXPERIMENTSTATE._serialized_start=549
+  _EXPERIMENTSTATE._serialized_end=630
+  _EXPERIMENTSTATE_VALUE._serialized_start=568
+  _EXPERIMENTSTATE_VALUE._serialized_end=630
+  _RUNCOUNTS._serialized_start=632
+  _RUNCOUNTS._serialized_end=743
+  _ANALYSISCOUNTS._serialized_start=746
+  _ANALYSISCOUNTS._serialized_end=878
+  _CELL._serialized_start=881
+  _CELL._serialized_end=1126
+  _CELL_LABELSENTRY._serialized_start=1081
+  _CELL_LABELSENTRY._serialized_end=1126
+  _PROBLEM._serialized_start=1128
+  _PROBLEM._serialized_end=1201
+  _ESTIMATE._serialized_start=1204
+  _ESTIMATE._serialized_end=1341
+  _CREATEEXPERIMENTREQUEST._serialized_start=1344
+  _CREATEEXPERIMENTREQUEST._serialized_end=1629
+  _CREATEEXPERIMENTREQUEST_OVERRIDESENTRY._serialized_start=1557
+  _CREATEEXPERIMENTREQUEST_OVERRIDESENTRY._serialized_end=1629
+  _CREATEEXPERIMENTRESPONSE._serialized_start=1632
+  _CREATEEXPERIMENTRESPONSE._serialized_end=1986
+  _TRAINERUSE._serialized_start=1988
+  _TRAINERUSE._serialized_end=2055
+  _SETTINGPARAMETERS._serialized_start=2058
+  _SETTINGPARAMETERS._serialized_end=2202
+  _SETTINGPARAMETERS_LABELSENTRY._serialized_start=1081
+  _SETTINGPARAMETERS_LABELSENTRY._serialized_end=1126
+  _GETEXPERIMENTREQUEST._serialized_start=2204
+  _GETEXPERIMENTREQUEST._serialized_end=2240
+  _LISTEXPERIMENTSREQUEST._serialized_start=2242
+  _LISTEXPERIMENTSREQUEST._serialized_end=2320
+  _LISTEXPERIMENTSRESPONSE._serialized_start=2322
+  _LISTEXPERIMENTSRESPONSE._serialized_end=2416
+  _CANCELEXPERIMENTREQUEST._serialized_start=2418
+  _CANCELEXPERIMENTREQUEST._serialized_end=2457
+  _DELETEEXPERIMENTREQUEST._serialized_start=2459
+  _DELETEEXPERIMENTREQUEST._serialized_end=2521
+  _DELETEEXPERIMENTRESPONSE._serialized_start=2524
+  _DELETEEXPERIMENTRESPONSE._serialized_end=2710
+  _WATCHEXPERIMENTREQUEST._serialized_start=2712
+  _WATCHEXPERIMENTREQUEST._serialized_end=2779
+  _EXPERIMENTEVENT._serialized_start=2782
+  _EXPERIMENTEVENT._serialized_end=3109
+  _EXPERIMENTEVENT_LASTENTRY._serialized_start=3066
+  _EXPERIMENTEVENT_LASTENTRY._serialized_end=3109
+  _DIFFEXPERIMENTSREQUEST._serialized_start=3111
+  _DIFFEXPERIMENTSREQUEST._serialized_end=3164
+  _DIFFEXPERIMENTSRESPONSE._serialized_start=3166
+  _DIFFEXPERIMENTSRESPONSE._serialized_end=3264
+  _FIELDDIFFERENCE._serialized_start=3266
+  _FIELDDIFFERENCE._serialized_end=3326
+  _EXPERIMENTS._serialized_start=3329
+  _EXPERIMENTS._serialized_end=4000
 # @@protoc_insertion_point(module_scope)

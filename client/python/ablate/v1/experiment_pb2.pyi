@@ -2,7 +2,6 @@ from ablate.v1 import access_pb2 as _access_pb2
 from ablate.v1 import run_pb2 as _run_pb2
 from ablate.v1 import spec_pb2 as _spec_pb2
 from google.protobuf import duration_pb2 as _duration_pb2
-from google.protobuf import empty_pb2 as _empty_pb2
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
@@ -112,10 +111,30 @@ class CreateExperimentResponse(_message.Message):
     def __init__(self, experiment: _Optional[_Union[Experiment, _Mapping]] = ..., cells: _Optional[_Iterable[_Union[Cell, _Mapping]]] = ..., reused: _Optional[int] = ..., differs_only_in_evaluation: _Optional[_Iterable[str]] = ..., estimate: _Optional[_Union[Estimate, _Mapping]] = ..., problems: _Optional[_Iterable[_Union[Problem, _Mapping]]] = ..., notes: _Optional[_Iterable[str]] = ..., parameters: _Optional[_Iterable[_Union[SettingParameters, _Mapping]]] = ..., trainers: _Optional[_Iterable[_Union[TrainerUse, _Mapping]]] = ..., analyses: _Optional[int] = ...) -> None: ...
 
 class DeleteExperimentRequest(_message.Message):
-    __slots__ = ["name"]
+    __slots__ = ["name", "validate_only"]
     NAME_FIELD_NUMBER: _ClassVar[int]
+    VALIDATE_ONLY_FIELD_NUMBER: _ClassVar[int]
     name: str
-    def __init__(self, name: _Optional[str] = ...) -> None: ...
+    validate_only: bool
+    def __init__(self, name: _Optional[str] = ..., validate_only: bool = ...) -> None: ...
+
+class DeleteExperimentResponse(_message.Message):
+    __slots__ = ["analyses", "bytes", "checkpoint_of", "device_time", "runs", "shared_runs", "shared_with"]
+    ANALYSES_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    CHECKPOINT_OF_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_TIME_FIELD_NUMBER: _ClassVar[int]
+    RUNS_FIELD_NUMBER: _ClassVar[int]
+    SHARED_RUNS_FIELD_NUMBER: _ClassVar[int]
+    SHARED_WITH_FIELD_NUMBER: _ClassVar[int]
+    analyses: int
+    bytes: int
+    checkpoint_of: _containers.RepeatedScalarFieldContainer[str]
+    device_time: _duration_pb2.Duration
+    runs: int
+    shared_runs: int
+    shared_with: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, runs: _Optional[int] = ..., analyses: _Optional[int] = ..., device_time: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., bytes: _Optional[int] = ..., shared_runs: _Optional[int] = ..., shared_with: _Optional[_Iterable[str]] = ..., checkpoint_of: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class DiffExperimentsRequest(_message.Message):
     __slots__ = ["left", "right"]

@@ -1,0 +1,132 @@
+#include "client/submit/axis_options.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "client/submit/shorthands.h"
+#include "proto/reflect/field_hints.h"
+#include "proto/reflect/from_value.h"
+#include "proto/reflect/text.h"
+
+namespace ablate::client {
+namespace {
+
+using google::protobuf::Value;
+
+absl::StatusOr<AxisOption> ParseAxis(const std::string& argument) {
+  const size_t equals = argument.find('=');
+  if (equals == 0 || equals == std::string::npos) {
+    return absl::InvalidArgumentError("write NAME=VALUES, such as lr=1e-3,3e-3");
+  }
+  const std::string text = argument.substr(equals + 1);
+  if (text.find_first_not_of(' ') == std::string::npos) {
+    return absl::InvalidArgumentError("no values after the '='; expected some, such as 1e-3,3e-3");
+  }
+  const bool whole = absl::StartsWith(text, "[") || absl::StartsWith(text, "{");
+  absl::StatusOr<Value> values = ParseValue(whole ? text : absl::StrCat("[", text, "]"));
+  if (!values.ok()) return values.status();
+  return AxisOption{argument.substr(0, equals), *std::move(values)};
+}
+
+std::string NameOfAxis(const v1::Axis& axis) {
+  if (axis.has_name()) return axis.name();
+  return axis.field().substr(axis.field().rfind('.') + 1);
+}
+
+// Returns the path below base that `name` means. INVALID_ARGUMENT.
+absl::StatusOr<std::string> PathOf(const std::string& name) {
+  Value clear;
+  clear.set_null_value(google::protobuf::NULL_VALUE);
+  v1::BaseSpec scratch;
+  std::vector<reflect::FieldProblem> problems;
+  reflect::SetPath(name, clear, name, &scratch, &problems);
+  if (problems.empty()) return name;
+  const std::vector<std::string> paths = reflect::PathsEnding(v1::BaseSpec::descriptor(), name);
+  if (paths.size() == 1) return paths[0];
+  if (paths.size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("several fields have this name; expected ", reflect::AnyOf(paths)));
+  }
+  return absl::InvalidArgumentError(WithoutField(problems[0].message, name));
+}
+
+// Returns the index of the axis that `name` means, which may be a new one. INVALID_ARGUMENT.
+absl::StatusOr<int> FindAxis(const std::string& name, v1::ExperimentSpec* spec) {
+  for (int i = 0; i < spec->axes_size(); ++i) {
+    if (NameOfAxis(spec->axes(i)) != name) continue;
+    if (spec->axes(i).settings().empty()) return i;
+    return absl::InvalidArgumentError(
+        "the file's axis of this name has settings; expected an axis with field and values");
+  }
+  const absl::StatusOr<std::string> path = PathOf(name);
+  if (!path.ok()) return path.status();
+  for (int i = 0; i < spec->axes_size(); ++i) {
+    if (spec->axes(i).field() == *path) return i;
+  }
+  v1::Axis* axis = spec->add_axes();
+  axis->set_field(*path);
+  if (!absl::StrContains(name, '.') && NameOfAxis(*axis) != name) axis->set_name(name);
+  return spec->axes_size() - 1;
+}
+
+// Replaces the values of an axis; appends the problems with them.
+void SetValues(const AxisOption& option, v1::Axis* axis, std::vector<std::string>* problems) {
+  absl::StatusOr<Value> values = option.values;
+  if (option.values.has_struct_value()) values = ExpandRange(option.values, axis->field());
+  if (!values.ok()) {
+    problems->emplace_back(values.status().message());
+    return;
+  }
+  axis->clear_values();
+  for (const Value& value : values->list_value().values()) {
+    const std::string field = absl::StrCat("values[", axis->values_size(), "]");
+    *axis->add_values() = value;
+    v1::BaseSpec scratch;
+    std::vector<reflect::FieldProblem> found;
+    reflect::SetPath(axis->field(), value, field, &scratch, &found);
+    for (reflect::FieldProblem& problem : found) problems->push_back(std::move(problem.message));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<AxisOption>> ParseAxes(const std::vector<std::string>& arguments) {
+  std::vector<AxisOption> options;
+  std::vector<std::string> wrong;
+  for (const std::string& argument : arguments) {
+    absl::StatusOr<AxisOption> option = ParseAxis(argument);
+    if (option.ok()) {
+      options.push_back(*std::move(option));
+    } else {
+      wrong.push_back(absl::StrCat("--axis ", argument.substr(0, argument.find('=')), ": ",
+                                   option.status().message()));
+    }
+  }
+  if (!wrong.empty()) return absl::InvalidArgumentError(absl::StrJoin(wrong, "; "));
+  return options;
+}
+
+std::map<int, std::string> ApplyAxes(const std::vector<AxisOption>& options, ExperimentFile* file) {
+  std::map<int, std::string> applied;
+  for (const AxisOption& option : options) {
+    const std::string where = absl::StrCat("--axis ", option.name);
+    std::vector<std::string> problems;
+    const absl::StatusOr<int> index = FindAxis(option.name, &file->spec);
+    if (!index.ok()) {
+      problems.emplace_back(index.status().message());
+    } else if (const auto [other, is_new] = applied.emplace(*index, where); !is_new) {
+      problems.push_back(absl::StrCat(other->second, " gives values to the same axis already"));
+    } else {
+      SetValues(option, file->spec.mutable_axes(*index), &problems);
+    }
+    for (std::string& problem : problems) {
+      file->problems.push_back({{}, std::move(problem), where});
+    }
+  }
+  return applied;
+}
+
+}  // namespace ablate::client

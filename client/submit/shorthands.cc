@@ -1,0 +1,170 @@
+#include "client/submit/shorthands.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "google/protobuf/descriptor.h"
+#include "proto/reflect/text.h"
+
+namespace ablate::client {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Value;
+
+constexpr char kRangeForm[] = "{log: [FIRST, LAST], count: N} or {linear: [FIRST, LAST], count: N}";
+
+// Returns true if the field of this path below base has whole numbers.
+bool IsWhole(absl::string_view path) {
+  const google::protobuf::Descriptor* type = v1::BaseSpec::descriptor();
+  const FieldDescriptor* field = nullptr;
+  for (const absl::string_view name : absl::StrSplit(path, '.')) {
+    field = type == nullptr ? nullptr : type->FindFieldByName(std::string(name));
+    if (field == nullptr) return false;
+    type = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE ? field->message_type() : nullptr;
+  }
+  return field->cpp_type() == FieldDescriptor::CPPTYPE_UINT32 ||
+         field->cpp_type() == FieldDescriptor::CPPTYPE_INT32;
+}
+
+double Rounded(double value, int digits) {
+  double rounded = value;
+  (void)absl::SimpleAtod(absl::StrFormat("%.*g", digits, value), &rounded);
+  return rounded;
+}
+
+const Value* Member(const Value& value, const char* name) {
+  const auto& fields = value.struct_value().fields();
+  const auto found = fields.find(name);
+  return found == fields.end() ? nullptr : &found->second;
+}
+
+absl::Status BadRange(absl::string_view complaint, absl::string_view allowed) {
+  return absl::InvalidArgumentError(absl::StrCat(complaint, "; expected ", allowed));
+}
+
+// The two numbers of `linear` or `log`.
+absl::StatusOr<std::pair<double, double>> ReadEnds(const std::string& kind, const Value& ends) {
+  const auto& list = ends.list_value().values();
+  const bool numbers = list.size() == 2 && list[0].has_number_value() && list[1].has_number_value();
+  const double first = numbers ? list[0].number_value() : 0;
+  const double last = numbers ? list[1].number_value() : 0;
+  const bool good = numbers && std::isfinite(first) && std::isfinite(last) && first != last &&
+                    std::isfinite(last - first);
+  if (good && (kind == "linear" || (first > 0 && last > 0))) return std::pair(first, last);
+  return BadRange(absl::StrCat(kind, ": ", reflect::Quoted(ends), " is not a range"),
+                  kind == "log" ? "two different numbers above 0, such as [1e-4, 1e-2]"
+                                : "two different numbers, such as [0, 1]");
+}
+
+void ExpandSeeds(Value* seeds, std::vector<reflect::FieldProblem>* problems) {
+  if (seeds->has_struct_value() || seeds->has_null_value()) return;
+  Value expanded;
+  const double count = seeds->number_value();
+  if (seeds->has_number_value() && count >= 1 && count <= kMaxSeeds && count == std::floor(count)) {
+    (*expanded.mutable_struct_value()->mutable_fields())["count"].set_number_value(count);
+  } else {
+    problems->push_back(
+        reflect::MakeProblem("seeds", reflect::ShortText(*seeds),
+                             absl::StrCat(reflect::Quoted(*seeds), " is not a number of seeds"),
+                             absl::StrCat("a whole number from 1 to ", kMaxSeeds,
+                                          ", or the fields first, count and list")));
+    expanded.set_null_value(google::protobuf::NULL_VALUE);
+  }
+  *seeds = std::move(expanded);
+}
+
+void ExpandAxis(Value* axis, const std::string& path,
+                std::vector<reflect::FieldProblem>* problems) {
+  const Value* range = Member(*axis, "values");
+  if (range == nullptr || !range->has_struct_value()) return;
+  const Value* field = Member(*axis, "field");
+  absl::StatusOr<Value> values = ExpandRange(*range, field == nullptr ? "" : field->string_value());
+  auto* fields = axis->mutable_struct_value()->mutable_fields();
+  if (values.ok()) {
+    (*fields)["values"] = *std::move(values);
+    return;
+  }
+  const std::pair<std::string, std::string> parts =
+      absl::StrSplit(values.status().message(), absl::MaxSplits("; expected ", 1));
+  problems->push_back(reflect::MakeProblem(absl::StrCat(path, ".values"),
+                                           reflect::ShortText(*range), parts.first, parts.second));
+  fields->erase("values");
+}
+
+}  // namespace
+
+std::vector<double> RangeValues(double first, double last, uint32_t count, bool log, bool whole) {
+  constexpr int kFewestDigits = 3, kMostDigits = 15;
+  constexpr double kTolerance = 0.01;  // of the distance between neighbours
+  constexpr double kZero = 1e-9;       // likewise
+  std::vector<double> exact;
+  for (uint32_t i = 0; i < count; ++i) {
+    const double part = static_cast<double>(i) / (count - 1);
+    exact.push_back(log ? std::exp(std::log(first) + part * (std::log(last) - std::log(first)))
+                        : first + part * (last - first));
+  }
+  exact.front() = first;
+  exact.back() = last;
+  std::vector<double> values = exact;
+  for (int digits = kFewestDigits; digits <= kMostDigits; ++digits) {
+    bool good = true;
+    for (uint32_t i = 1; i + 1 < count; ++i) {
+      values[i] = whole ? std::round(exact[i]) : Rounded(exact[i], digits);
+      const double step =
+          std::min(std::abs(exact[i + 1] - exact[i]), std::abs(exact[i] - exact[i - 1]));
+      if (std::abs(values[i]) < kZero * step) values[i] = 0;  // linear, on both sides of 0
+      good = good && (whole || std::abs(values[i] - exact[i]) <= kTolerance * step);
+    }
+    if (good) break;
+  }
+  return values;
+}
+
+absl::StatusOr<Value> ExpandRange(const Value& range, absl::string_view field) {
+  const Value* log = Member(range, "log");
+  const Value* linear = Member(range, "linear");
+  const Value* count = Member(range, "count");
+  const bool complete = (log == nullptr) != (linear == nullptr) && count != nullptr &&
+                        range.struct_value().fields_size() == 2;
+  if (!complete) {
+    return BadRange(absl::StrCat(reflect::ShortText(range), " is not a range"),
+                    absl::StrCat("a list of values, ", kRangeForm));
+  }
+  const auto ends = ReadEnds(log != nullptr ? "log" : "linear", log != nullptr ? *log : *linear);
+  if (!ends.ok()) return ends.status();
+  const double number = count->number_value();
+  if (number < 2 || number > kMaxAxisValues || number != std::floor(number)) {
+    return BadRange(absl::StrCat("count: ", reflect::Quoted(*count), " is not a number of values"),
+                    absl::StrCat("a whole number from 2 to ", kMaxAxisValues));
+  }
+  Value values;
+  for (const double value : RangeValues(ends->first, ends->second, static_cast<uint32_t>(number),
+                                        log != nullptr, IsWhole(field))) {
+    values.mutable_list_value()->add_values()->set_number_value(value);
+  }
+  return values;
+}
+
+void ExpandShorthands(Value* root, std::vector<reflect::FieldProblem>* problems) {
+  auto* fields = root->mutable_struct_value()->mutable_fields();
+  if (const auto seeds = fields->find("seeds"); seeds != fields->end()) {
+    ExpandSeeds(&seeds->second, problems);
+  }
+  const auto axes = fields->find("axes");
+  if (axes == fields->end() || !axes->second.has_list_value()) return;
+  int index = 0;
+  for (Value& axis : *axes->second.mutable_list_value()->mutable_values()) {
+    if (axis.has_struct_value()) ExpandAxis(&axis, absl::StrCat("axes[", index, "]"), problems);
+    ++index;
+  }
+}
+
+}  // namespace ablate::client

@@ -1,0 +1,184 @@
+// Deletes experiments, and finds out what a deletion would remove.
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "storage/sqlite/artifacts.h"
+#include "storage/sqlite/database.h"
+#include "storage/sqlite/ids.h"
+#include "storage/store.h"
+
+namespace ablate::storage {
+namespace {
+
+constexpr size_t kMaxDeletionNames = 20;
+
+// Returns the row of an experiment that may be deleted. NOT_FOUND; FAILED_PRECONDITION.
+absl::StatusOr<int64_t> FindToDelete(Connection& db, absl::string_view id) {
+  const absl::StatusOr<int64_t> experiment = FindExperimentRow(db, id);
+  if (!experiment.ok()) return experiment;
+  Statement active(db, "SELECT 1 FROM experiments WHERE id = ?1 AND state = ?2", *experiment,
+                   static_cast<int>(ExperimentState::kActive));
+  if (!active.Row()) return experiment;
+  return absl::FailedPreconditionError(
+      absl::StrCat("experiment '", id, "' is active. Run `ablate cancel ", id, "` first"));
+}
+
+// A blob that rows to be removed name.
+struct DoomedBlob {
+  uint64_t bytes = 0;
+  uint64_t names = 0;  // number of these rows
+};
+
+using NewestFirst = std::map<int64_t, std::string, std::greater<>>;  // experiment → its name
+
+// Adds up what is removed with an experiment.
+class DeletionSum {
+ public:
+  DeletionSum(Connection& db, Blobs* blobs, const Viewer& viewer, int64_t experiment)
+      : db_(db), blobs_(blobs), viewer_(viewer), experiment_(experiment) {}
+
+  Deletion Sum() {
+    Statement cell(db_,
+                   "SELECT DISTINCT run, EXISTS (SELECT 1 FROM cells AS other "
+                   "JOIN experiments ON experiments.id = other.experiment WHERE "
+                   "other.run = cells.run AND other.experiment != ?1 AND deleted = 0) "
+                   "FROM cells WHERE experiment = ?1",
+                   experiment_);
+    while (cell.Row()) {
+      if (cell.Int(1) != 0) {
+        AddShared(cell.Int(0));
+      } else {
+        AddRun(cell.Int(0));
+      }
+    }
+    for (const int64_t analysis : analyses_) AddAnalysis(analysis);
+    deletion_.analyses = static_cast<uint32_t>(analyses_.size());
+    for (const auto& [hash, blob] : blobs_named_) {
+      if (CountNames(db_, hash) == blob.names) deletion_.bytes += SizeOf(blobs_, hash, blob.bytes);
+    }
+    deletion_.shared_with = NamesOf(shared_with_);
+    deletion_.checkpoint_of = NamesOf(checkpoint_of_);
+    return deletion_;
+  }
+
+ private:
+  // Adds rows of (experiment, its name, its private_to).
+  void AddNames(Statement* row, NewestFirst* names) const {
+    while (row->Row()) {
+      if (Sees(viewer_, row->Text(2))) names->emplace(row->Int(0), row->Text(1));
+    }
+  }
+
+  static std::vector<std::string> NamesOf(const NewestFirst& experiments) {
+    std::vector<std::string> names;
+    for (const auto& [id, name] : experiments) {
+      if (names.size() == kMaxDeletionNames) break;
+      names.push_back(name);
+    }
+    return names;
+  }
+
+  void AddShared(int64_t run) {
+    ++deletion_.shared_runs;
+    Statement other(db_,
+                    "SELECT experiments.id, experiments.name, private_to FROM cells "
+                    "JOIN experiments ON experiments.id = experiment "
+                    "WHERE run = ?1 AND experiment != ?2 AND deleted = 0",
+                    run, experiment_);
+    AddNames(&other, &shared_with_);
+  }
+
+  // Adds rows of (blob, bytes); an empty blob stands for bytes of the database.
+  void AddBytes(Statement* row) {
+    while (row->Row()) {
+      if (row->View(0).empty()) {
+        deletion_.bytes += row->As<uint64_t>(1);
+        continue;
+      }
+      DoomedBlob& blob = blobs_named_[row->Text(0)];
+      blob.bytes = std::max(blob.bytes, row->As<uint64_t>(1));
+      ++blob.names;
+    }
+  }
+
+  void AddRun(int64_t run) {
+    ++deletion_.runs;
+    Statement time(db_, "SELECT device_time FROM runs WHERE id = ?1", run);
+    if (time.Row()) deletion_.device_time += time.Int(0);
+    Statement bytes(db_,
+                    "SELECT '', length(data) FROM row_groups WHERE run = ?1 "
+                    "UNION ALL SELECT '', length(data) FROM chunks WHERE run = ?1 "
+                    "UNION ALL SELECT '', length(data) FROM summaries WHERE run = ?1 "
+                    "UNION ALL SELECT blob, bytes FROM artifacts WHERE run = ?1 "
+                    "UNION ALL SELECT blob, bytes FROM resume_states WHERE run = ?1 "
+                    "UNION ALL SELECT blob, bytes FROM last_states WHERE run = ?1 "
+                    "UNION ALL SELECT initial_blob, 0 FROM runs "
+                    "WHERE id = ?1 AND initial_blob <> ''",
+                    run);
+    AddBytes(&bytes);
+    Statement analysis(db_, "SELECT analysis FROM analysis_subjects WHERE run = ?1", run);
+    while (analysis.Row()) analyses_.insert(analysis.Int(0));
+    Statement other(db_,
+                    "SELECT experiments.id, experiments.name, experiments.private_to "
+                    "FROM artifacts JOIN runs ON initial_blob = blob AND initial_blob <> '' "
+                    "JOIN cells ON cells.run = runs.id "
+                    "JOIN experiments ON experiments.id = experiment "
+                    "WHERE artifacts.run = ?1 AND experiment != ?2 AND deleted = 0",
+                    run, experiment_);
+    AddNames(&other, &checkpoint_of_);
+  }
+
+  void AddAnalysis(int64_t analysis) {
+    Statement time(db_, "SELECT device_time FROM analyses WHERE id = ?1", analysis);
+    if (time.Row()) deletion_.device_time += time.Int(0);
+    Statement bytes(db_,
+                    "SELECT '', length(result) FROM analyses WHERE id = ?1 "
+                    "UNION ALL SELECT state_blob, state_bytes FROM analyses "
+                    "WHERE id = ?1 AND state_blob IS NOT NULL "
+                    "UNION ALL SELECT artifact, artifact_bytes FROM analyses "
+                    "WHERE id = ?1 AND artifact IS NOT NULL",
+                    analysis);
+    AddBytes(&bytes);
+  }
+
+  Connection& db_;
+  Blobs* const blobs_;
+  const Viewer& viewer_;
+  const int64_t experiment_;
+  Deletion deletion_;
+  std::set<int64_t> analyses_;
+  std::map<std::string, DoomedBlob> blobs_named_;
+  NewestFirst shared_with_, checkpoint_of_;
+};
+
+}  // namespace
+
+absl::Status Store::DeleteExperiment(absl::string_view id) {
+  return db_->Free([&](Transaction& t) -> absl::Status {
+    const auto experiment = FindToDelete(t.db, id);
+    if (!experiment.ok()) return experiment.status();
+    // Hides the experiment; Maintenance removes its rows. Its request_id is free again, so that
+    // sending it now makes a new experiment.
+    Statement(t.db, "UPDATE experiments SET deleted = 1, request_id = NULL WHERE id = ?1",
+              *experiment)
+        .Run();
+    t.needs_maintenance = true;
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<Deletion> Store::PlanDeletion(const Viewer& viewer, absl::string_view id) {
+  return db_->Read([&](Connection& db) -> absl::StatusOr<Deletion> {
+    const auto experiment = FindToDelete(db, id);
+    if (!experiment.ok()) return experiment.status();
+    return DeletionSum(db, blobs_.get(), viewer, *experiment).Sum();
+  });
+}
+
+}  // namespace ablate::storage
