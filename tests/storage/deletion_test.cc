@@ -53,7 +53,6 @@ TEST_P(DeletionTest, CountsRunsThatNothingElseHas) {
 TEST_P(DeletionTest, NamesOnlyExperimentsThatTheViewerSees) {
   NewExperiment wanted = MakeExperiment({"a"});
   wanted.owner = wanted.private_to = "ada";
-  for (NewRun& run : wanted.runs) run.private_to = "ada";
   const std::string first = Create(wanted).id;
   wanted.request_id = "another";
   const std::string second = Create(wanted).id;
