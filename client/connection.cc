@@ -347,8 +347,7 @@ absl::Status Connection::QueryMetrics(const v1::QueryMetricsRequest& request,
   return caller_->Stream(&v1::Metrics::Stub::QueryMetrics, request, on_series);
 }
 
-absl::Status Connection::Sql(const v1::SqlRequest& request,
-                             const OnMessage<v1::SqlRows>& on_rows) {
+absl::Status Connection::Sql(const v1::SqlRequest& request, const OnMessage<v1::SqlRows>& on_rows) {
   return caller_->Stream(&v1::Metrics::Stub::Sql, request, on_rows);
 }
 

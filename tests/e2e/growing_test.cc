@@ -81,8 +81,7 @@ TEST_F(GrowingTest, GivesTheNumbersOfARunThatWasTrainedAtOnce) {
   Wait(grown);
   EXPECT_THAT(server_.Ablate({"show", grown}).out,
               HasSubstr("4 runs continued from step 30 of shorter runs"));
-  EXPECT_THAT(server_.Ablate({"logs", grown + "/adamw-s1"}).out,
-              HasSubstr("from step 30 of run "));
+  EXPECT_THAT(server_.Ablate({"logs", grown + "/adamw-s1"}).out, HasSubstr("from step 30 of run "));
   const std::string page = server_.home() + "/report.html";
   EXPECT_EQ(server_.Ablate({"report", grown, "-o", page}).exit_code, 0);
   EXPECT_THAT(ReadFile(page), HasSubstr("4 runs continued from step 30 of shorter runs"));
