@@ -114,8 +114,10 @@ TEST_F(AnalysesTest, AreMetricsOfTheExperiment) {
   EXPECT_THAT(ReadFile(file), HasSubstr("spectrum/isoscore"));
   const Output twin =
       server_.Ablate({"analyze", "spectrum", experiment_ + "/s0", "--set", "site=embedding"});
-  EXPECT_EQ(twin.exit_code, 1);
-  EXPECT_THAT(twin.err, HasSubstr("another label"));
+  EXPECT_EQ(twin.exit_code, 0);
+  EXPECT_THAT(twin.err, HasSubstr("the numbers are spectrum-2/…"));
+  EXPECT_EQ(server_.Ablate({"metrics", experiment_, "--key", "spectrum-2/stable_rank"}).exit_code,
+            0);
   EXPECT_EQ(server_
                 .Ablate({"analyze", "spectrum", experiment_ + "/s0", "--set", "site=embedding",
                          "--label", "embedding-spectrum"})

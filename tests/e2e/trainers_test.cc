@@ -55,7 +55,7 @@ TEST_F(TrainersTest, AgreeOnTheFirstSteps) {
   auto losses = Losses(experiment);
   ASSERT_THAT(losses, SizeIs(4));
   for (const char* norm : {"pre", "none"}) {
-    const std::string cell = std::string(norm) + "-trainer";
+    const std::string cell = std::string(norm) + "-";
     const std::vector<double>& torch = losses[cell + "torch-s0"];
     const std::vector<double>& native = losses[cell + "native-s0"];
     ASSERT_THAT(torch, SizeIs(kSteps)) << norm;

@@ -56,7 +56,9 @@ class ResultsTest(unittest.TestCase):
         self.assertEqual(list(experiment.runs()[0].labels), names)
 
     def test_query_selects_cells_of_all_experiments(self):
-        frame = self.lab.query("placement != none AND seed < 3", order_by="eval/loss best")
+        own = f"experiment = {self.experiment.id}"
+        frame = self.lab.query(f"{own} AND placement != none AND seed < 3",
+                               order_by="eval/loss best")
         self.assertEqual(len(frame), 6)
         self.assertEqual(list(frame.columns[:7]),
                          ["experiment", "cell", "run", "seed", "state", "step", "steps"])
@@ -74,7 +76,7 @@ class ResultsTest(unittest.TestCase):
     def test_sql_reads_the_views(self):
         frame = self.lab.sql(
             "SELECT cell, last, NULL AS none, 'x' AS cell FROM cells JOIN metrics USING (run) "
-            "WHERE key = 'eval/loss' ORDER BY place")
+            f"WHERE key = 'eval/loss' AND experiment = '{self.experiment.id}' ORDER BY place")
         self.assertEqual(list(frame.columns), ["cell", "last", "none", "cell_2"])
         self.assertEqual(frame["last"].tolist(), self.experiment.frame()["eval/loss"].tolist())
         self.assertEqual(self.lab.sql("SELECT run FROM runs LIMIT 0").columns.tolist(), ["run"])

@@ -40,7 +40,7 @@ class SubmitTest(unittest.TestCase):
             with self.assertRaises(ablate.InvalidArgument) as raised:
                 self.lab.submit(experiment, dry_run=True)
             self.assertTrue(str(raised.exception).startswith("experiment: "), raised.exception)
-        for seeds in (3, "42..45", {"first": 1}, []):
+        for seeds in (0, "42..45", {"first": 1}, []):
             with self.assertRaises(ablate.InvalidArgument) as raised:
                 self.lab.submit(self.spec, seeds=seeds, dry_run=True)
             self.assertTrue(str(raised.exception).startswith("seeds"), raised.exception)
