@@ -16,6 +16,8 @@
 namespace ablate::client {
 namespace {
 
+constexpr int kManualSection = 1;  // commands
+
 // Returns text as roff prints it unchanged, also at the beginning of a line.
 std::string Roff(absl::string_view text) {
   std::string roff = absl::StartsWith(text, ".") ? "\\&" : "";
@@ -102,6 +104,10 @@ std::string PageName(const CLI::App& command) {
   return absl::StrReplaceAll(FullName(command), {{" ", "-"}});
 }
 
+std::string FileOf(const CLI::App& command) {
+  return absl::StrCat(PageName(command), ".", kManualSection);
+}
+
 // Returns the page of a command, or of the root, with `commands` after the options.
 std::string Page(const CLI::App& command, const std::string& commands) {
   const std::string name = PageName(command);
@@ -127,10 +133,10 @@ std::map<std::string, std::string> ManualPages(const CLI::App& root) {
     for (const CLI::App* command : section.commands) {
       absl::StrAppend(&commands, ".TP\n.BR ", Roff(PageName(*command)), " (1)\n",
                       Sentence(command->get_description()), "\n");
-      pages[absl::StrCat(PageName(*command), ".1")] = Page(*command, "");
+      pages[FileOf(*command)] = Page(*command, "");
     }
   }
-  pages[absl::StrCat(PageName(root), ".1")] = Page(root, commands);
+  pages[FileOf(root)] = Page(root, commands);
   return pages;
 }
 

@@ -46,7 +46,7 @@ constexpr char kZsh[] = R"sh(#compdef ablate
 # Completes ablate in zsh. In ~/.zshrc, after compinit:
 #   eval "$(ablate completion zsh)"
 _ablate() {
-  local program=ablate line
+  local program=ablate line help
   local -a lines candidates end
   if [[ $words[1] == */* ]]; then program=${(Q)words[1]/#\~/$HOME}; fi
   lines=("${(@f)$("$program" __complete "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)}")
@@ -56,7 +56,8 @@ _ablate() {
     nospace) end=(-S '') ;;
   esac
   for line in "${(@)lines[2,-1]}"; do
-    candidates+=("${${line%%$'\t'*}//:/\\:}:${line#*$'\t'}")
+    help=${line#*$'\t'}
+    candidates+=("${${line%%$'\t'*}//:/\\:}${help:+:$help}")
   done
   _describe ablate candidates $end
 }

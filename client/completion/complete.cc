@@ -22,7 +22,7 @@ namespace {
 constexpr char kHelp[] = "help";
 constexpr char kServerOption[] = "--server";
 
-// Where a word stands in a command line.
+// The place of a word in a command line.
 struct Place {
   const CLI::App* command = nullptr;
   const CLI::Option* option = nullptr;  // the word is its value
@@ -113,7 +113,7 @@ std::vector<Candidate> OptionNames(const CLI::App& command) {
   for (const CLI::App* app = &command; app != nullptr; app = app->get_parent()) {
     for (const CLI::Option* option : app->get_options()) {
       if (option->get_positional() || option->get_lnames().empty()) continue;
-      // Of the options above a command, only this one is accepted after it.
+      // After a command, only this one of the options above it is accepted.
       if (app != &command && !option->check_name(kServerOption)) continue;
       names.push_back({"--" + option->get_lnames().front(), option->get_description()});
     }

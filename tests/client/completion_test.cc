@@ -29,8 +29,8 @@ class CompletionTest : public ClientTest {
     EXPECT_EQ(outcome.code, kSuccess);
     EXPECT_EQ(outcome.err, "");
     std::vector<std::string> answer;
-    for (const std::string line : absl::StrSplit(outcome.out, '\n', absl::SkipEmpty())) {
-      answer.push_back(line.substr(0, line.find('\t')));
+    for (const absl::string_view line : absl::StrSplit(outcome.out, '\n', absl::SkipEmpty())) {
+      answer.emplace_back(line.substr(0, line.find('\t')));
     }
     return answer;
   }
