@@ -8,7 +8,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/utf8.h"
+#include "client/completion/complete.h"
 #include "client/help.h"
+#include "client/manual.h"
 #include "proto/reflect/text.h"
 
 namespace ablate::client {
@@ -211,10 +213,16 @@ void Command::Footer(std::function<std::string()> text) { app_->footer(std::move
 
 std::string Command::FullName() const { return client::FullName(*app_); }
 
-std::string Command::HelpPage() const {
+const CLI::App& Command::root() const {
   const CLI::App* root = app_;
   while (root->get_parent() != nullptr) root = root->get_parent();
-  return client::HelpPage(*root);
+  return *root;
+}
+
+std::string Command::HelpPage() const { return client::HelpPage(root()); }
+
+std::map<std::string, std::string> Command::ManualPages() const {
+  return client::ManualPages(root());
 }
 
 void Command::Do(Action action) {
@@ -281,6 +289,10 @@ int CommandLine::Run(const std::vector<std::string>& given, const Context& conte
     return kUsage;
   }
   return chosen_(context);
+}
+
+void CommandLine::Complete(const std::vector<std::string>& words, const Context& context) const {
+  PrintCompletions(*app_, words, context);
 }
 
 }  // namespace ablate::client

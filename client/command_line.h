@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -70,8 +71,12 @@ class Command {
   std::string FullName() const;
   // Returns the help of the whole program as a page of Markdown.
   std::string HelpPage() const;
+  // The same as pages of the manual, by the names of their files.
+  std::map<std::string, std::string> ManualPages() const;
 
  private:
+  const CLI::App& root() const;
+
   CLI::App* app_;
   Action* chosen_;
   client::Output* output_ = nullptr;  // null if it writes no file
@@ -90,6 +95,8 @@ class CommandLine {
   // Reads `arguments` (without the program's name) and does what they say. Help and the version go
   // to the console's `out`; mistakes to `err`, with kUsage as the result.
   int Run(const std::vector<std::string>& arguments, const Context& context);
+  // Prints what completes the last of `words`; see PrintCompletions.
+  void Complete(const std::vector<std::string>& words, const Context& context) const;
 
  private:
   std::unique_ptr<CLI::App> app_;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "client/completion/complete.h"
 #include "client/output/terminal_stream.h"
 
 namespace ablate::client {
@@ -105,6 +106,8 @@ constexpr CommandRow kCommands[] = {
     {kAccess, &kAdminToken, "add", "Make another token for a user", DefineAdminTokenAdd},
     {kAccess, &kAdminToken, "ls", "List tokens, newest first", DefineAdminTokenLs},
     {kAccess, &kAdminToken, "revoke", "Revoke a token at once", DefineAdminTokenRevoke},
+    {kMore, nullptr, "completion", "Print a script that completes commands in a shell",
+     DefineCompletion},
     {kMore, nullptr, "help", "Print the help of a command", DefineHelp}};
 
 constexpr const char* kFooter = R"(Example:
@@ -179,7 +182,12 @@ int RunProgram(const std::vector<std::string>& arguments, const Context& context
     if (!server.empty() && std::string(name) == "ABLATE_SERVER") return server;
     return context.environment(name);
   };
-  const int code = line.Run(arguments, chosen);
+  int code = kSuccess;
+  if (!arguments.empty() && arguments.front() == kCompleteCommand) {
+    line.Complete({arguments.begin() + 1, arguments.end()}, chosen);
+  } else {
+    code = line.Run(arguments, chosen);
+  }
   chosen.console.out->flush();
   if (*chosen.console.out) return code;
   chosen.console.Error("writing the output failed");

@@ -94,6 +94,7 @@ Action DefineAdminTokenAdd(Command* command);
 Action DefineAdminTokenLs(Command* command);
 Action DefineAdminTokenRevoke(Command* command);
 Action DefineAdminAudit(Command* command);
+Action DefineCompletion(Command* command);
 Action DefineHelp(Command* command);
 
 // Help that several commands have in common.

@@ -171,6 +171,7 @@ class Connection::Caller {
   absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
                                                              Response*),
                                 const Request& request, CallOptions options = {}) {
+    if (limit_.has_value()) options = {*limit_, false};
     const auto* delay = std::begin(kRetryDelays);
     while (true) {
       grpc::ClientContext context;
@@ -185,6 +186,7 @@ class Connection::Caller {
       }
       const bool passes = called.error_code() == grpc::StatusCode::UNAVAILABLE || IsCutOff(called);
       const bool again = options.may_repeat && delay != std::end(kRetryDelays) && passes;
+      if (!again && limit_.has_value()) return absl::UnavailableError("");
       if (!again) return ToStatus(called, server_);
       sleep_(*delay++);
     }
@@ -236,6 +238,8 @@ class Connection::Caller {
     return response;
   }
 
+  void Limit(absl::Duration timeout) { limit_ = timeout; }
+
  private:
   template <typename Stub>
   Stub& stub() {
@@ -273,7 +277,8 @@ class Connection::Caller {
   const ServerAddress server_;
   const Sleep sleep_;
   const OnNewestOf on_newest_;
-  std::set<std::string> told_;  // names passed to on_newest_
+  std::optional<absl::Duration> limit_;  // of each call
+  std::set<std::string> told_;           // names passed to on_newest_
   Stubs stubs_;
 };
 
@@ -485,6 +490,8 @@ absl::Status Connection::ReadAnalysisArrays(const v1::ReadAnalysisArraysRequest&
                                             const OnMessage<v1::AnalysisArraysChunk>& on_chunk) {
   return caller_->Stream(&v1::Analyses::Stub::ReadAnalysisArrays, request, on_chunk);
 }
+
+void Connection::LimitCalls(absl::Duration timeout) { caller_->Limit(timeout); }
 
 absl::StatusOr<v1::ListWorkersResponse> Connection::ListWorkersWithin(absl::Duration timeout) {
   return caller_->Call(&v1::Workers::Stub::ListWorkers, v1::ListWorkersRequest(), {timeout, false});

@@ -131,6 +131,9 @@ class Connection {
                                   const OnMessage<v1::AnalysisArraysChunk>& on_chunk);
 
   absl::StatusOr<v1::ListWorkersResponse> ListWorkers(const v1::ListWorkersRequest& request);
+  // From now on, unary calls are made once, end within `timeout`, and fail without an explanation.
+  void LimitCalls(absl::Duration timeout);
+
   // Calls once, to find out if a server runs.
   absl::StatusOr<v1::ListWorkersResponse> ListWorkersWithin(absl::Duration timeout);
 

@@ -20,10 +20,6 @@ constexpr int kTerminalWidth = 80;
 constexpr int kPageWidth = 100;
 constexpr int kCommandWidth = 10;  // so that the lists of several sections are aligned
 
-std::vector<const CLI::App*> CommandsOf(const CLI::App& app) {
-  return app.get_subcommands([](const CLI::App*) { return true; });
-}
-
 bool TakesSeveral(const CLI::Option& option) { return option.get_expected_max() > 1; }
 
 // Such as "--output FILE" or, with its short name, "-o, --output FILE".
@@ -39,51 +35,9 @@ std::string OptionName(const CLI::Option& option, bool with_short) {
   return absl::StrCat(absl::StrJoin(names, ", "), value.empty() ? "" : " ", value);
 }
 
-// An option's or argument's name and meaning.
-using Term = std::pair<std::string, std::string>;
-
-std::vector<Term> OptionTerms(const CLI::App& command) {
-  std::vector<Term> terms;
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->get_positional()) continue;
-    terms.emplace_back(
-        OptionName(*option, true),
-        absl::StrCat(option->get_description(), TakesSeveral(*option) ? " (repeatable)" : "",
-                     option->get_required() ? " (required)" : ""));
-  }
-  return terms;
-}
-
 // Such as "FILE", or "EXP..." if it takes several values.
 std::string ArgumentName(const CLI::Option& argument) {
   return absl::StrCat(argument.get_name(true), TakesSeveral(argument) ? "..." : "");
-}
-
-std::vector<Term> ArgumentTerms(const CLI::App& command) {
-  std::vector<Term> terms;
-  for (const CLI::Option* option : command.get_options()) {
-    if (!option->get_positional()) continue;
-    terms.emplace_back(ArgumentName(*option), option->get_description());
-  }
-  return terms;
-}
-
-std::string Usage(const CLI::App& command) {
-  std::string usage = absl::StrCat(FullName(command), " [OPTIONS]");
-  if (!CommandsOf(command).empty()) {
-    return command.get_parent() == nullptr ? absl::StrCat(usage, " COMMAND")
-                                           : absl::StrCat(FullName(command), " COMMAND");
-  }
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->get_positional()) {
-      const std::string name = ArgumentName(*option);
-      absl::StrAppend(
-          &usage, option->get_required() ? absl::StrCat(" ", name) : absl::StrCat(" [", name, "]"));
-    } else if (option->get_required()) {
-      absl::StrAppend(&usage, " ", OptionName(*option, false));
-    }
-  }
-  return usage;
 }
 
 std::string FooterOf(const CLI::App& command) {
@@ -96,33 +50,33 @@ std::string Item(absl::string_view text) {
   return absl::StrCat(absl::StrReplaceAll(item, {{"\n", "\n  "}}), "\n");
 }
 
-enum class Block { kText, kList, kCode };
-
-// Returns the block that a line of a footer belongs to: indented terms with texts are lists, other
-// indented lines are code.
-Block BlockOf(absl::string_view line) {
-  if (!absl::StartsWith(line, "  ")) return Block::kText;
+// Returns the block that a line of a footer belongs to.
+FooterBlock::Kind BlockOf(absl::string_view line) {
+  using Kind = FooterBlock::Kind;
+  if (!absl::StartsWith(line, "  ")) return Kind::kText;
   const bool command = absl::StartsWith(line, "  ablate ") || absl::StartsWith(line, "      ");
-  return !command && line.find("  ", 2) != line.npos ? Block::kList : Block::kCode;
+  return !command && line.find("  ", 2) != line.npos ? Kind::kList : Kind::kCode;
 }
 
 std::string FooterPage(const CLI::App& command) {
+  using Kind = FooterBlock::Kind;
   std::string page;
-  Block block = Block::kText;
-  for (const absl::string_view line : absl::StrSplit(FooterOf(command), '\n')) {
-    const Block before = std::exchange(block, BlockOf(line));
-    if (before != block && before == Block::kCode) page += "```\n";
-    if (before != block && !line.empty()) page += '\n';
-    if (before != block && block == Block::kCode) page += "```\n";
-    if (block == Block::kList) {
-      const size_t gap = line.find("  ", 2);
-      page += Item(absl::StrCat("`", line.substr(2, gap - 2),
-                                "`: ", absl::StripLeadingAsciiWhitespace(line.substr(gap))));
-    } else {
-      absl::StrAppend(&page, Wrap(block == Block::kCode ? line.substr(2) : line, kPageWidth), "\n");
+  Kind before = Kind::kText;
+  for (const FooterBlock& block : FooterBlocks(command)) {
+    if (block.kind != before && !block.lines.front().empty()) page += '\n';
+    before = block.kind;
+    if (block.kind == Kind::kCode) page += "```\n";
+    for (const std::string& line : block.lines) {
+      if (block.kind == Kind::kList) {
+        const auto [term, text] = ListTerm(line);
+        page += Item(absl::StrCat("`", term, "`: ", text));
+      } else {
+        absl::StrAppend(&page, Wrap(line, kPageWidth), "\n");
+      }
     }
+    if (block.kind == Kind::kCode) page += "```\n";
   }
-  return absl::StrCat(page, block == Block::kCode ? "```\n" : "");
+  return page;
 }
 
 std::string TermsPage(const std::vector<Term>& terms) {
@@ -155,22 +109,6 @@ std::string CommandPage(const CLI::App& command) {
   return absl::StrCat(page, footer.empty() ? "" : "\n", footer);
 }
 
-// The commands of the root that stand under one heading.
-struct Section {
-  std::string name;
-  std::vector<const CLI::App*> commands;  // without groups
-};
-
-std::vector<Section> SectionsOf(const CLI::App& root) {
-  std::vector<Section> sections;
-  for (const CLI::App* command : CommandsOf(root)) {
-    const std::string name = command->get_group();
-    if (sections.empty() || sections.back().name != name) sections.push_back({name, {}});
-    AddLeaves(command, &sections.back().commands);
-  }
-  return sections;
-}
-
 std::string Contents(const std::vector<Section>& sections) {
   constexpr char kBlank[] = "\x01";  // a space at which no line is broken
   std::string page;
@@ -193,6 +131,76 @@ std::string FullName(const CLI::App& command) {
   return command.get_parent() == nullptr
              ? command.get_name()
              : absl::StrCat(FullName(*command.get_parent()), " ", command.get_name());
+}
+
+std::vector<const CLI::App*> CommandsOf(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+std::vector<Term> OptionTerms(const CLI::App& command) {
+  std::vector<Term> terms;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_positional()) continue;
+    terms.emplace_back(
+        OptionName(*option, true),
+        absl::StrCat(option->get_description(), TakesSeveral(*option) ? " (repeatable)" : "",
+                     option->get_required() ? " (required)" : ""));
+  }
+  return terms;
+}
+
+std::vector<Term> ArgumentTerms(const CLI::App& command) {
+  std::vector<Term> terms;
+  for (const CLI::Option* option : command.get_options()) {
+    if (!option->get_positional()) continue;
+    terms.emplace_back(ArgumentName(*option), option->get_description());
+  }
+  return terms;
+}
+
+std::string Usage(const CLI::App& command) {
+  std::string usage = absl::StrCat(FullName(command), " [OPTIONS]");
+  if (!CommandsOf(command).empty()) {
+    return command.get_parent() == nullptr ? absl::StrCat(usage, " COMMAND")
+                                           : absl::StrCat(FullName(command), " COMMAND");
+  }
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_positional()) {
+      const std::string name = ArgumentName(*option);
+      absl::StrAppend(
+          &usage, option->get_required() ? absl::StrCat(" ", name) : absl::StrCat(" [", name, "]"));
+    } else if (option->get_required()) {
+      absl::StrAppend(&usage, " ", OptionName(*option, false));
+    }
+  }
+  return usage;
+}
+
+std::vector<FooterBlock> FooterBlocks(const CLI::App& command) {
+  std::vector<FooterBlock> blocks;
+  for (absl::string_view line : absl::StrSplit(FooterOf(command), '\n')) {
+    const FooterBlock::Kind kind = BlockOf(line);
+    if (blocks.empty() || blocks.back().kind != kind) blocks.push_back({kind, {}});
+    if (kind == FooterBlock::Kind::kCode) line.remove_prefix(2);
+    blocks.back().lines.emplace_back(line);
+  }
+  return blocks;
+}
+
+Term ListTerm(absl::string_view line) {
+  const size_t gap = line.find("  ", 2);
+  return {std::string(line.substr(2, gap - 2)),
+          std::string(absl::StripLeadingAsciiWhitespace(line.substr(gap)))};
+}
+
+std::vector<Section> SectionsOf(const CLI::App& root) {
+  std::vector<Section> sections;
+  for (const CLI::App* command : CommandsOf(root)) {
+    const std::string name = command->get_group();
+    if (sections.empty() || sections.back().name != name) sections.push_back({name, {}});
+    AddLeaves(command, &sections.back().commands);
+  }
+  return sections;
 }
 
 std::string HelpText(const CLI::App& command) {

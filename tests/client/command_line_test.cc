@@ -77,7 +77,7 @@ TEST_F(CommandLineTest, HasHelpWithAnExampleForEveryCommand) {
 
 TEST_F(CommandLineTest, OffersJsonEverywhere) {
   for (const std::vector<std::string>& command : Commands()) {
-    if (command[0] == "help") continue;
+    if (command[0] == "help" || command[0] == "completion") continue;  // they print text
     std::vector<std::string> arguments = command;
     arguments.push_back("--help");
     EXPECT_THAT(Run(arguments).out, HasSubstr("--json")) << command[0];
