@@ -1,6 +1,8 @@
 #include "client/manual.h"
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -9,9 +11,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "base/utf8.h"
 #include "client/help.h"
+#include "client/output/part_file.h"
 
 namespace ablate::client {
 namespace {
@@ -138,6 +142,17 @@ std::map<std::string, std::string> ManualPages(const CLI::App& root) {
   }
   pages[FileOf(root)] = Page(root, commands);
   return pages;
+}
+
+absl::Status WriteManual(const std::map<std::string, std::string>& pages, const std::string& folder,
+                         bool force) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);  // otherwise the first page can't be written
+  for (const auto& [name, page] : pages) {
+    absl::Status written = WriteFile(Output{absl::StrCat(folder, "/", name), force}, page);
+    if (!written.ok()) return written;
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace ablate::client

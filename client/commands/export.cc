@@ -71,7 +71,7 @@ absl::StatusOr<Received> ReceiveFile(Connection* connection, const v1::ExportReq
 absl::StatusOr<Received> ReceiveFolder(Connection* connection, const v1::ExportRequest& request,
                                        const Output& output) {
   PartFolder folder(output, [](const std::string& name) {
-    return absl::StartsWith(name, "events.out.tfevents.");
+    return absl::StartsWith(name, "events.out.tfevents.") && absl::EndsWith(name, ".ablate");
   });
   if (const absl::Status opened = folder.Open(); !opened.ok()) return opened;
   const auto received = Receive(connection, request, [&](const v1::FileChunk& chunk) {

@@ -1,14 +1,12 @@
 // `ablate help [COMMAND]`: prints help. The command line replaces `help COMMAND` by COMMAND --help.
-#include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/command_table.h"
+#include "client/manual.h"
 #include "client/output/format.h"
-#include "client/output/part_file.h"
 
 namespace ablate::client {
 namespace {
@@ -20,17 +18,11 @@ struct HelpOptions {
   bool force = false;
 };
 
-int WriteManual(const HelpOptions& options, const Command& help, const Context& context) {
-  const std::string& folder = options.manual;
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);  // otherwise the first file can't be written
+int ShowManual(const HelpOptions& options, const Command& help, const Context& context) {
   const auto pages = help.ManualPages();
-  for (const auto& [name, page] : pages) {
-    const absl::Status written =
-        WriteFile(Output{absl::StrCat(folder, "/", name), options.force}, page);
-    if (!written.ok()) return Fail(context, written);
-  }
-  context.console.Info(absl::StrCat(folder, ": ", Count(pages.size(), "page")));
+  const absl::Status written = WriteManual(pages, options.manual, options.force);
+  if (!written.ok()) return Fail(context, written);
+  context.console.Info(absl::StrCat(options.manual, ": ", Count(pages.size(), "page")));
   return kSuccess;
 }
 
@@ -46,7 +38,7 @@ Action DefineHelp(Command* command) {
   command->Flag(&options->force, "--force", "Replace existing pages");
   command->Footer("Examples:\n  ablate help data add\n  ablate help --man ~/.local/share/man/man1");
   return [options, help = *command](const Context& context) {
-    if (!options->manual.empty()) return WriteManual(*options, help, context);
+    if (!options->manual.empty()) return ShowManual(*options, help, context);
     if (!options->markdown) return kUsage;  // after `help -- COMMAND` alone
     *context.console.out << help.HelpPage();
     return kSuccess;

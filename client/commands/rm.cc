@@ -128,7 +128,8 @@ absl::Status Remove(Connection* connection, const Context& context, const RmOpti
   return absl::OkStatus();
 }
 
-// Names are looked up first, so that the preview has the IDs.
+// Returns the names, each once. They are looked up first, so that the preview has the IDs, and that
+// without a question nothing is removed if one of them is wrong.
 std::vector<std::string> LookUp(Connection* connection, const Context& context,
                                 const RmOptions& options, int* code) {
   const bool shown = options.dry_run || !options.yes;
@@ -140,7 +141,8 @@ std::vector<std::string> LookUp(Connection* connection, const Context& context,
                                    shown ? Shortened::kAllowed : Shortened::kRefused);
     }
     if (name.ok()) {
-      names.push_back(*std::move(name));
+      const bool known = std::find(names.begin(), names.end(), *name) != names.end();
+      if (!known) names.push_back(*std::move(name));
     } else {
       *code = Fail(context, name.status());
     }
@@ -168,6 +170,9 @@ std::vector<std::string> ShowPreviews(Connection* connection, const Context& con
       *context.console.out << preview->text << "\n";
     }
   }
+  if (removable.size() > 1) {
+    context.console.Note("what only these need together goes, too, with the last of them");
+  }
   return removable;
 }
 
@@ -179,6 +184,7 @@ absl::StatusOr<int> Rm(const RmOptions& options, const Context& context, Connect
   }
   int code = kSuccess;
   std::vector<std::string> names = LookUp(connection, context, options, &code);
+  if (code != kSuccess && options.yes) return code;
   if (options.dry_run || !options.yes)
     names = ShowPreviews(connection, context, options, names, &code);
   if (options.dry_run) return code;

@@ -171,7 +171,7 @@ Action DefineSubmit(Command* command) {
       "it.\n\n"
       "Examples:\n  ablate submit examples/names-norm.yaml --seeds 42..44 --set "
       "training.steps=500\n"
-      "  ablate submit examples/names-norm.yaml --axis lr=1e-3,3e-3,1e-2 --seeds 8");
+      "  ablate submit examples/names-norm.yaml --axis lr=1e-3,3e-3,1e-2 --seeds 42..49");
   return [options](const Context& context) { return Submit(*options, context); };
 }
 

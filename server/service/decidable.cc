@@ -187,9 +187,10 @@ absl::StatusOr<std::string> DetectableNote(const rpc::View& view,
   }
   const double least = effect.value * (*spread)->deviation;
   const bool ratio = (*spread)->scale == report::Scale::kRatio;
-  return absl::StrFormat("%sabout %s%.2g%s, by the spread over %d seeds in %s", head,
-                         ratio ? "a factor of " : "", ratio ? std::exp(least) : least, tail,
-                         (*spread)->pairs, (*spread)->experiment);
+  return absl::StrFormat(
+      "%sabout %s%.2g%s, if seeds vary as in %s, whose settings and steps may differ (%d seeds)",
+      head, ratio ? "a factor of " : "", ratio ? std::exp(least) : least, tail,
+      (*spread)->experiment, (*spread)->pairs);
 }
 
 }  // namespace ablate::service

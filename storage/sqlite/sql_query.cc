@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <set>
 #include <utility>
@@ -88,7 +89,8 @@ std::string SqlQuoted(absl::string_view text) {
 void NumberOfText(sqlite3_context* context, int, sqlite3_value** values) {
   const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(values[0]));
   double number = 0;
-  if (text != nullptr && absl::SimpleAtod(text, &number)) sqlite3_result_double(context, number);
+  if (text != nullptr && absl::SimpleAtod(text, &number) && std::isfinite(number))
+    sqlite3_result_double(context, number);
 }
 
 void UtcOfMicros(sqlite3_context* context, int, sqlite3_value** values) {

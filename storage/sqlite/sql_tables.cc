@@ -31,6 +31,10 @@ struct SqlCursorRange {
   std::optional<std::string> run, key;
 };
 
+void ResultText(sqlite3_context* context, const std::string& text) {
+  sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+
 // Returns the row of a run that the viewer sees.
 absl::StatusOr<int64_t> FindVisibleRun(const SqlTableSource& source, const std::string& run) {
   Statement row(source.db, "SELECT id, private_to FROM runs WHERE name = ?1", run);
@@ -84,9 +88,9 @@ class MetricsCursor : public sqlite3_vtab_cursor {
     const double numbers[] = {summary.first, summary.last, summary.min, summary.max, summary.mean};
     switch (column) {
       case 0:
-        return Text(context, run_);
+        return ResultText(context, run_);
       case 1:
-        return Text(context, summary.key);
+        return ResultText(context, summary.key);
       case 2:
         return sqlite3_result_int64(context, static_cast<sqlite3_int64>(summary.count));
       case 3:
@@ -100,10 +104,6 @@ class MetricsCursor : public sqlite3_vtab_cursor {
   }
 
  private:
-  static void Text(sqlite3_context* context, const std::string& text) {
-    sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
-  }
-
   // Moves on to the next wanted row, from `place_` on.
   absl::Status Settle() {
     for (;; ++place_) {
@@ -160,8 +160,10 @@ class PointsCursor : public sqlite3_vtab_cursor {
         return sqlite3_result_int64(context, page_.steps[place_]);
       case 1:
         return sqlite3_result_double(context, page_.values[place_]);
+      case kRunColumn:
+        return ResultText(context, query_.run);
       default:
-        return sqlite3_result_null(context);
+        return ResultText(context, query_.key);
     }
   }
 
@@ -235,7 +237,9 @@ struct SqlModule {
   static int Filter(sqlite3_vtab_cursor* cursor, int given, const char*, int count,
                     sqlite3_value** values) {
     if (Cursor::kIsFunction && given != (kRunGiven | kKeyGiven)) {
-      return Fail(cursor, absl::InvalidArgumentError("points has two arguments: points(run, key)"));
+      return Fail(cursor, absl::InvalidArgumentError(
+                              "points has two arguments, points(run, key), and comes after the "
+                              "view that has them"));
     }
     SqlCursorRange range;
     for (int i = 0; i < count; ++i) {

@@ -77,8 +77,8 @@ TEST_F(CompareTest, SaysInADryRunWhichDifferenceIsDetectable) {
   const std::string stored = Train(SmallSpec(6, "stored")).substr(12);
   EXPECT_THAT(Preview(planned).notes(),
               Contains(absl::StrCat("least detectable difference of eval/loss: about 0.001 (8 "
-                                    "seeds, power 80 %, level 5 %), by the spread over 6 seeds in ",
-                                    stored)));
+                                    "seeds, power 80 %, level 5 %), if seeds vary as in ",
+                                    stored, ", whose settings and steps may differ (6 seeds)")));
   EXPECT_THAT(Create(planned).notes(), Not(Contains(HasSubstr("least detectable"))));
   EXPECT_THAT(Preview(SmallSpec(5)).notes(), Not(Contains(HasSubstr("least detectable"))))
       << "too few seeds to establish anything";

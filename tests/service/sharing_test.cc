@@ -60,7 +60,7 @@ TEST(AccessRulesTest, LetReadersOnlyRead) {
       "RenderFigure",  "RenderReport",    "Export",          "GetRun",
       "ListRuns",      "ListRunEvents",   "ListWorkers",     "WhoAmI",
       "ListUsers",     "ListTokens",      "RevokeToken",     "GetModel",
-      "ListModels",    "ExportModel",     "DownloadDataset"};
+      "ListModels",    "ExportModel",     "DownloadDataset", "Sql"};
   EXPECT_EQ(for_readers, expected);
 }
 

@@ -161,6 +161,10 @@ TEST_P(SqlQueryTest, ShowsMetricsAndPoints) {
               ElementsAre("0 3", "50 inf", "100 1"));
   EXPECT_THAT(Rows("SELECT r.run, p.step, value FROM runs r JOIN points(r.run, 'train/loss') p"),
               ElementsAre("a 0 2", "a 1 2.5"));
+  EXPECT_EQ(Rows("SELECT * FROM points('a', 'eval/loss') WHERE run = 'a' AND key = 'eval/loss'"),
+            Rows("SELECT * FROM points('a', 'eval/loss')"));
+  EXPECT_THAT(Rows("SELECT DISTINCT run, key FROM points('a', 'eval/loss')"), SizeIs(1));
+  EXPECT_THAT(Rows("SELECT run FROM points('a', 'eval/loss') WHERE key IS NULL"), IsEmpty());
   EXPECT_THAT(Rows("SELECT * FROM points('a', 'no such key')"), IsEmpty());
   EXPECT_THAT(Rows("SELECT * FROM points(NULL, 'eval/loss')"), IsEmpty());
   EXPECT_EQ(Refusal("SELECT * FROM points('nobody', 'eval/loss')"), "there is no run 'nobody'");

@@ -193,7 +193,7 @@ class Lab:
         analyses and points(run, key). docs/reference/sql.md has their limits. Raises
         InvalidArgument with SQLite's message, and Exhausted if a limit is reached.
 
-        >>> lab.sql("SELECT count(DISTINCT run) AS runs FROM cells WHERE label = 'x'").runs.tolist()
+        >>> lab.sql("SELECT count(DISTINCT run) AS runs FROM cells WHERE cell = 'x'").runs.tolist()
         [0]
         """
         request = _values.make(metric_pb2.SqlRequest, statement=statement)

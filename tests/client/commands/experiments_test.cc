@@ -325,11 +325,11 @@ TEST_F(ExperimentsTest, RemovesWholeNamesAloneWhenItDoesNotAsk) {
   const Outcome outcome = Run({"rm", "sma", "small", "small-1a2b", "experiments/y", "--yes"});
   EXPECT_EQ(outcome.code, kFailure);
   EXPECT_EQ(outcome.err,
-            "error: sma is a prefix of small-1a2b; expected a whole ID or name with --yes\n"
-            "removed small-1a2b: 24 runs, 4 h, 14 MB\nremoved small-1a2b: 24 runs, 4 h, 14 MB\n"
-            "removed y: 24 runs, 4 h, 14 MB\n");
-  EXPECT_THAT(asked_,
-              ElementsAre("experiments/small-1a2b", "experiments/small-1a2b", "experiments/y"));
+            "error: sma is a prefix of small-1a2b; expected a whole ID or name with --yes\n");
+  EXPECT_THAT(asked_, ::testing::IsEmpty()) << "nothing goes if a name is wrong";
+  EXPECT_EQ(Run({"rm", "small", "small-1a2b", "experiments/y", "--yes"}).err,
+            "removed small-1a2b: 24 runs, 4 h, 14 MB\nremoved y: 24 runs, 4 h, 14 MB\n");
+  EXPECT_THAT(asked_, ElementsAre("experiments/small-1a2b", "experiments/y"));
   console_.in_is_terminal = true;
   EXPECT_EQ(Run({"rm", "sma", "--yes"}).code, kFailure);
   EXPECT_EQ(Run({"rm", "sma"}, "y\n").code, kSuccess) << "what goes was shown";

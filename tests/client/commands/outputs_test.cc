@@ -70,6 +70,7 @@ TEST_F(OutputsTest, HasEveryCommandThatWritesAFile) {
   for (const auto& [name, one] : OutputCases()) expected.insert(name);
   std::set<std::string> found;
   for (const CommandRow& row : CommandTable()) {
+    if (row.name == absl::string_view("help")) continue;  // adds pages to a folder of others
     const std::string help = Run(With(WordsOf(row), {"--help"})).out;
     if (!absl::StrContains(help, "-o, ") && !absl::StrContains(help, "--output")) {
       EXPECT_FALSE(absl::StrContains(help, "--force")) << row.name;
