@@ -34,9 +34,9 @@ absl::Status CheckNoCell(absl::string_view text) {
   }
   const std::optional<CellName> cell = ParseCellName(text);
   if (!cell) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(text, " is a cell of ", Id(cell->experiment),
-                                                 kExpected, text, "` and `ablate metrics ", text,
-                                                 "` take a cell."));
+  return absl::InvalidArgumentError(absl::StrCat(text, " is a cell or setting of ",
+                                                 Id(cell->experiment), kExpected, text,
+                                                 "` and `ablate metrics ", text, "` take a cell."));
 }
 
 // The experiment that `text` means, by one of the connection's methods that find one.

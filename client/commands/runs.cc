@@ -193,9 +193,10 @@ absl::StatusOr<int> Runs(const RunsOptions& options, const RunsWanted& wanted,
 
 Action DefineRuns(Command* command) {
   auto options = std::make_shared<RunsOptions>();
-  command->OptionalArguments(&options->what, "EXP|FILTER",
-                             "An experiment [all that you may see] and a condition, which has at "
-                             "least one of =, <, > and :");
+  command->OptionalArguments(
+      &options->what, "EXP|FILTER",
+      "An experiment or EXP/SETTING [all that you may see], and a condition, which has at "
+      "least one of =, <, > and :");
   command->Option(&options->sort, "--sort", "KEY",
                   "Sort by KEY: 'eval/loss', 'eval/loss desc', or 'eval/loss best' for the best "
                   "first [newest experiment first, in grid order]");

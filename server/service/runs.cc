@@ -124,8 +124,9 @@ absl::Status ListGrid(const Backend& backend, const std::string& experiment,
 absl::Status ListPart(const Backend& backend, const rpc::View& view, const std::string& experiment,
                       const v1::ListRunsRequest& request, v1::ListRunsResponse* response) {
   if (!request.filter().empty() || !request.order_by().empty() || !request.columns().empty()) {
-    return rpc::InvalidField("part", "it is given together with a filter, an order or columns",
-                             "a part alone");
+    return rpc::InvalidField("part",
+                             "a part (EXP/SETTING, EXP/@best) has no filter, order or columns",
+                             "a part alone, or a filter on the experiment");
   }
   const std::string list = absl::StrCat("runs of ", experiment, "/", request.part());
   const auto page = rpc::ReadPage(request, list, kDefaultRunsPage);

@@ -18,7 +18,7 @@ constexpr SqlColumn kExperimentColumns[] = {
     {"cells", "INTEGER", "number of its cells",
      "e.queued + e.leased + e.done + e.diverged + e.failed + e.cancelled"},
     {"queued", "INTEGER", "cells whose run waits", "e.queued"},
-    {"running", "INTEGER", "cells whose run trains", "e.leased"},
+    {"running", "INTEGER", "cells whose run a worker has", "e.leased"},
     {"done", "INTEGER", "cells whose run is DONE", "e.done"},
     {"diverged", "INTEGER", "cells whose run is DIVERGED", "e.diverged"},
     {"failed", "INTEGER", "cells whose run FAILED", "e.failed"},

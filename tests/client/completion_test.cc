@@ -1,6 +1,7 @@
 // Tests what the program offers shells for a line that is being typed, and the pages for man.
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <memory>
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
@@ -217,16 +218,17 @@ TEST_F(CompletionTest, OffersNoNamesWithoutAnAnswer) {
 }
 
 TEST_F(CompletionTest, WaitsForNoSlowServer) {
-  absl::Notification over;
-  answers_.list = [&](const v1::ListExperimentsRequest&, v1::ListExperimentsResponse*) {
-    over.WaitForNotification();
+  // The call may reach the server only after the test has ended.
+  const auto over = std::make_shared<absl::Notification>();
+  answers_.list = [over](const v1::ListExperimentsRequest&, v1::ListExperimentsResponse*) {
+    over->WaitForNotification();
     return absl::OkStatus();
   };
   StartServer();
   const absl::Time began = absl::Now();
   EXPECT_THAT(Complete({"show", ""}), ElementsAre("words"));
   EXPECT_LT(absl::Now() - began, absl::Seconds(10));  // a call has 30 s otherwise
-  over.Notify();
+  over->Notify();
 }
 
 TEST_F(CompletionTest, PrintsAScriptForEachShell) {

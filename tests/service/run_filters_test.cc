@@ -28,7 +28,7 @@ v1::ListRunsRequest RunsBy(const std::string& filter, const std::string& order =
 }
 
 // Experiments "one" and "two" of four cells each: pre and post × two seeds, at 10 and 20 steps.
-// Cells of "one" have the eval/loss 1, 2, 3 and 4; those of "two" are queued.
+// Cells of "one" have the eval/loss 1, 2, 3 and 4; those of "two" have none.
 class RunFiltersTest : public ServiceTest {
  protected:
   RunFiltersTest() {
@@ -104,7 +104,7 @@ TEST_F(RunFiltersTest, RefusesPartsThatAreNotThere) {
                     HasSubstr("did you mean post?"), HasSubstr("a cell, or one of pre and post")));
   request.set_part("post");
   request.set_filter("seed = 1");
-  EXPECT_THAT(Refusal(request), HasSubstr("together with a filter"));
+  EXPECT_THAT(Refusal(request), HasSubstr("has no filter, order or columns"));
   request.clear_filter();
   request.set_experiment("experiments/-");
   EXPECT_THAT(Refusal(request), HasSubstr("expected one experiment"));
@@ -128,7 +128,7 @@ TEST_F(RunFiltersTest, FindsCellsOfAllExperiments) {
               ElementsAre("two/pre-s0", "two/pre-s1"));
   EXPECT_THAT(Cells(absl::StrCat("experiment = ", one_, " AND seed = 0")),
               ElementsAre("one/pre-s0", "one/post-s0"));
-  EXPECT_THAT(Cells("axis(placement):OST AND state = QUEUED"),
+  EXPECT_THAT(Cells("axis(placement):OST AND NOT state = DONE"),
               ElementsAre("two/post-s0", "two/post-s1"));
   EXPECT_THAT(Cells("eval/loss < 2.5"), ElementsAre("one/pre-s0", "one/pre-s1"));
   EXPECT_THAT(Cells("max(eval/loss) = 9 AND min(eval/loss) > 3"), ElementsAre("one/post-s1"));

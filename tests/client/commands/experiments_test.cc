@@ -128,7 +128,7 @@ TEST_F(ExperimentsTest, SaysWhatTakesACell) {
     EXPECT_EQ(outcome.code, command == "watch" ? kWaitFailed : kFailure);
     EXPECT_EQ(outcome.out, "");
     EXPECT_EQ(outcome.err,
-              "error: small/pre-s2 is a cell of small; expected an experiment. `ablate "
+              "error: small/pre-s2 is a cell or setting of small; expected an experiment. `ablate "
               "logs small/pre-s2` and `ablate metrics small/pre-s2` take a cell.\n");
   }
   EXPECT_EQ(

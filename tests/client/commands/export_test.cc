@@ -123,17 +123,20 @@ TEST_F(ExportTest, WritesAFolderOfEventFiles) {
 
 TEST_F(ExportTest, ReplacesAFolderOfEventFilesAndNoOther) {
   std::filesystem::create_directories(target_ + "/old");
-  Write("out/export/old/events.out.tfevents.1", "old");
-  chunks_ = {{"a/events.out.tfevents.1", "new"}};
+  Write("out/export/old/events.out.tfevents.1.ablate", "old");
+  chunks_ = {{"a/events.out.tfevents.1.ablate", "new"}};
   EXPECT_EQ(Export("tensorboard").code, kFailure);
   EXPECT_EQ(Export("tensorboard", {"--force"}).code, kSuccess);
   EXPECT_FALSE(std::filesystem::exists(target_ + "/old"));
-  EXPECT_EQ(Read(target_ + "/a/events.out.tfevents.1"), "new");
-  Write("out/export/a/thesis.tex", "years");
-  const Outcome refused = Export("tensorboard", {"--force"});
-  EXPECT_EQ(refused.code, kFailure);
-  EXPECT_THAT(refused.err, HasSubstr("thesis.tex"));
-  EXPECT_EQ(Read(target_ + "/a/thesis.tex"), "years");
+  EXPECT_EQ(Read(target_ + "/a/events.out.tfevents.1.ablate"), "new");
+  for (const std::string other : {"thesis.tex", "events.out.tfevents.1.host"}) {
+    Write("out/export/a/" + other, "years");
+    const Outcome refused = Export("tensorboard", {"--force"});
+    EXPECT_EQ(refused.code, kFailure);
+    EXPECT_THAT(refused.err, HasSubstr(other));
+    EXPECT_EQ(Read(target_ + "/a/" + other), "years");
+    std::filesystem::remove(target_ + "/a/" + other);
+  }
   EXPECT_THAT(Beside(), UnorderedElementsAre("export"));
 }
 
