@@ -83,7 +83,10 @@ class LeakSink final : public SqlSink {
 };
 
 void Try(const std::string& statement) {
-  if (absl::StrContains(absl::AsciiStrToLower(statement), "hidden")) return;
+  // libFuzzer sees names that are compared, and a message quotes its statement.
+  for (const char* own : {"hidden", "_experiments", "_runs"}) {
+    if (absl::StrContains(absl::AsciiStrToLower(statement), own)) return;
+  }
   LeakSink sink(IsSmall(statement));
   const absl::Status answered = AnswerSql({SqlFolder(), {"ada"}, statement}, nullptr, &sink);
   Require(!absl::IsInternal(answered) && !absl::IsDataLoss(answered));
