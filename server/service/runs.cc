@@ -1,4 +1,8 @@
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -98,17 +102,21 @@ absl::StatusOr<size_t> AddRows(storage::Store* store, const std::string& experim
   return cells.size();
 }
 
-// Lists all cells of one experiment, in grid order.
-absl::Status ListGrid(const Backend& backend, const std::string& experiment,
-                      const v1::ListRunsRequest& request, v1::ListRunsResponse* response) {
-  const std::string list = absl::StrCat("runs of ", experiment);
+// Returns at most `count` cells of a list, from the place `first` on.
+using ReadCells =
+    std::function<absl::StatusOr<std::vector<storage::CellRecord>>(uint32_t first, uint32_t count)>;
+
+// Lists a page of cells of one experiment, in grid order. `list` names the list in page tokens.
+absl::Status ListInGridOrder(const Backend& backend, const std::string& experiment,
+                             const std::string& list, const v1::ListRunsRequest& request,
+                             const ReadCells& read, v1::ListRunsResponse* response) {
   const auto page = rpc::ReadPage(request, list, kDefaultRunsPage);
   if (!page.ok()) return page.status();
   uint32_t first = 0;
   if (!page->position.empty() && !absl::SimpleAtoi(page->position, &first)) {
     return rpc::NotAPageToken(request.page_token());
   }
-  auto cells = backend.store->ListCells(experiment, first, page->size + 1);
+  auto cells = read(first, page->size + 1);
   if (!cells.ok()) return cells.status();
   const bool more = cells->size() > page->size;
   if (more) cells->pop_back();
@@ -120,7 +128,15 @@ absl::Status ListGrid(const Backend& backend, const std::string& experiment,
   return absl::OkStatus();
 }
 
-// Lists the cells of a part of an experiment, in grid order.
+absl::Status ListGrid(const Backend& backend, const std::string& experiment,
+                      const v1::ListRunsRequest& request, v1::ListRunsResponse* response) {
+  const auto read = [&](uint32_t first, uint32_t count) {
+    return backend.store->ListCells(experiment, first, count);
+  };
+  return ListInGridOrder(backend, experiment, absl::StrCat("runs of ", experiment), request, read,
+                         response);
+}
+
 absl::Status ListPart(const Backend& backend, const rpc::View& view, const std::string& experiment,
                       const v1::ListRunsRequest& request, v1::ListRunsResponse* response) {
   if (!request.filter().empty() || !request.order_by().empty() || !request.columns().empty()) {
@@ -128,25 +144,17 @@ absl::Status ListPart(const Backend& backend, const rpc::View& view, const std::
                              "a part (EXP/SETTING, EXP/@best) has no filter, order or columns",
                              "a part alone, or a filter on the experiment");
   }
-  const std::string list = absl::StrCat("runs of ", experiment, "/", request.part());
-  const auto page = rpc::ReadPage(request, list, kDefaultRunsPage);
-  if (!page.ok()) return page.status();
-  size_t first = 0;
-  if (!page->position.empty() && !absl::SimpleAtoi(page->position, &first)) {
-    return rpc::NotAPageToken(request.page_token());
-  }
-  auto cells = CellsOfPart(backend.store, view.viewer, experiment, request.part(), "part");
-  if (!cells.ok()) return cells.status();
-  cells->erase(cells->begin(),
-               cells->begin() + static_cast<ptrdiff_t>(std::min(first, cells->size())));
-  const bool more = cells->size() > page->size;
-  if (more) cells->resize(page->size);
-  const auto added = AddRows(backend.store, experiment, *cells, response);
-  if (!added.ok()) return added.status();
-  if (more || *added < cells->size()) {
-    response->set_next_page_token(rpc::PageToken(list, absl::StrCat(first + *added)));
-  }
-  return absl::OkStatus();
+  const ReadCells read = [&](uint32_t first, uint32_t count) {
+    auto cells = CellsOfPart(backend.store, view.viewer, experiment, request.part(), "part");
+    if (!cells.ok()) return cells;
+    const auto begin = cells->begin() + std::min<ptrdiff_t>(first, std::ssize(*cells));
+    cells->erase(cells->begin(), begin);
+    cells->resize(std::min<size_t>(cells->size(), count));
+    return cells;
+  };
+  return ListInGridOrder(backend, experiment,
+                         absl::StrCat("runs of ", experiment, "/", request.part()), request, read,
+                         response);
 }
 
 // Sets the parts of the query that the request's texts describe.
