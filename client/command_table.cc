@@ -60,6 +60,7 @@ constexpr CommandRow kCommands[] = {
      DefineWait},
     {kExperiments, nullptr, "logs", "Show the history of a run: queued, started, lost, failed",
      DefineLogs},
+    {kExperiments, nullptr, "edit", "Rename, tag, annotate or archive experiments", DefineEdit},
     {kExperiments, nullptr, "cancel", "Cancel experiments or analyses", DefineCancel},
     {kExperiments, nullptr, "rm", "Remove ended experiments with their runs, or analyses",
      DefineRm},

@@ -51,6 +51,7 @@ Action DefineBest(Command* command);
 Action DefineSpec(Command* command);
 Action DefineWatch(Command* command);
 Action DefineWait(Command* command);
+Action DefineEdit(Command* command);
 Action DefineCancel(Command* command);
 Action DefineRm(Command* command);
 Action DefineLogs(Command* command);

@@ -314,6 +314,11 @@ absl::StatusOr<v1::DiffExperimentsResponse> Connection::DiffExperiments(
   return caller_->Call(&v1::Experiments::Stub::DiffExperiments, request, kLong);
 }
 
+absl::StatusOr<v1::Experiment> Connection::UpdateExperiment(
+    const v1::UpdateExperimentRequest& request) {
+  return caller_->Call(&v1::Experiments::Stub::UpdateExperiment, request);
+}
+
 absl::StatusOr<v1::Experiment> Connection::CancelExperiment(
     const v1::CancelExperimentRequest& request) {
   return caller_->Call(&v1::Experiments::Stub::CancelExperiment, request);

@@ -71,6 +71,7 @@ class Connection {
       const v1::ListExperimentsRequest& request);
   absl::StatusOr<v1::DiffExperimentsResponse> DiffExperiments(
       const v1::DiffExperimentsRequest& request);
+  absl::StatusOr<v1::Experiment> UpdateExperiment(const v1::UpdateExperimentRequest& request);
   absl::StatusOr<v1::Experiment> CancelExperiment(const v1::CancelExperimentRequest& request);
   absl::StatusOr<v1::DeleteExperimentResponse> DeleteExperiment(
       const v1::DeleteExperimentRequest& request);

@@ -61,6 +61,11 @@ std::string Id(absl::string_view name) {
   return std::string(slash == absl::string_view::npos ? name : name.substr(slash + 1));
 }
 
+bool IsNamedAfter(const v1::Experiment& experiment) {
+  const std::string& name = experiment.spec().name();
+  return name.empty() || absl::StartsWith(Id(experiment.name()), absl::StrCat(name, "-"));
+}
+
 std::optional<CellName> ParseCellName(absl::string_view text) {
   if (absl::StartsWith(text, "runs/")) return std::nullopt;
   absl::ConsumePrefix(&text, "experiments/");

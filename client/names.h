@@ -20,6 +20,9 @@ std::string ExperimentName(absl::string_view text);
 // Returns the part after the first slash: the ID.
 std::string Id(absl::string_view name);
 
+// Returns true if the experiment still has the name that its ID begins with.
+bool IsNamedAfter(const v1::Experiment& experiment);
+
 struct CellName {
   std::string experiment;  // experiments/ID
   std::string cell;        // or a setting, or @best

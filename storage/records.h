@@ -131,6 +131,10 @@ struct NewExperiment {
   std::vector<NewRun> runs;    // one for each distinct fingerprint
   // Limit on the queued and training runs of the owner's active experiments, including these.
   std::optional<int64_t> max_open_runs = {};
+  std::vector<std::string> tags = {};  // sorted, distinct
+  std::string note = {};
+  std::string extends = {};               // id of an experiment, which is archived; or empty
+  std::vector<std::string> changes = {};  // of its file, in words without line breaks
 };
 
 // Sums that are compared with a user's quota.
@@ -167,7 +171,35 @@ struct ExperimentRecord {
   AnalysisCounts analyses;
   Micros create_time = 0;
   Micros end_time = 0;
+  // As in NewExperiment.
+  std::vector<std::string> tags;
+  std::string note;
+  std::string extends;
+  std::vector<std::string> changes;
+  bool archived = false;
 };
+
+// Selects experiments of a list.
+struct ExperimentFilter {
+  std::string owner = {};  // empty: everybody's
+  std::string tag = {};    // empty: any or none
+  bool archived = true;    // also archived ones
+};
+
+// An experiment of a certain name.
+struct NamedExperiment {
+  std::string id;
+  bool archived = false;
+};
+
+// Changes of an experiment; absent and empty fields leave it as it is.
+struct ExperimentUpdate {
+  std::string name;
+  std::vector<std::string> add_tags, remove_tags;
+  std::optional<std::string> note;
+  std::optional<bool> archived;
+};
+inline constexpr size_t kMaxTags = 20;  // of an experiment
 
 struct CellRecord {
   uint32_t index = 0;  // in grid order
@@ -193,6 +225,7 @@ struct RunRecord {
   std::string id;
   std::string private_to;
   std::string trajectory;
+  std::string growth;  // as in NewRun
   uint32_t seed = 0;
   uint32_t step = 0;  // updates made and stored
   uint32_t steps = 0;

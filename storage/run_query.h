@@ -22,6 +22,7 @@ struct RunKey {
     kMax,
     kExperiment,  // text: name of the experiment; tests for equality also accept its id
     kOwner,       // text
+    kTags,        // text: the experiment's tags, each between spaces: " paper lr "
     kState,       // number: a RunState
     kSeed,        // number
     kParameters,  // number: learned parameters
@@ -72,6 +73,7 @@ struct RunPosition {
 struct RunQuery {
   Viewer viewer;
   std::string experiment;  // id; empty: all that the viewer sees
+  bool archived = true;    // also archived ones, of all
   RunCondition where;
   // Without it the newest experiment is first, and its cells are in grid order, as are equal
   // values. Missing values are last in both directions.

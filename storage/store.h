@@ -164,12 +164,19 @@ class Store final : public LeaseStore {
   absl::StatusOr<std::vector<std::string>> FindExperiments(const Viewer& viewer,
                                                            absl::string_view prefix,
                                                            uint32_t limit);
-  // Returns experiments, newest first, after the one with id `after` (empty: from the newest), of
-  // this owner, or all if that is empty. NOT_FOUND if the viewer sees no experiment `after`.
+  // Returns experiments, newest first, after the one with id `after` (empty: from the newest).
+  // NOT_FOUND if the viewer sees no experiment `after`.
   absl::StatusOr<std::vector<ExperimentRecord>> ListExperiments(const Viewer& viewer,
-                                                                absl::string_view owner,
+                                                                const ExperimentFilter& filter,
                                                                 absl::string_view after,
                                                                 uint32_t limit);
+  // Returns the experiments with this name, archived ones last, the newest first of each.
+  absl::StatusOr<std::vector<NamedExperiment>> ExperimentsNamed(const Viewer& viewer,
+                                                                absl::string_view name,
+                                                                uint32_t limit);
+  // Changes what describes an experiment. NOT_FOUND; INVALID_ARGUMENT if it would have more than
+  // kMaxTags tags.
+  absl::Status UpdateExperiment(absl::string_view id, const ExperimentUpdate& update);
   // Returns the runs that workers have and no other active experiment needs. NOT_FOUND.
   absl::StatusOr<std::vector<Withdrawal>> LeasedOnlyBy(absl::string_view id);
   // Withdraws an active experiment's cells. Runs that no other active experiment needs become

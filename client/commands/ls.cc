@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/experiment_text.h"
@@ -20,7 +21,9 @@ namespace {
 struct LsOptions {
   std::optional<uint32_t> limit = 100;
   std::string owner;
+  std::string tag;
   bool mine = false;
+  bool archived = false;
   bool json = false;
 };
 
@@ -32,27 +35,52 @@ absl::StatusOr<std::string> OwnerOf(const LsOptions& options, Connection* connec
   return who->user();
 }
 
+std::string NothingText(const LsOptions& options, const std::string& owner) {
+  if (!options.tag.empty()) return absl::StrCat("no experiment has the tag ", options.tag);
+  if (!owner.empty()) return absl::StrCat(Id(owner), " has no experiments");
+  return options.archived ? "no experiments yet: `ablate submit FILE` creates one"
+                          : "no experiments: `ablate submit FILE` creates one, --archived lists "
+                            "archived ones";
+}
+
+// Returns the ID, with the name after it if the experiment was renamed.
+std::string NameText(const v1::Experiment& experiment) {
+  const std::string id = Id(experiment.name());
+  std::string text =
+      IsNamedAfter(experiment) ? id : absl::StrCat(id, " = ", experiment.spec().name());
+  if (experiment.archived()) absl::StrAppend(&text, " (archived)");
+  return text;
+}
+
 absl::StatusOr<int> Ls(const LsOptions& options, const Context& context, Connection* connection) {
   const absl::StatusOr<std::string> owner = OwnerOf(options, connection);
   if (!owner.ok()) return owner.status();
   v1::ListExperimentsRequest request;
   request.set_owner(*owner);
+  request.set_tag(options.tag);
+  request.set_archived(options.archived);
   const absl::StatusOr<v1::ListExperimentsResponse> list = ListFirst(
       connection, &Connection::ListExperiments, &v1::ListExperimentsResponse::mutable_experiments,
       std::move(request), *options.limit);
   if (!list.ok()) return list.status();
   if (options.json) return PrintJson(context, *list);
   if (list->experiments().empty()) {
-    context.console.Info(owner->empty() ? "no experiments yet: `ablate submit FILE` creates one"
-                                        : absl::StrCat(Id(*owner), " has no experiments"));
+    context.console.Info(NothingText(options, *owner));
     return kSuccess;
   }
   const bool owners = ShowsOwners(*connection, list->experiments());
-  Table table(
-      {{"experiment"}, {"owner", false, !owners}, {"state"}, {"runs"}, {"created"}, {"question"}});
+  Table table({{"experiment"},
+               {"owner", false, !owners},
+               {"state"},
+               {"runs"},
+               {"created"},
+               {"tags", false, /*optional=*/true},
+               {"changed", false, /*optional=*/true},
+               {"question"}});
   for (const v1::Experiment& experiment : list->experiments()) {
-    table.Add({Id(experiment.name()), owners ? OwnerText(experiment) : "", StateText(experiment),
+    table.Add({NameText(experiment), owners ? OwnerText(experiment) : "", StateText(experiment),
                CountsText(experiment.counts()), Ago(experiment.create_time(), context.now()),
+               absl::StrJoin(experiment.tags(), ", "), absl::StrJoin(experiment.changes(), " "),
                experiment.spec().question()});
   }
   PrintTable(context, table);
@@ -67,10 +95,14 @@ Action DefineLs(Command* command) {
   auto options = std::make_shared<LsOptions>();
   command->Option(&options->owner, "--owner", "NAME", "List only experiments of this user [all]");
   command->Flag(&options->mine, "--mine", "List only your own experiments");
+  command->Option(&options->tag, "--tag", "TAG", "List only experiments with this tag");
+  command->Flag(&options->archived, "--archived", "List also archived experiments");
   command->Option(&options->limit, "--limit,-n", "N", "List at most N, 0 for all [100]");
   command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
-      "Examples:\n  ablate ls --mine\n  ablate ls --json | jq -r '.experiments[].name'");
+      "changed: what `ablate submit` changed of the file by --set, --seeds and --axis.\n\n"
+      "Examples:\n  ablate ls --mine\n  ablate ls --tag paper\n  ablate ls --json | jq -r "
+      "'.experiments[].name'");
   return WithServer(options, Ls);
 }
 

@@ -30,6 +30,7 @@ struct RunsOptions {
   std::string sort;
   std::optional<uint32_t> limit;
   std::string columns;
+  bool archived = false;
   bool csv = false;
   bool json = false;
 };
@@ -143,6 +144,7 @@ absl::StatusOr<int> Runs(const RunsOptions& options, const RunsWanted& wanted,
     if (part) request.set_part(part->cell);
     primary = PrimaryMetric(experiment->spec());
   }
+  request.set_archived(options.archived);
   request.set_filter(wanted.filter);
   request.set_order_by(options.sort);
   const bool brief = !options.columns.empty();
@@ -195,8 +197,8 @@ Action DefineRuns(Command* command) {
   auto options = std::make_shared<RunsOptions>();
   command->OptionalArguments(
       &options->what, "EXP|FILTER",
-      "An experiment or EXP/SETTING [all that you may see], and a condition, which has at "
-      "least one of =, <, > and :");
+      "An experiment, EXP/SETTING, EXP/@best or EXP/@chosen [all that you may see], and a "
+      "condition, which has at least one of =, <, > and :");
   command->Option(&options->sort, "--sort", "KEY",
                   "Sort by KEY: 'eval/loss', 'eval/loss desc', or 'eval/loss best' for the best "
                   "first [newest experiment first, in grid order]");
@@ -204,15 +206,18 @@ Action DefineRuns(Command* command) {
                   "List at most N, 0 for all [all of EXP, else 100]");
   command->Option(&options->columns, "--columns", "A,B,…",
                   "Print the values of these names, as in a condition");
+  command->Flag(&options->archived, "--archived", "List also cells of archived experiments");
   command->Flag(&options->csv, "--csv", "Print CSV");
   command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
       "A condition compares fields with their defaults filled in, labels of axes, and metrics. It "
-      "also has experiment, owner, state, seed, parameters, created, started and ended. AND, OR, "
+      "also has experiment, owner, tags, state, seed, parameters, created, started and ended. AND, "
+      "OR, "
       "NOT and parentheses join comparisons. docs/reference/filters.md has the grammar.\n\n"
       "Examples:\n  ablate runs names-norm\n"
       "  ablate runs 'model.norm.placement = pre AND eval/loss < 2.4' --sort eval/loss\n"
       "  ablate runs names-norm 'state = failed OR state = diverged'\n"
+      "  ablate runs 'tags:paper AND seed < 8'\n"
       "  ablate runs 'created > -2d' --columns 'seed,eval/loss,min(eval/loss)' --csv\n"
       "  ablate runs names-norm --json | jq '.rows[] | {cell, state}'");
   return WithServer(*command, options, ParseWhat, Runs);

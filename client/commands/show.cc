@@ -1,18 +1,11 @@
 // `ablate show EXP`: prints question, state and result per setting of an experiment.
-#include <cmath>
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "client/command_table.h"
 #include "client/names.h"
-#include "client/output/experiment_text.h"
 #include "client/output/format.h"
-#include "client/output/owners.h"
-#include "client/output/terminal_text.h"
+#include "client/show_experiment.h"
 
 namespace ablate::client {
 namespace {
@@ -22,122 +15,13 @@ struct ShowOptions {
   bool json = false;
 };
 
-// The first cell in a state, or an empty text.
-std::string FirstCell(const v1::ListRunsResponse& runs, v1::RunState::Value state) {
-  for (const v1::RunRow& row : runs.rows()) {
-    if (row.state() == state) return row.cell();
-  }
-  return "";
-}
-
-// Marks runs whose last value of `key` is not finite as diverged, which is how comparisons count
-// them. A summary has the last finite value only, so the curves of runs with others are read.
-absl::Status MarkNonFinite(Connection* connection, const std::string& key,
-                           v1::ListRunsResponse* runs) {
-  constexpr int kMaxRuns = 1'000;  // a request
-  std::set<std::string> asked;
-  for (const v1::RunRow& row : runs->rows()) {
-    const v1::Summary* summary = FindSummary(row, key);
-    const bool done = row.state() == v1::RunState::DONE;
-    if (done && summary != nullptr && summary->nonfinite() > 0) asked.insert(row.run());
-  }
-  std::map<std::string, double> last;
-  for (auto next = asked.begin(); next != asked.end();) {
-    v1::QueryMetricsRequest request;
-    request.add_keys(key);
-    while (next != asked.end() && request.runs_size() < kMaxRuns) request.add_runs(*next++);
-    const absl::Status read = connection->QueryMetrics(request, [&last](const v1::Series& series) {
-      if (!series.values().empty()) last[series.run()] = *series.values().rbegin();
-      return absl::OkStatus();
-    });
-    if (!read.ok()) return read;
-  }
-  for (v1::RunRow& row : *runs->mutable_rows()) {
-    const auto value = last.find(row.run());
-    if (value != last.end() && !std::isfinite(value->second)) {
-      row.set_state(v1::RunState::DIVERGED);
-    }
-  }
-  return absl::OkStatus();
-}
-
-std::vector<std::string> NextSteps(const v1::Experiment& experiment,
-                                   const v1::ListRunsResponse& runs) {
-  const std::string id = Id(experiment.name());
-  std::vector<std::string> steps;
-  const std::string failed = FirstCell(runs, v1::RunState::FAILED);
-  if (!failed.empty()) steps.push_back(absl::StrCat("ablate logs ", id, "/", failed));
-  if (experiment.state() == v1::ExperimentState::ACTIVE) {
-    steps.push_back(absl::StrCat("ablate watch ", id));
-  }
-  const std::string done = FirstCell(runs, v1::RunState::DONE);
-  if (done.empty()) return steps;
-  steps.push_back(absl::StrCat("ablate compare ", id));
-  steps.push_back(absl::StrCat("ablate report ", id, " -o report.html"));
-  steps.push_back(absl::StrCat("ablate runs ", id));
-  steps.push_back(
-      absl::StrCat("ablate metrics ", id, " --key ", PrimaryMetric(experiment.spec()), " --csv"));
-  steps.push_back(
-      absl::StrCat("ablate artifact get ", id, "/", done, " checkpoint -o model.safetensors"));
-  return steps;
-}
-
-// Returns the reason why queued runs wait if it is the quota of their owner; otherwise "", also if
-// the server refuses to list users.
-std::string QuotaText(const v1::Experiment& experiment, Connection* connection) {
-  if (!connection->is_elsewhere() || experiment.counts().queued() == 0) return "";
-  const auto users = connection->ListUsers({});
-  if (!users.ok()) return "";
-  for (const v1::User& user : users->users()) {
-    if (Id(user.name()) != experiment.owner() || !user.quota().has_lanes()) continue;
-    if (user.usage().lanes() < user.quota().lanes()) continue;
-    return absl::StrCat("queued runs wait for lanes: ", user.usage().lanes(), " of ",
-                        user.quota().lanes(), " of ", OwnerText(experiment), "'s quota are in use");
-  }
-  return "";
-}
-
-void Print(const Context& context, const v1::Experiment& experiment,
-           const v1::ListRunsResponse& runs, bool owner, const std::string& waits) {
-  std::ostream& out = *context.console.out;
-  out << Id(experiment.name()) << "   " << StateText(experiment) << "   "
-      << CountsText(experiment.counts()) << "   created "
-      << Ago(experiment.create_time(), context.now())
-      << (owner ? absl::StrCat("   by ", Printable(OwnerText(experiment))) : "") << "\n";
-  if (!experiment.spec().question().empty()) {
-    out << Printable(experiment.spec().question()) << "\n";
-  }
-  out << Printable(waits) << (waits.empty() ? "" : "\n");
-  const std::string origins = OriginsText(runs);
-  if (!origins.empty()) out << origins << "\n";
-  if (experiment.has_analyses())
-    out << AnalysesText(experiment.analyses(), experiment.state() != v1::ExperimentState::ACTIVE)
-        << "\n";
-  if (!experiment.analyses().failure().empty()) {
-    out << Printable(experiment.analyses().failure()) << "\n";
-  }
-  const std::string primary = PrimaryMetric(experiment.spec());
-  out << "\n" << SettingTable(experiment.spec(), runs, primary, context.console.table_width());
-  const std::vector<std::string> steps = NextSteps(experiment, runs);
-  if (steps.empty()) return;
-  out << "\nnext:\n";
-  for (const std::string& step : steps) out << "  " << Printable(step) << "\n";
-}
-
 absl::StatusOr<int> Show(const ShowOptions& options, const Context& context,
                          Connection* connection) {
   const absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection, options.experiment);
   if (!experiment.ok()) return experiment.status();
   if (options.json) return PrintJson(context, *experiment);
-  absl::StatusOr<v1::ListRunsResponse> runs = ListAllRuns(connection, experiment->name());
-  if (!runs.ok()) return runs.status();
-  const absl::Status marked = MarkNonFinite(connection, PrimaryMetric(experiment->spec()), &*runs);
-  if (!marked.ok()) {
-    context.console.Note(
-        absl::StrCat("runs that diverged at their end can't be found: ", marked.message()));
-  }
-  Print(context, *experiment, *runs, connection->is_elsewhere() || experiment->private_(),
-        QuotaText(*experiment, connection));
+  const absl::Status shown = ShowExperiment(context, connection, *experiment);
+  if (!shown.ok()) return shown;
   return kSuccess;
 }
 

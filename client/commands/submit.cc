@@ -1,5 +1,6 @@
 // `ablate submit FILE`: creates an experiment, or prints its plan.
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -7,8 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "client/command_table.h"
 #include "client/follow.h"
+#include "client/names.h"
 #include "client/output/experiment_text.h"
 #include "client/output/format.h"
+#include "client/show_experiment.h"
 #include "client/submit/submission.h"
 
 namespace ablate::client {
@@ -96,7 +99,15 @@ int Show(const Context& context, const SubmitOptions& options, const Submission&
     *context.console.out << Headline(response) << std::endl;
   }
   if (code != kSuccess) return code;  // notes about a plan with problems may change
+  if (!submission.extends.empty() && !options.dry_run) {
+    context.console.Info(
+        absl::StrCat("it extends ", Id(submission.extends), ", which is archived"));
+  }
   for (const std::string& note : response.notes()) context.console.Note(note);
+  if (!response.identical_to().empty()) {
+    context.console.Note(absl::StrCat("identical to ", Id(response.identical_to()),
+                                      ": submit would create nothing"));
+  }
   const std::string evaluation = EvaluationText(response);
   if (!evaluation.empty()) context.console.Note(evaluation);
   return code;
@@ -108,8 +119,63 @@ int Wait(Connection* connection, const Context& context, const v1::Experiment& e
                                        context.console.err_is_live()));
 }
 
-int Submit(const SubmitOptions& options, const Context& context) {
-  absl::StatusOr<Submission> submission = ReadSubmission(options, *context.console.in);
+// Tells about the experiment that the submission would only repeat, and shows it.
+int ShowIdentical(Connection* connection, const Context& context, const SubmitOptions& options,
+                  const v1::CreateExperimentResponse& response) {
+  const std::string name = Id(response.identical_to());
+  context.console.Info(absl::StrCat("identical to ", name, ": nothing was created; --fresh trains ",
+                                    "its cells again"));
+  if (options.json) {
+    *context.console.out << ToJson(response) << std::flush;
+    return kSuccess;
+  }
+  if (options.wait) {
+    *context.console.out << Headline(response) << std::endl;
+    return kSuccess;
+  }
+  const absl::Status shown = ShowExperiment(context, connection, response.experiment());
+  return shown.ok() ? kSuccess : Fail(context, shown);
+}
+
+// Returns what is wrong with the options whatever the file says, or an empty text.
+std::string Misuse(const SubmitOptions& options) {
+  if (!options.again.empty() && !options.extend.empty()) {
+    return "--again and --extend exclude each other; give one of them";
+  }
+  if (!options.again.empty() && !options.file.empty()) {
+    return "--again takes the stored experiment; remove FILE";
+  }
+  if (!options.extend.empty() && options.fresh) {
+    return "--extend keeps the trained cells; remove --fresh";
+  }
+  if (options.file.empty() && options.again.empty() && options.extend.empty()) {
+    return "FILE is missing; give a file, --again EXP or --extend EXP";
+  }
+  return "";
+}
+
+// Finds the experiment of --again or --extend; nothing if neither is given.
+absl::StatusOr<std::optional<v1::Experiment>> FindStored(const SubmitOptions& options,
+                                                         const Context& context) {
+  const std::string& name = options.extend.empty() ? options.again : options.extend;
+  if (name.empty()) return std::optional<v1::Experiment>();
+  const auto connection = Connect(context);
+  if (!connection.ok()) return connection.status();
+  absl::StatusOr<v1::Experiment> stored = FindExperiment(connection->get(), name);
+  if (!stored.ok()) return stored.status();
+  return *std::move(stored);
+}
+
+int Submit(SubmitOptions options, const Context& context) {
+  if (const std::string misuse = Misuse(options); !misuse.empty()) {
+    context.console.Error(absl::StrCat("ablate submit: ", misuse));
+    return kUsage;
+  }
+  const absl::StatusOr<std::optional<v1::Experiment>> stored = FindStored(options, context);
+  if (!stored.ok()) return Fail(context, stored.status());
+  const v1::Experiment* const earlier = stored->has_value() ? &**stored : nullptr;
+  if (earlier != nullptr && earlier->private_()) options.is_private = true;
+  absl::StatusOr<Submission> submission = ReadSubmission(options, *context.console.in, earlier);
   if (!submission.ok()) {
     context.console.Error(submission.status().message());
     return kUsage;
@@ -132,6 +198,10 @@ int Submit(const SubmitOptions& options, const Context& context) {
   if (!response.ok()) {
     return Explain(connection->get(), context, *submission, request, response.status());
   }
+  if (!options.dry_run && !response->identical_to().empty()) {
+    const int code = ShowIdentical(connection->get(), context, options, *response);
+    return options.wait ? Wait(connection->get(), context, response->experiment()) : code;
+  }
   const int code = Show(context, options, *submission, *response);
   if (options.dry_run || !options.wait) return code;
   return Wait(connection->get(), context, response->experiment());
@@ -141,8 +211,15 @@ int Submit(const SubmitOptions& options, const Context& context) {
 
 Action DefineSubmit(Command* command) {
   auto options = std::make_shared<SubmitOptions>();
-  command->Argument(&options->file, "FILE",
-                    "Experiment file (.yaml, .yml or .json), or - for standard input");
+  command->OptionalArgument(&options->file, "FILE",
+                            "Experiment file (.yaml, .yml or .json), or - for standard input");
+  command->Option(&options->again, "--again", "EXP",
+                  "Submit a stored experiment again, in place of FILE; with other options, a "
+                  "changed one");
+  command->Option(&options->extend, "--extend", "EXP",
+                  "Extend an experiment by seeds, settings, steps or analyses: the new one keeps "
+                  "all of its cells and their runs, and EXP is archived. Without FILE, its stored "
+                  "spec is extended");
   command->Options(&options->set, "--set", "PATH=VALUE",
                    "Set a field of base, such as training.steps=100; null clears it");
   command->Options(&options->axes, "--axis", "NAME=VALUES",
@@ -154,6 +231,8 @@ Action DefineSubmit(Command* command) {
                    "folder");
   command->Option(&options->seeds, "--seeds", "SEEDS",
                   "Use these seeds: 8 for 0 to 7, 0..9 or 1,2,5 [the file's]");
+  command->Options(&options->tags, "--tag", "TAG", "Add a tag, by which `ablate ls` finds it");
+  command->Option(&options->note, "--note", "TEXT", "Add a note, which `ablate show` prints");
   command->Flag(&options->fresh, "--fresh", "Train every cell again; reuse no stored run");
   command->Flag(&options->is_private, "--private",
                 "Show the experiment, and the data sets that it uploads, only to you and admins; "
@@ -169,9 +248,13 @@ Action DefineSubmit(Command* command) {
       "are uploaded; a note with name and size is printed before each. A path in the file that "
       "leads out of its folder, or to a hidden file, is refused unless --data or --set names "
       "it.\n\n"
+      "A submission that would only repeat an experiment of yours creates nothing: same spec, same "
+      "runs. Then that experiment is named and shown.\n\n"
       "Examples:\n  ablate submit examples/names-norm.yaml --seeds 42..44 --set "
       "training.steps=500\n"
-      "  ablate submit examples/names-norm.yaml --axis lr=1e-3,3e-3,1e-2 --seeds 42..49");
+      "  ablate submit examples/names-norm.yaml --axis lr=1e-3,3e-3,1e-2 --seeds 42..49\n"
+      "  ablate submit --extend names-norm --seeds 42..61\n"
+      "  ablate submit --again names-norm --set training.optimizer=sgd --tag sgd");
   return [options](const Context& context) { return Submit(*options, context); };
 }
 

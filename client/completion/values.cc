@@ -52,6 +52,7 @@ constexpr MetavarRow kMetavars[] = {
     {"NAME", Values::kServers, "logout"},
     {"NAME", Values::kUnknown, "admin init"},
     {"NAME", Values::kUnknown, "admin user add"},
+    {"NAME", Values::kUnknown, "edit"},  // a new one
     {"NAME", Values::kUnknown, "login"},
     {"NAME", Values::kUnknown, "model add"},
     {"A,B,…", Values::kUnknown},
@@ -78,6 +79,7 @@ constexpr MetavarRow kMetavars[] = {
     {"SHARE", Values::kUnknown},
     {"SIZE", Values::kUnknown},
     {"STEP", Values::kUnknown},
+    {"TAG", Values::kUnknown},
     {"TEXT", Values::kUnknown},
     {"TOKEN", Values::kUnknown},
     {"WIDTH", Values::kUnknown},

@@ -136,9 +136,31 @@ bool IsKnown(const Diagnostic& problem, const std::vector<Diagnostic>& known) {
   });
 }
 
+// Returns the spec of a stored experiment in place of a file.
+ExperimentFile StoredFile(const v1::Experiment& stored) {
+  ExperimentFile file;
+  file.name = Id(stored.name());
+  file.spec = stored.spec();
+  file.readable = true;
+  return file;
+}
+
+// Returns what differs from the original file, without --set, which the server adds.
+std::vector<std::string> ChangesOf(const SubmitOptions& options, const v1::Experiment* stored) {
+  constexpr size_t kMaxChanges = 100;  // of the server
+  std::vector<std::string> changes;
+  if (options.file.empty()) changes.assign(stored->changes().begin(), stored->changes().end());
+  if (!options.seeds.empty()) changes.push_back(absl::StrCat("seeds=", options.seeds));
+  changes.insert(changes.end(), options.axes.begin(), options.axes.end());
+  for (std::string& change : changes) change = reflect::ShortText(change);
+  changes.resize(std::min(changes.size(), kMaxChanges));
+  return changes;
+}
+
 }  // namespace
 
-absl::StatusOr<Submission> ReadSubmission(const SubmitOptions& options, std::istream& in) {
+absl::StatusOr<Submission> ReadSubmission(const SubmitOptions& options, std::istream& in,
+                                          const v1::Experiment* stored) {
   Submission submission;
   absl::StatusOr<v1::Seeds> seeds = v1::Seeds();
   if (!options.seeds.empty()) seeds = ParseSeeds(options.seeds);
@@ -150,7 +172,10 @@ absl::StatusOr<Submission> ReadSubmission(const SubmitOptions& options, std::ist
   }
   if (!wrong.empty()) return absl::InvalidArgumentError(absl::StrJoin(wrong, "; "));
   submission.overrides = *std::move(overrides);
-  submission.file = LoadExperimentFile(options.file, in);
+  submission.file =
+      options.file.empty() ? StoredFile(*stored) : LoadExperimentFile(options.file, in);
+  submission.changes = ChangesOf(options, stored);
+  if (!options.extend.empty()) submission.extends = stored->name();
   CheckOverrides(submission.overrides, &submission.file.problems);
   if (submission.file.readable) submission.axes = ApplyAxes(*axes, &submission.file);
   submission.seeds_given = !options.seeds.empty();
@@ -190,6 +215,11 @@ v1::CreateExperimentRequest MakeRequest(const Submission& submission,
   for (const auto& [path, value] : submission.overrides) {
     (*request.mutable_overrides())[path] = value;
   }
+  request.mutable_changes()->Add(submission.changes.begin(), submission.changes.end());
+  request.mutable_tags()->Add(options.tags.begin(), options.tags.end());
+  request.set_note(options.note);
+  request.set_extends(submission.extends);
+  request.set_find_identical(!options.fresh);
   request.set_fresh(options.fresh);
   request.set_private_(options.is_private);
   request.set_validate_only(options.dry_run);

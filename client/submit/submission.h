@@ -16,7 +16,11 @@
 namespace ablate::client {
 
 struct SubmitOptions {
-  std::string file;
+  std::string file;    // empty: the stored spec of `again` or `extend`
+  std::string again;   // experiment to submit again
+  std::string extend;  // experiment to extend
+  std::vector<std::string> tags;
+  std::string note;
   std::vector<std::string> set;
   std::vector<std::string> axes;
   std::vector<std::string> data;  // files and folders outside the file's, which it may name
@@ -30,14 +34,18 @@ struct SubmitOptions {
 
 struct Submission {
   ExperimentFile file;
+  std::string extends;               // experiments/ID
+  std::vector<std::string> changes;  // of the file, by --seeds and --axis or earlier submissions
   Overrides overrides;
   bool seeds_given = false;         // on the command line
   std::map<int, std::string> axes;  // options that gave axes their values, by index
 };
 
 // Reads the file and applies the command line. `file.problems` has the problems of the file.
-// INVALID_ARGUMENT if --seeds, --set or --axis is invalid for any file.
-absl::StatusOr<Submission> ReadSubmission(const SubmitOptions& options, std::istream& in);
+// `stored` is the experiment of --again or --extend; its spec stands for a missing file. Null:
+// neither is given. INVALID_ARGUMENT if --seeds, --set or --axis is invalid for any file.
+absl::StatusOr<Submission> ReadSubmission(const SubmitOptions& options, std::istream& in,
+                                          const v1::Experiment* stored = nullptr);
 
 // Uploads the data sets that the submission names by a path, as private ones if the submission is
 // private, and prints name and size before each. Problems with files are added to `file.problems`;

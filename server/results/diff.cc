@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -15,9 +14,9 @@
 #include "proto/reflect/spec_yaml.h"
 #include "server/analysis/subjects.h"
 #include "server/results/operand.h"
+#include "server/results/part_cells.h"
 #include "server/results/trained_grid.h"
 #include "server/rpc/errors.h"
-#include "server/rpc/page.h"
 #include "server/spec/axes.h"
 #include "server/spec/field_values.h"
 
@@ -85,17 +84,6 @@ void AddSpec(const v1::ExperimentSpec& spec, Occurring* fields) {
   }
 }
 
-absl::StatusOr<std::vector<storage::CellRecord>> AllCells(storage::Store* store,
-                                                          const std::string& experiment) {
-  std::vector<storage::CellRecord> cells;
-  const absl::Status read = rpc::VisitCells(store, experiment, [&](auto page) {
-    std::move(page.begin(), page.end(), std::back_inserter(cells));
-    return true;
-  });
-  if (!read.ok()) return read;
-  return cells;
-}
-
 absl::StatusOr<Side> ReadRun(const rpc::View& view, absl::string_view name,
                              absl::string_view field) {
   const auto id = rpc::FindRun(view, name, field);
@@ -116,18 +104,16 @@ absl::StatusOr<Side> ReadOperand(const rpc::View& view, absl::string_view name,
   if (!operand.ok()) return operand.status();
   const auto experiment = LoadExperiment(view.store, operand->experiment);
   if (!experiment.ok()) return experiment.status();
-  const auto cells = AllCells(view.store, operand->experiment);
+  const auto cells =
+      CellsOfPart(view.store, view.viewer, operand->experiment, operand->part, field);
   if (!cells.ok()) return cells.status();
-  const auto selected = PartNames(experiment->spec).Select(*cells, *operand, field);
-  if (!selected.ok()) return selected.status();
   Side side;
   side.name = rpc::ExperimentName(OperandName(operand->experiment, operand->part));
   side.whole = operand->part.empty();
   AddSpec(experiment->spec, &side.of_spec);
   const storage::CellRecord* before = nullptr;
-  for (const size_t i : *selected) {
+  for (const storage::CellRecord& cell : *cells) {
     if (cancelled()) return rpc::CallCancelled();
-    const storage::CellRecord& cell = (*cells)[i];
     side.fields.Add("seeds", absl::StrCat(cell.seed));
     const auto run = view.store->GetRun(cell.run);
     if (!run.ok()) return run.status();

@@ -111,6 +111,7 @@ absl::StatusOr<html::Provenance> ProvenanceOf(storage::Store* store, const Compa
   const TrainedGrid& grid = compared.grid;
   html::Provenance provenance;
   provenance.owner = grid.record.owner;
+  provenance.extends = grid.record.extends;
   provenance.created = TimeText(grid.record.create_time);
   provenance.ended = TimeText(grid.record.end_time);
   provenance.spec_yaml = reflect::SpecYaml(grid.spec);

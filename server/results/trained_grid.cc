@@ -642,6 +642,7 @@ absl::StatusOr<StoredExperiment> LoadExperiment(storage::Store* store, const std
   if (!experiment.spec.ParseFromString(record->spec)) {
     return absl::DataLossError(absl::StrCat("the spec of ", record->id, " can't be read"));
   }
+  experiment.spec.set_name(record->name);
   experiment.record = *std::move(record);
   return experiment;
 }

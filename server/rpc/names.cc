@@ -35,12 +35,14 @@ struct Collection {
   absl::string_view allowed, allowed_whole;  // allowed names, in words, of FindId and FindWholeId
   absl::string_view reason;                  // ErrorInfo's reason if there is none
   absl::string_view partly;  // how a name that isn't a whole ID means a resource, in words
-  bool by_name;              // FindId takes a name to mean the newest that has it
   bool (*is_id)(absl::string_view id);
   // Returns at most `limit` IDs that equal `id` or begin with it, the equal one first.
   Ids (*find)(const View& view, absl::string_view id, uint32_t limit);
   // Returns IDs that a wrong `id` may have meant.
   Ids (*near)(const View& view, absl::string_view id);
+  // Returns the resources of this name, the one first that FindId takes it to mean; or is null.
+  absl::StatusOr<std::vector<storage::NamedExperiment>> (*named)(const View& view,
+                                                                 absl::string_view name) = nullptr;
 };
 
 // Returns true if `id` has only lower-case letters, digits and `others`.
@@ -80,13 +82,15 @@ constexpr Collection kExperiments = {
     "experiments/ID or a whole ID (lower-case letters, digits and hyphens)",
     "EXPERIMENT_NOT_FOUND",
     "begins with it",
-    true,
     [](absl::string_view id) { return IsMadeOf(id, "-"); },
     [](const View& view, absl::string_view id, uint32_t limit) {
       return view.store->FindExperiments(view.viewer, id, limit);
     },
     [](const View& view, absl::string_view) {
       return view.store->FindExperiments(view.viewer, "", kNearCandidates);
+    },
+    [](const View& view, absl::string_view name) {
+      return view.store->ExperimentsNamed(view.viewer, name, 2);
     }};
 
 constexpr Collection kRuns = {
@@ -96,7 +100,6 @@ constexpr Collection kRuns = {
     "runs/ID or a whole ID (lower-case letters, digits and a dot)",
     "RUN_NOT_FOUND",
     "begins with it",
-    false,
     IsRunId,
     [](const View& view, absl::string_view id, uint32_t limit) {
       return view.store->FindRuns(view.viewer, id, limit);
@@ -112,7 +115,6 @@ constexpr Collection kAnalyses = {
     "analyses/ID or a whole ID (lower-case letters and digits)",
     "ANALYSIS_NOT_FOUND",
     "begins with it",
-    false,
     [](absl::string_view id) { return IsMadeOf(id, ""); },
     [](const View& view, absl::string_view id, uint32_t limit) {
       return view.store->FindAnalyses(view.viewer, id, limit);
@@ -127,7 +129,6 @@ constexpr Collection kDatasets = {"data set",
                                   "datasets/ID or a whole ID",
                                   "DATASET_NOT_FOUND",
                                   "has that display name",
-                                  false,
                                   [](absl::string_view id) {
                                     return text::IsPrintable(id, kMaxNameBytes) &&
                                            !absl::StrContains(id, '/');
@@ -159,7 +160,6 @@ constexpr Collection kModels = {"model",
                                 "models/NAME or a whole name",
                                 "MODEL_NOT_FOUND",
                                 "is what you call so",
-                                false,
                                 [](absl::string_view id) {
                                   return text::IsPrintable(id, kMaxNameBytes) &&
                                          !absl::StrContains(id, '/');
@@ -188,21 +188,20 @@ absl::StatusOr<absl::string_view> IdIn(const Collection& collection, absl::strin
       allowed);
 }
 
-// Returns true if `id` is an experiment's of this name, followed by four random characters.
-bool IsOfName(absl::string_view id, absl::string_view name) {
-  constexpr size_t kEnd = 5;  // includes the hyphen
-  return id.size() == name.size() + kEnd && absl::StartsWith(id, absl::StrCat(name, "-"));
-}
-
-// Returns the id that `id` means among `found`, which begin with it; empty if it may mean several.
-std::string ChooseId(const View& view, const Collection& collection, absl::string_view id,
-                     const std::vector<std::string>& found) {
-  if (found.size() == 1 || found[0] == id) return found[0];
-  if (!collection.by_name || !IsOfName(found[0], id)) return "";
-  if (IsOfName(found[1], id) && view.call != nullptr) {
-    view.call->AddTrailingMetadata(kNewestOf, absl::StrCat(id, " ", found[0]));
+// Returns the ID of the newest with this name that isn't archived, or is if all are; empty if none
+// has the name, or the collection has no names. Several are worth a note if a list has them.
+absl::StatusOr<std::string> FindNamed(const View& view, const Collection& collection,
+                                      absl::string_view name) {
+  if (collection.named == nullptr) return "";
+  const auto named = collection.named(view, name);
+  if (!named.ok()) return named.status();
+  if (named->empty()) return "";
+  const std::string& id = named->front().id;
+  const bool several = named->size() > 1 && named->front().archived == (*named)[1].archived;
+  if (several && view.call != nullptr) {
+    view.call->AddTrailingMetadata(kNewestOf, absl::StrCat(name, " ", id));
   }
-  return found[0];
+  return id;
 }
 
 absl::StatusOr<std::string> FindId(const View& view, const Collection& collection,
@@ -211,8 +210,11 @@ absl::StatusOr<std::string> FindId(const View& view, const Collection& collectio
   if (!id.ok()) return id.status();
   Ids found = collection.find(view, *id, kShownCandidates + 1);
   if (!found.ok()) return found.status();
+  if (!found->empty() && found->front() == *id) return found->front();
+  const auto named = FindNamed(view, collection, *id);
+  if (!named.ok() || !named->empty()) return named;
   if (found->empty()) return NotFound(view, collection, *id);
-  if (std::string chosen = ChooseId(view, collection, *id, *found); !chosen.empty()) return chosen;
+  if (found->size() == 1) return found->front();
   const bool more = found->size() > kShownCandidates;
   if (more) found->pop_back();
   const std::string candidates = absl::StrCat(absl::StrJoin(*found, ", "), more ? " and more" : "");

@@ -4,18 +4,15 @@
 
 #include <algorithm>
 #include <chrono>
-#include <set>
 #include <utility>
 #include <vector>
 
 #include "ablate/v1/analysis.pb.h"
-#include "ablate/v1/comparison.pb.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/analysis/document_facts.h"
 #include "server/analysis/subjects.h"
-#include "server/results/compare.h"
-#include "server/rpc/cancelled.h"
+#include "server/results/analyzed_cells.h"
 #include "server/rpc/names.h"
 #include "server/spec/experiment_analyses.h"
 
@@ -28,36 +25,6 @@ constexpr std::chrono::milliseconds kLongPause{1000};
 
 bool MayPassByItself(const absl::Status& status) {
   return absl::IsResourceExhausted(status) || absl::IsUnavailable(status);
-}
-
-// Cells to analyze: of all converged runs, or of those that the report's comparison reads.
-struct AnalyzedCells {
-  std::vector<storage::CellRecord> all, chosen;
-};
-
-absl::StatusOr<AnalyzedCells> FindCells(storage::Store* store, results::StoredExperiment stored,
-                                        const rpc::Cancelled& cancelled) {
-  AnalyzedCells analyzed;
-  if (stored.record.counts.done == 0) return analyzed;
-  v1::CompareRequest request;
-  request.set_experiment(rpc::ExperimentName(stored.record.id));
-  request.set_key(results::ChoiceMetric(stored.spec));
-  const auto compared = results::CompareGrid(store, std::move(stored), request, {cancelled, 0},
-                                             results::AnalysisNumbers::kOfComparison);
-  if (!compared.ok()) return compared.status();
-  const std::vector<storage::CellRecord>& cells = compared->grid.cells;
-  std::set<size_t> chosen;
-  for (size_t row = 0; row < compared->rows.size(); ++row) {
-    const auto& runs = compared->comparison.rows[row].runs;
-    for (size_t i = 0; i < runs.size(); ++i) {
-      if (!runs[i].diverged) chosen.insert(compared->rows[row][i]);
-    }
-  }
-  for (size_t i = 0; i < cells.size(); ++i) {
-    if (cells[i].state == storage::RunState::kDone) analyzed.all.push_back(cells[i]);
-    if (chosen.count(i) > 0) analyzed.chosen.push_back(cells[i]);
-  }
-  return analyzed;
 }
 
 v1::CreateAnalysisRequest RequestFor(const spec::AskedAnalysis& asked) {
@@ -192,7 +159,8 @@ absl::Status AnalysisPlanner::Plan(const storage::UnplannedExperiment& unplanned
   auto stored = results::LoadExperiment(store, experiment);
   if (!stored.ok()) return GiveUp(unplanned, stored.status());
   const std::vector<spec::AskedAnalysis> entries = spec::AskedAnalyses(stored->spec);
-  const auto cells = FindCells(store, *std::move(stored), [this] { return stopping(); });
+  const auto cells =
+      results::FindAnalyzedCells(store, *std::move(stored), [this] { return stopping(); });
   if (stopping()) return absl::OkStatus();
   if (!cells.ok()) return GiveUp(unplanned, cells.status());
   Failures failures;

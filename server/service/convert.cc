@@ -141,13 +141,20 @@ v1::Experiment ToProto(const storage::ExperimentRecord& record, const std::strin
   message.set_name(rpc::ExperimentName(record.id));
   message.set_owner(record.owner);
   message.set_private_(!record.private_to.empty());
-  message.mutable_spec()->ParseFromString(record.spec);
+  if (message.mutable_spec()->ParseFromString(record.spec)) {
+    message.mutable_spec()->set_name(record.name);
+  }
   const ExperimentState* state = FindState(kExperimentStates, record.state);
   message.set_state(state == nullptr ? v1::ExperimentState::unspecified : state->proto);
   *message.mutable_counts() = ToProto(record.counts);
   if (record.analyses.any) *message.mutable_analyses() = ToProto(record.analyses);
   *message.mutable_create_time() = ToTimestamp(record.create_time);
   if (record.end_time != 0) *message.mutable_end_time() = ToTimestamp(record.end_time);
+  message.mutable_tags()->Add(record.tags.begin(), record.tags.end());
+  message.set_note(record.note);
+  message.set_archived(record.archived);
+  if (!record.extends.empty()) message.set_extends(rpc::ExperimentName(record.extends));
+  message.mutable_changes()->Add(record.changes.begin(), record.changes.end());
   return message;
 }
 

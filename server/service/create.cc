@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,11 +23,13 @@
 #include "server/rpc/names.h"
 #include "server/rpc/page.h"
 #include "server/service/analysis_planner.h"
+#include "server/service/annotations.h"
 #include "server/service/changes.h"
 #include "server/service/convert.h"
 #include "server/service/decidable.h"
 #include "server/service/plan.h"
 #include "server/service/quotas.h"
+#include "server/service/related.h"
 #include "server/service/run_fields.h"
 #include "server/service/services.h"
 #include "server/spec/experiment_analyses.h"
@@ -34,9 +37,36 @@
 namespace ablate::service {
 namespace {
 
+constexpr int kMaxChanges = 100;
+constexpr size_t kMaxChangeCharacters = 200;
+
+void CheckChanges(const v1::CreateExperimentRequest& request, spec::Problems* problems) {
+  if (request.changes_size() > kMaxChanges) {
+    problems->Add("changes", absl::StrCat(request.changes_size()),
+                  absl::StrCat(request.changes_size(), " texts"),
+                  absl::StrCat("at most ", kMaxChanges));
+    return;
+  }
+  for (int i = 0; i < request.changes_size(); ++i) {
+    const std::string& change = request.changes(i);
+    if (text::IsPrintable(change, kMaxChangeCharacters)) continue;
+    problems->Add(absl::StrCat("changes[", i, "]"), reflect::ShortText(change),
+                  absl::StrCat(reflect::Quoted(change), " is invalid"),
+                  absl::StrCat("1 to ", kMaxChangeCharacters, " printable characters"));
+  }
+}
+
 // Checks the request's own fields; Resolve checks the spec.
 std::vector<spec::Problem> CheckRequest(const v1::CreateExperimentRequest& request) {
-  std::vector<spec::Problem> problems;
+  spec::Problems checked;
+  CheckTags("tags", request.tags(), &checked);
+  CheckNote(request.note(), &checked);
+  CheckChanges(request, &checked);
+  if (request.fresh() && (request.find_identical() || !request.extends().empty())) {
+    checked.Add("fresh", "true", "every cell would be trained again",
+                "fresh without find_identical and extends");
+  }
+  std::vector<spec::Problem> problems = checked.Take();
   const std::string& id = request.request_id();
   const bool may_be_absent = request.validate_only() && id.empty();
   if (!may_be_absent && !text::IsPrintable(id, rpc::kMaxRequestIdCharacters)) {
@@ -80,10 +110,28 @@ struct Submission {
   std::string hash;  // of everything else
   std::string owner;
   std::string private_to;
+  std::string extends = {};  // ID of an experiment, or empty
 };
 
-storage::NewExperiment ToRecord(const Submission& submission, bool fresh, Plan&& plan) {
+// Returns what the submission changed of its file: the client's texts, then the overrides.
+std::vector<std::string> ChangesOf(const v1::CreateExperimentRequest& request) {
+  std::vector<std::string> changes(request.changes().begin(), request.changes().end());
+  const std::map<std::string, google::protobuf::Value> overrides(request.overrides().begin(),
+                                                                 request.overrides().end());
+  for (const auto& [path, value] : overrides) {
+    changes.push_back(absl::StrCat(path, "=", reflect::ShortText(value)));
+  }
+  return changes;
+}
+
+storage::NewExperiment ToRecord(const Submission& submission,
+                                const v1::CreateExperimentRequest& request, Plan&& plan) {
   storage::NewExperiment record;
+  const std::set<std::string> tags(request.tags().begin(), request.tags().end());
+  record.tags.assign(tags.begin(), tags.end());
+  record.note = request.note();
+  record.extends = submission.extends;
+  record.changes = ChangesOf(request);
   record.name = plan.resolution.spec.name();
   record.owner = submission.owner;
   record.private_to = submission.private_to;
@@ -91,7 +139,7 @@ storage::NewExperiment ToRecord(const Submission& submission, bool fresh, Plan&&
   record.request_hash = submission.hash;
   record.spec = plan.resolution.spec.SerializeAsString();
   record.priority = PriorityOf(plan.resolution.spec.limits());
-  record.fresh = fresh;
+  record.fresh = request.fresh();
   record.analyses = !spec::AskedAnalyses(plan.resolution.spec).empty();
   for (const spec::ResolvedCell& cell : plan.resolution.cells) {
     record.cells.push_back({cell.name, cell.labels, cell.seed, cell.fingerprint});
@@ -260,14 +308,14 @@ absl::Status AddStoredParameters(storage::Store* store, const std::string& id, r
   return absl::OkStatus();
 }
 
-// Adds the stored part of an experiment's answer.
-absl::Status AddStored(const Backend& backend, const storage::CreatedExperiment& created,
+// Adds the stored part of an answer about an experiment with so many cells and reused ones.
+absl::Status AddStored(const Backend& backend, const std::string& id, size_t cells, uint32_t reused,
                        rpc::Room* room, v1::CreateExperimentResponse* response) {
-  response->set_reused(created.reused);
-  const absl::StatusOr<storage::ExperimentRecord> record = backend.store->GetExperiment(created.id);
+  response->set_reused(reused);
+  const absl::StatusOr<storage::ExperimentRecord> record = backend.store->GetExperiment(id);
   if (!record.ok()) return record.status();
   *response->mutable_experiment() = ToProto(*record, backend.store->stalled());
-  return AddStoredCells(backend.store, created.id, created.cells.size(), room, response);
+  return AddStoredCells(backend.store, id, cells, room, response);
 }
 
 // Returns the stored part of the first answer to a request_id, without its plan, which would differ
@@ -286,19 +334,38 @@ absl::StatusOr<std::optional<v1::CreateExperimentResponse>> AnswerAgain(
   rpc::Room room(rpc::kPageBytes);
   room.Take(record->spec.size());
   absl::Status added = AddStoredParameters(backend.store, created.id, &room, &response);
-  if (added.ok()) added = AddStored(backend, created, &room, &response);
+  if (added.ok()) {
+    added = AddStored(backend, created.id, created.cells.size(), created.reused, &room, &response);
+  }
   if (!added.ok()) return added;
   return response;
 }
 
+// Returns the answer about an experiment that is there already.
+absl::StatusOr<v1::CreateExperimentResponse> AnswerWith(const Backend& backend,
+                                                        const std::string& identical,
+                                                        const Plan& plan) {
+  v1::CreateExperimentResponse response;
+  rpc::Room room(rpc::kPageBytes);
+  room.Take(plan.resolution.spec.ByteSizeLong());
+  DescribePlan(plan, &room, &response);
+  const absl::Status added =
+      AddStored(backend, identical, plan.run_of_cell.size(),
+                static_cast<uint32_t>(plan.run_of_cell.size()), &room, &response);
+  if (!added.ok()) return added;
+  response.set_identical_to(response.experiment().name());
+  return response;
+}
+
 absl::StatusOr<v1::CreateExperimentResponse> Store(const Backend& backend,
-                                                   const Submission& submission, bool fresh,
+                                                   const Submission& submission,
+                                                   const v1::CreateExperimentRequest& request,
                                                    Plan&& plan) {
   v1::CreateExperimentResponse response;
   rpc::Room room(rpc::kPageBytes);
   room.Take(plan.resolution.spec.ByteSizeLong());
   DescribePlan(plan, &room, &response);
-  storage::NewExperiment record = ToRecord(submission, fresh, std::move(plan));
+  storage::NewExperiment record = ToRecord(submission, request, std::move(plan));
   record.max_open_runs = QuotaOf(backend, submission.owner).queued_runs;
   absl::StatusOr<storage::CreatedExperiment> created = backend.store->CreateExperiment(record);
   if (absl::IsAlreadyExists(created.status())) {
@@ -308,7 +375,8 @@ absl::StatusOr<v1::CreateExperimentResponse> Store(const Backend& backend,
   backend.scheduler->Post([](schedule::Scheduler& scheduler) { scheduler.Dispatch(); });
   // Also if this one asks for nothing: other experiments' runs may have been queued again.
   backend.planner->Expect();
-  const absl::Status added = AddStored(backend, *created, &room, &response);
+  const absl::Status added =
+      AddStored(backend, created->id, created->cells.size(), created->reused, &room, &response);
   if (!added.ok()) return added;
   return response;
 }
@@ -373,22 +441,37 @@ absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
     if (!made.ok()) return made.status();
     plan = *std::move(made);
   }
+  if (!request->extends().empty()) {
+    auto extended =
+        CheckExtension(view, submission.private_to, request->extends(), plan, &problems);
+    if (!extended.ok()) return extended.status();
+    submission.extends = *std::move(extended);
+  }
   problems.insert(problems.end(), plan.resolution.problems.begin(), plan.resolution.problems.end());
   plan.resolution.problems = problems;
+  std::string identical;
+  if (problems.empty() && request->find_identical()) {
+    auto found = FindIdentical(view, submission.private_to, plan);
+    if (!found.ok()) return found.status();
+    identical = *std::move(found);
+  }
   if (validate_only) {
     if (problems.empty()) {
       auto note = DetectableNote(view, plan.resolution);
       if (!note.ok()) return note.status();
       if (!note->empty()) plan.resolution.notes.push_back(*std::move(note));
     }
-    return Preview(submission, std::move(plan));
+    v1::CreateExperimentResponse preview = Preview(submission, std::move(plan));
+    if (!identical.empty()) preview.set_identical_to(rpc::ExperimentName(identical));
+    return preview;
   }
   if (!problems.empty()) return rpc::InvalidFields(problems);
+  if (!identical.empty()) return AnswerWith(backend, identical, plan);
   if (!plan.no_room.empty()) return absl::ResourceExhaustedError(plan.no_room);
   for (const EncodedText& encoded : plan.encoded) {
     if (const absl::Status stored = StoreEncoded(backend, encoded); !stored.ok()) return stored;
   }
-  return Store(backend, submission, request->fresh(), std::move(plan));
+  return Store(backend, submission, *request, std::move(plan));
 }
 
 grpc::ServerUnaryReactor* AnswerCreate(Backend* backend, grpc::CallbackServerContext* context,

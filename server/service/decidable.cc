@@ -117,7 +117,7 @@ absl::StatusOr<std::optional<Spread>> FindSpread(const rpc::View& view,
                                                  const v1::ExperimentSpec& planned) {
   constexpr uint32_t kNewest = 50;
   int tries = 5;  // comparisons
-  const auto records = view.store->ListExperiments(view.viewer, "", "", kNewest);
+  const auto records = view.store->ListExperiments(view.viewer, {}, "", kNewest);
   if (!records.ok()) return records.status();
   for (const storage::ExperimentRecord& record : *records) {
     results::StoredExperiment stored{record, {}};

@@ -15,6 +15,7 @@
 #include "server/rpc/live_streams.h"
 #include "server/rpc/names.h"
 #include "server/rpc/page.h"
+#include "server/service/annotations.h"
 #include "server/service/changes.h"
 #include "server/service/convert.h"
 #include "server/service/services.h"
@@ -44,9 +45,12 @@ absl::Status Gone(const v1::ListExperimentsRequest& request, bool is_the_tokens)
 absl::Status List(const Backend& backend, const rpc::View& view,
                   const v1::ListExperimentsRequest& request,
                   v1::ListExperimentsResponse* response) {
-  const absl::string_view owner = absl::StripPrefix(request.owner(), "users/");
-  const std::string list =
-      owner.empty() ? kExperimentList : absl::StrCat(kExperimentList, " of ", owner);
+  const storage::ExperimentFilter filter{std::string(absl::StripPrefix(request.owner(), "users/")),
+                                         request.tag(), request.archived()};
+  std::string list = kExperimentList;
+  if (!filter.owner.empty()) absl::StrAppend(&list, " of ", filter.owner);
+  if (!filter.tag.empty()) absl::StrAppend(&list, " with ", filter.tag);
+  if (filter.archived) absl::StrAppend(&list, " and archived ones");
   const auto page = rpc::ReadPage(request, list, rpc::kDefaultPage);
   if (!page.ok()) return page.status();
   rpc::Room room(rpc::kPageBytes);
@@ -54,7 +58,7 @@ absl::Status List(const Backend& backend, const rpc::View& view,
   const std::string stalled = backend.store->stalled();
   while (true) {
     // A few at a time: each may be as large as a page.
-    const auto records = view.store->ListExperiments(view.viewer, owner, last, kExperimentsAtOnce);
+    const auto records = view.store->ListExperiments(view.viewer, filter, last, kExperimentsAtOnce);
     // Only the token's experiment can be missing.
     if (absl::IsNotFound(records.status())) return Gone(request, page->position == last);
     if (!records.ok()) return records.status();
@@ -92,6 +96,21 @@ absl::StatusOr<std::string> FindToChange(const Backend& backend, const storage::
   const absl::Status allowed = rpc::CheckMayChange(caller, record->owner, *resource);
   if (!allowed.ok()) return allowed;
   return id;
+}
+
+absl::Status Update(Backend& backend, const storage::Caller& caller,
+                    const v1::UpdateExperimentRequest& request, std::string* resource,
+                    v1::Experiment* response) {
+  const auto id = FindToChange(backend, caller, request.name(), resource);
+  if (!id.ok()) return id.status();
+  const auto update = ReadUpdate(request);
+  if (!update.ok()) return update.status();
+  const absl::Status updated = backend.store->UpdateExperiment(*id, *update);
+  if (!updated.ok()) return updated;
+  const auto record = backend.store->GetExperiment(*id);
+  if (!record.ok()) return record.status();
+  *response = ToProto(*record, backend.store->stalled());
+  return absl::OkStatus();
 }
 
 // Waits briefly until workers have saved the experiment's runs, so that runs which are queued again
@@ -190,6 +209,13 @@ class ExperimentsService final : public Base {
                                             const v1::DiffExperimentsRequest* request,
                                             v1::DiffExperimentsResponse* response) override {
     return backend_->AnswerByComparing(context, Diff, request, response);
+  }
+
+  grpc::ServerUnaryReactor* UpdateExperiment(grpc::CallbackServerContext* context,
+                                             const v1::UpdateExperimentRequest* request,
+                                             v1::Experiment* response) override {
+    return backend_->AnswerChange(context, "Experiments.UpdateExperiment", Update, request,
+                                  response);
   }
 
   grpc::ServerUnaryReactor* CancelExperiment(grpc::CallbackServerContext* context,

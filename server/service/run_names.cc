@@ -33,10 +33,15 @@ struct Property {
   absl::string_view name;
   Kind kind;
 };
-constexpr Property kProperties[] = {{"experiment", Kind::kExperiment}, {"owner", Kind::kOwner},
-                                    {"state", Kind::kState},           {"seed", Kind::kSeed},
-                                    {"parameters", Kind::kParameters}, {"created", Kind::kCreated},
-                                    {"started", Kind::kStarted},       {"ended", Kind::kEnded}};
+constexpr Property kProperties[] = {{"experiment", Kind::kExperiment},
+                                    {"owner", Kind::kOwner},
+                                    {"tags", Kind::kTags},
+                                    {"state", Kind::kState},
+                                    {"seed", Kind::kSeed},
+                                    {"parameters", Kind::kParameters},
+                                    {"created", Kind::kCreated},
+                                    {"started", Kind::kStarted},
+                                    {"ended", Kind::kEnded}};
 
 // Each name of a filter costs a pass over all runs.
 constexpr size_t kMaxNames = 8;
@@ -44,7 +49,7 @@ constexpr size_t kMaxNames = 8;
 constexpr absl::string_view kFunctions = "axis, last, min, max or best";
 
 // Types of values: the form of a constant, and the operators.
-enum class Type { kNumber, kTime, kState, kText, kEnum, kBoolean, kLabel };
+enum class Type { kNumber, kTime, kState, kText, kTags, kEnum, kBoolean, kLabel };
 
 bool Refuse(size_t column, std::string complaint, std::string expected, Mistake* mistake) {
   *mistake = {column, std::move(complaint), std::move(expected)};
@@ -85,6 +90,7 @@ Type TypeOf(const RunKey& key) {
   if (key.kind == Kind::kAxis) return Type::kLabel;
   if (key.kind == Kind::kState) return Type::kState;
   if (key.kind == Kind::kExperiment || key.kind == Kind::kOwner) return Type::kText;
+  if (key.kind == Kind::kTags) return Type::kTags;
   return IsTime(key.kind) ? Type::kTime : Type::kNumber;
 }
 
@@ -98,8 +104,15 @@ bool CheckOperator(const Comparison& comparison, Type type, Mistake* mistake) {
   const Operator op = comparison.op;
   constexpr char kTimeOperators[] = "< <= > or >=";
   const bool is_time = type == Type::kTime;
+  const bool is_list = type == Type::kTags;
   const bool has_order = type == Type::kNumber || is_time || type == Type::kLabel;
-  const bool has_parts = type == Type::kText || type == Type::kLabel;
+  const bool has_parts = type == Type::kText || type == Type::kLabel || is_list;
+  if (is_list && op != Operator::kHas) {
+    return Refuse(comparison.op_column,
+                  absl::StrCat("'", filter::NameOf(op), "' doesn't look into ",
+                               comparison.name.text, ", which is a list"),
+                  absl::StrCat("':', as in ", comparison.name.text, ":paper"), mistake);
+  }
   if (IsOrder(op) && !has_order) {
     return Refuse(comparison.op_column,
                   absl::StrCat("'", filter::NameOf(op), "' needs a number or a time, which ",
@@ -295,7 +308,7 @@ bool RunNames::Resolve(const filter::Name& name, RunKey* key, Mistake* mistake) 
       name.column,
       absl::StrCat("unknown name ", reflect::Quoted(text), reflect::DidYouMean(text, known)),
       "a field such as model.layers, an axis, a metric such as eval/loss, experiment, "
-      "owner, state, seed, parameters, created, started or ended",
+      "owner, tags, state, seed, parameters, created, started or ended",
       mistake);
 }
 
@@ -338,6 +351,9 @@ bool RunNames::ConvertTest(const Comparison& comparison, RunTest* test, Mistake*
     case Type::kEnum:
       if (!CheckValue(comparison, PathOf(test->key)->values, mistake)) return false;
       break;
+    case Type::kTags:
+      test->constant = absl::StrCat(" ", comparison.value, " ");
+      return true;
     case Type::kText:
       break;
   }
@@ -433,7 +449,8 @@ google::protobuf::Value ToColumn(const RunKey& key, const storage::RunValue& val
     if (TypeOf(key) == Type::kNumber && absl::SimpleAtod(*text, &parsed)) {
       column.set_number_value(parsed);
     } else {
-      column.set_string_value(*text);
+      const bool is_list = key.kind == Kind::kTags;  // with spaces around it
+      column.set_string_value(is_list ? std::string(absl::StripAsciiWhitespace(*text)) : *text);
     }
   }
   return column;

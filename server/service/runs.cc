@@ -14,6 +14,7 @@
 #include "base/sha256.h"
 #include "server/analysis/metrics.h"
 #include "server/report/compare/statistics.h"
+#include "server/results/part_cells.h"
 #include "server/results/trained_grid.h"
 #include "server/rpc/call.h"
 #include "server/rpc/errors.h"
@@ -21,7 +22,6 @@
 #include "server/rpc/names.h"
 #include "server/rpc/page.h"
 #include "server/service/convert.h"
-#include "server/service/part_cells.h"
 #include "server/service/run_names.h"
 #include "server/service/run_page.h"
 #include "server/service/services.h"
@@ -140,12 +140,13 @@ absl::Status ListGrid(const Backend& backend, const std::string& experiment,
 absl::Status ListPart(const Backend& backend, const rpc::View& view, const std::string& experiment,
                       const v1::ListRunsRequest& request, v1::ListRunsResponse* response) {
   if (!request.filter().empty() || !request.order_by().empty() || !request.columns().empty()) {
-    return rpc::InvalidField("part",
-                             "a part (EXP/SETTING, EXP/@best) has no filter, order or columns",
-                             "a part alone, or a filter on the experiment");
+    return rpc::InvalidField(
+        "part", "a part (EXP/SETTING, EXP/@best, EXP/@chosen) has no filter, order or columns",
+        "a part alone, or a filter on the experiment");
   }
   const ReadCells read = [&](uint32_t first, uint32_t count) {
-    auto cells = CellsOfPart(backend.store, view.viewer, experiment, request.part(), "part");
+    auto cells =
+        results::CellsOfPart(backend.store, view.viewer, experiment, request.part(), "part");
     if (!cells.ok()) return cells;
     const auto begin = cells->begin() + std::min<ptrdiff_t>(first, std::ssize(*cells));
     cells->erase(cells->begin(), begin);
@@ -220,12 +221,14 @@ absl::Status ListMatching(const Backend& backend, const rpc::View& view,
                           v1::ListRunsResponse* response) {
   const std::string list = absl::StrCat(
       "runs of ", experiment, " by ",
-      Sha256Hex(absl::StrCat(request.filter(), "\n", request.order_by())).substr(0, 16));
+      Sha256Hex(absl::StrCat(request.filter(), "\n", request.order_by())).substr(0, 16),
+      request.archived() ? " with archived ones" : "");
   const auto page = rpc::ReadPage(request, list, kDefaultRunsPage);
   if (!page.ok()) return page.status();
   storage::RunQuery query;
   query.viewer = view.viewer;
   query.experiment = experiment;
+  query.archived = request.archived();
   query.limit = page->size + 1;
   RunPagePosition position{absl::Now(), {}};
   if (!page->position.empty()) {

@@ -173,11 +173,8 @@ class AxisReader {
   }
 
   void CheckSettingLabel(const std::string& label, const std::string& source) {
-    if (label.empty()) {
-      problems_->Add(source, "", "missing", kLabelGrammar);
-    } else if (!IsLabel(label)) {
-      problems_->Add(source, reflect::ShortText(label),
-                     absl::StrCat(reflect::Quoted(label), " can't be a label"), kLabelGrammar);
+    if (!IsLabel(label)) {
+      CheckLabel(source, label, "label", problems_);
     } else if (!labels_.insert(label).second) {
       problems_->Add(source, label, absl::StrCat(reflect::Quoted(label), " is repeated"),
                      "distinct labels");
@@ -218,6 +215,14 @@ void CheckName(const std::string& field, absl::string_view text, Problems* probl
   if (IsName(text)) return;
   problems->Add(field, reflect::ShortText(text),
                 absl::StrCat(reflect::Quoted(text), " isn't a valid name"), kNameGrammar);
+}
+
+void CheckLabel(const std::string& field, absl::string_view text, absl::string_view what,
+                Problems* problems) {
+  if (text.empty()) return problems->Add(field, "", "missing", kLabelGrammar);
+  if (IsLabel(text)) return;
+  problems->Add(field, reflect::ShortText(text),
+                absl::StrCat(reflect::Quoted(text), " can't be a ", what), kLabelGrammar);
 }
 
 bool HasLabel(const google::protobuf::Value& value) {

@@ -18,6 +18,10 @@ namespace ablate::spec {
 // Adds a problem at `field` unless `text` is a valid name.
 void CheckName(const std::string& field, absl::string_view text, Problems* problems);
 
+// Adds a problem at `field` unless `text` has the form of a label; `what` is its word, such as tag.
+void CheckLabel(const std::string& field, absl::string_view text, absl::string_view what,
+                Problems* problems);
+
 // Returns true for a value with a label: numbers, text and booleans.
 bool HasLabel(const google::protobuf::Value& value);
 

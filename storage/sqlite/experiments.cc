@@ -1,4 +1,5 @@
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -6,6 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/random.h"
 #include "storage/sqlite/analyses.h"
 #include "storage/sqlite/artifacts.h"
@@ -28,6 +31,14 @@ struct ChosenRun {
   bool reused = false;
 };
 using ChosenRuns = std::unordered_map<std::string, ChosenRun>;
+
+std::string EncodeLines(const std::vector<std::string>& lines) {
+  return lines.empty() ? "" : absl::StrCat(absl::StrJoin(lines, "\n"), "\n");
+}
+
+std::vector<std::string> DecodeLines(absl::string_view text) {
+  return absl::StrSplit(text, '\n', absl::SkipEmpty());
+}
 
 absl::Status CheckGrid(const NewExperiment& experiment) {
   std::unordered_set<std::string> fingerprints;
@@ -160,11 +171,14 @@ int64_t InsertExperiment(Transaction& t, const NewExperiment& experiment, std::s
   Statement insert(
       t.db,
       "INSERT INTO experiments (name, title, owner, request_id, request_hash, spec, priority, "
-      "state, create_time, analyses, private_to, described) "
-      "VALUES (?1, ?2, ?3, nullif(?4, ''), ?5, ?6, ?7, 0, ?8, ?9, ?10, ?11) RETURNING id",
+      "state, create_time, analyses, private_to, described, tags, note, extends, changes) "
+      "VALUES (?1, ?2, ?3, nullif(?4, ''), ?5, ?6, ?7, 0, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) "
+      "RETURNING id",
       *name, experiment.name, experiment.owner, RequestKey(experiment.owner, experiment.request_id),
       Bytes{experiment.request_hash}, Bytes{experiment.spec}, experiment.priority, t.now,
-      experiment.analyses, experiment.private_to, !experiment.fields.common.empty());
+      experiment.analyses, experiment.private_to, !experiment.fields.common.empty(),
+      EncodeLines(experiment.tags), experiment.note, experiment.extends,
+      EncodeLines(experiment.changes));
   const int64_t id = insert.Row() ? insert.Int(0) : 0;
   insert.Run();
   return id;
@@ -238,12 +252,22 @@ absl::Status CheckOpenRuns(Connection& db, const NewExperiment& experiment) {
   return TooManyOpenRuns(experiment.owner, open, *experiment.max_open_runs);
 }
 
+absl::Status ArchiveExtended(Transaction& t, const std::string& extended) {
+  if (extended.empty()) return absl::OkStatus();
+  const auto id = FindExperimentRow(t.db, extended);
+  if (!id.ok()) return id.status();
+  Statement(t.db, "UPDATE experiments SET archived = 1 WHERE id = ?1", *id).Run();
+  return absl::OkStatus();
+}
+
 absl::StatusOr<CreatedExperiment> Create(Transaction& t, const NewExperiment& experiment) {
   auto known = FindAnswer(t.db, experiment.owner, experiment.request_id, experiment.request_hash);
   if (!known.ok()) return known.status();
   if (known->has_value()) return **std::move(known);
   const absl::Status valid = CheckGrid(experiment);
   if (!valid.ok()) return valid;
+  const absl::Status archived = ArchiveExtended(t, experiment.extends);
+  if (!archived.ok()) return archived;
   ChosenRuns runs;
   for (const NewRun& run : experiment.runs) {
     auto chosen = ChooseRun(t, run, experiment);
@@ -275,19 +299,28 @@ ExperimentRecord ReadExperiment(Connection& db, const Statement& row) {
   record.end_time = row.Int(13);
   record.analyses = CountAnalyses(db, row.Int(0), row.As<int>(14), row.Text(15));
   record.private_to = row.Text(16);
+  record.tags = DecodeLines(row.View(17));
+  record.note = row.Text(18);
+  record.archived = row.Int(19) != 0;
+  record.extends = row.Text(20);
+  record.changes = DecodeLines(row.View(21));
   return record;
 }
 
-// Reads experiments of this owner (empty: of all) with ids below `before`, newest first.
+// Reads experiments with ids below `before`, newest first.
 std::vector<ExperimentRecord> ReadBefore(Connection& db, const Viewer& viewer,
-                                         absl::string_view owner, int64_t before, uint32_t limit) {
+                                         const ExperimentFilter& filter, int64_t before,
+                                         uint32_t limit) {
   std::vector<ExperimentRecord> records;
   Statement row(db,
                 "SELECT id, name, title, owner, spec, state, queued, leased, done, diverged, "
-                "failed, cancelled, create_time, end_time, analyses, analyses_failure, private_to "
+                "failed, cancelled, create_time, end_time, analyses, analyses_failure, "
+                "private_to, tags, note, archived, extends, changes "
                 "FROM experiments WHERE id < ?1 AND deleted = 0 AND (?3 OR private_to IN ('', ?4)) "
-                "AND ?5 IN ('', owner) ORDER BY id DESC LIMIT ?2",
-                before, limit, viewer.sees_all, viewer.user, owner);
+                "AND ?5 IN ('', owner) AND (?6 = '' OR instr(char(10) || tags, ?6) > 0) "
+                "AND (?7 OR archived = 0) ORDER BY id DESC LIMIT ?2",
+                before, limit, viewer.sees_all, viewer.user, filter.owner,
+                filter.tag.empty() ? "" : absl::StrCat("\n", filter.tag, "\n"), filter.archived);
   while (row.Row()) records.push_back(ReadExperiment(db, row));
   return records;
 }
@@ -386,7 +419,7 @@ absl::StatusOr<ExperimentRecord> Store::GetExperiment(absl::string_view id) {
   return db_->Read([&](Connection& db) -> absl::StatusOr<ExperimentRecord> {
     const auto row = FindExperimentRow(db, id);
     if (!row.ok()) return row.status();
-    std::vector<ExperimentRecord> found = ReadBefore(db, kServer, "", *row + 1, 1);
+    std::vector<ExperimentRecord> found = ReadBefore(db, kServer, {}, *row + 1, 1);
     if (found.empty()) return NotFound("experiment", id);
     return std::move(found.front());
   });
@@ -400,7 +433,7 @@ absl::StatusOr<std::vector<std::string>> Store::FindExperiments(const Viewer& vi
     Statement row(db,
                   "SELECT name FROM experiments WHERE name >= ?1 AND name < ?2 AND deleted = 0 "
                   "AND (?4 OR private_to IN ('', ?5)) "
-                  "ORDER BY name != ?1, title != ?1, iif(title = ?1, -id, 0), name LIMIT ?3",
+                  "ORDER BY name != ?1, name LIMIT ?3",
                   prefix, PrefixEnd(prefix), limit, viewer.sees_all, viewer.user);
     while (row.Row()) names.push_back(row.Text(0));
     return names;
@@ -408,16 +441,57 @@ absl::StatusOr<std::vector<std::string>> Store::FindExperiments(const Viewer& vi
 }
 
 absl::StatusOr<std::vector<ExperimentRecord>> Store::ListExperiments(const Viewer& viewer,
-                                                                     absl::string_view owner,
+                                                                     const ExperimentFilter& filter,
                                                                      absl::string_view after,
                                                                      uint32_t limit) {
   return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<ExperimentRecord>> {
-    if (after.empty()) return ReadBefore(db, viewer, owner, INT64_MAX, limit);
+    if (after.empty()) return ReadBefore(db, viewer, filter, INT64_MAX, limit);
     Statement last(db, "SELECT id, private_to FROM experiments WHERE name = ?1 AND deleted = 0",
                    after);
     const bool visible = last.Row() && Sees(viewer, last.Text(1));
     if (!visible) return NotFound("experiment", after);
-    return ReadBefore(db, viewer, owner, last.Int(0), limit);
+    return ReadBefore(db, viewer, filter, last.Int(0), limit);
+  });
+}
+
+absl::StatusOr<std::vector<NamedExperiment>> Store::ExperimentsNamed(const Viewer& viewer,
+                                                                     absl::string_view name,
+                                                                     uint32_t limit) {
+  return db_->Read([&](Connection& db) {
+    std::vector<NamedExperiment> named;
+    Statement row(db,
+                  "SELECT name, archived FROM experiments WHERE title = ?1 AND deleted = 0 "
+                  "AND (?3 OR private_to IN ('', ?4)) ORDER BY archived, id DESC LIMIT ?2",
+                  name, limit, viewer.sees_all, viewer.user);
+    while (row.Row()) named.push_back({row.Text(0), row.Int(1) != 0});
+    return named;
+  });
+}
+
+absl::Status Store::UpdateExperiment(absl::string_view id, const ExperimentUpdate& update) {
+  return db_->Write([&](Transaction& t) -> absl::Status {
+    const auto experiment = FindExperimentRow(t.db, id);
+    if (!experiment.ok()) return experiment.status();
+    Statement stored(t.db, "SELECT tags FROM experiments WHERE id = ?1", *experiment);
+    std::set<std::string> tags;
+    if (stored.Row()) {
+      for (std::string& tag : DecodeLines(stored.View(0))) tags.insert(std::move(tag));
+    }
+    tags.insert(update.add_tags.begin(), update.add_tags.end());
+    for (const std::string& tag : update.remove_tags) tags.erase(tag);
+    if (tags.size() > kMaxTags) {
+      return absl::InvalidArgumentError(absl::StrCat("add_tags: the experiment would have ",
+                                                     tags.size(), " tags; expected at most ",
+                                                     kMaxTags));
+    }
+    Statement(t.db,
+              "UPDATE experiments SET title = iif(?2 = '', title, ?2), tags = ?3, "
+              "note = iif(?4, ?5, note), archived = iif(?6, ?7, archived) WHERE id = ?1",
+              *experiment, update.name, EncodeLines({tags.begin(), tags.end()}),
+              update.note.has_value(), update.note.value_or(""), update.archived.has_value(),
+              update.archived.value_or(false))
+        .Run();
+    return absl::OkStatus();
   });
 }
 

@@ -41,8 +41,8 @@ CREATE INDEX datasets_display_name ON datasets (display_name);
 
 CREATE TABLE experiments (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
-  name TEXT NOT NULL UNIQUE,      -- the title plus four random characters
-  title TEXT NOT NULL,
+  name TEXT NOT NULL UNIQUE,      -- the first title plus four random characters
+  title TEXT NOT NULL,            -- may be changed, unlike name
   owner TEXT NOT NULL,
   private_to TEXT NOT NULL,
   request_id TEXT UNIQUE,         -- with its owner's name
@@ -383,8 +383,19 @@ CREATE INDEX final_values_run ON final_values (run);
 CREATE INDEX runs_ends ON runs (state, end_time, start_time, parameters);
 )sql";
 
-constexpr const char* kStoreSteps[] = {kStoreTables, kDatasetKinds, kInitialBlobs,
-                                       kModels,      kLanes,        kRunFacts};
+// Annotations of experiments.
+constexpr char kAnnotations[] = R"sql(
+-- Texts of a list each end with a line feed.
+ALTER TABLE experiments ADD COLUMN tags TEXT NOT NULL DEFAULT '';
+ALTER TABLE experiments ADD COLUMN note TEXT NOT NULL DEFAULT '';
+ALTER TABLE experiments ADD COLUMN archived INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE experiments ADD COLUMN extends TEXT NOT NULL DEFAULT '';  -- name of another one
+ALTER TABLE experiments ADD COLUMN changes TEXT NOT NULL DEFAULT '';  -- of its file
+CREATE INDEX experiments_title ON experiments (title);
+)sql";
+
+constexpr const char* kStoreSteps[] = {kStoreTables, kDatasetKinds, kInitialBlobs, kModels,
+                                       kLanes,       kRunFacts,     kAnnotations};
 
 // Versions 1 to 14 were never released.
 constexpr Schema kStoreSchema = {0x61626c61 /* "abla" */, 15, kStoreSteps};

@@ -97,13 +97,15 @@ absl::StatusOr<QueriedStore> ReadExperiments(Connection& db, const RunQuery& que
     only = *id;
   }
   Statement row(db,
-                "SELECT id, name, title, owner, create_time FROM experiments "
+                "SELECT id, name, title, owner, create_time, "
+                "iif(tags = '', '', ' ' || replace(tags, char(10), ' ')) FROM experiments "
                 "WHERE deleted = 0 AND (?1 OR private_to IN ('', ?2)) AND ?3 IN (0, id) "
-                "ORDER BY id DESC",
-                query.viewer.sees_all, query.viewer.user, only);
+                "AND (?4 OR archived = 0) ORDER BY id DESC",
+                query.viewer.sees_all, query.viewer.user, only, query.archived || only != 0);
   while (row.Row()) {
     store.place_of.emplace(row.Int(0), store.experiments.size());
-    store.experiments.push_back({row.Int(0), row.Text(1), row.Text(2), row.Text(3), row.Int(4)});
+    store.experiments.push_back(
+        {row.Int(0), row.Text(1), row.Text(2), row.Text(3), row.Int(4), row.Text(5)});
   }
   const bool by_metric = query.order_by.has_value() && IsMetric(query.order_by->kind);
   if (by_metric || NamesMetric(query.where)) store.open = ReadOpenRuns(db, query.viewer);

@@ -98,6 +98,9 @@ std::optional<double> StatisticIn(const RunKey& key, const KeySummaries& summari
 RunValue ExperimentValue(const QueriedExperiment& experiment, RunKey::Kind kind) {
   if (kind == RunKey::Kind::kOwner) return experiment.owner;
   if (kind == RunKey::Kind::kCreated) return Time(experiment.create_time);
+  if (kind == RunKey::Kind::kTags) {
+    return experiment.tags.empty() ? RunValue() : RunValue(experiment.tags);
+  }
   return experiment.title;
 }
 
@@ -124,6 +127,7 @@ Level LevelOf(RunKey::Kind kind) {
       return Level::kVariant;
     case RunKey::Kind::kExperiment:
     case RunKey::Kind::kOwner:
+    case RunKey::Kind::kTags:
     case RunKey::Kind::kCreated:
       return Level::kExperiment;
     case RunKey::Kind::kSeed:

@@ -23,6 +23,7 @@ struct QueriedExperiment {
   std::string title;
   std::string owner;
   Micros create_time = 0;
+  std::string tags;  // as in RunKey; empty: none
 };
 
 // Metrics of the runs that haven't ended, which are read from their summaries.

@@ -265,7 +265,8 @@ absl::StatusOr<RunRecord> Store::GetRun(absl::string_view id) {
     Statement fixed(
         db,
         "SELECT runs.id, trajectory, seed, parameters, run_specs.spec, datasets.sha256, "
-        "runs.create_time, runs.private_to, initial_blob FROM runs JOIN run_specs ON run_specs.run "
+        "runs.create_time, runs.private_to, initial_blob, growth FROM runs JOIN run_specs ON "
+        "run_specs.run "
         "= runs.id "
         "LEFT JOIN datasets ON datasets.id = runs.dataset WHERE runs.name = ?1",
         id);
@@ -280,6 +281,7 @@ absl::StatusOr<RunRecord> Store::GetRun(absl::string_view id) {
     record.create_time = fixed.Int(6);
     record.private_to = fixed.Text(7);
     record.initial_blob = fixed.Text(8);
+    record.growth = fixed.Text(9);
     const std::optional<RunRow> row = LoadRun(db, fixed.Int(0));
     if (!row.has_value()) return NotFound("run", id);
     ReadProvenance(*row, &record);

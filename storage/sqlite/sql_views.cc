@@ -10,7 +10,8 @@ constexpr char kRunStateName[] =
 
 constexpr SqlColumn kExperimentColumns[] = {
     {"experiment", "TEXT", "ID, such as names-norm-7f3k", "e.name"},
-    {"name", "TEXT", "name in its file; several experiments may have it", "e.title"},
+    {"name", "TEXT", "name in its file, or given later; several experiments may have it",
+     "e.title"},
     {"owner", "TEXT", "user who submitted it", "e.owner"},
     {"private", "INTEGER", "1 if only its owner and admins see it, else 0", "e.private_to <> ''"},
     {"state", "TEXT", "ACTIVE, ENDED or CANCELLED",
@@ -25,6 +26,11 @@ constexpr SqlColumn kExperimentColumns[] = {
     {"cancelled", "INTEGER", "cells whose run is CANCELLED", "e.cancelled"},
     {"created", "TEXT", "time of the submit", "utc(e.create_time)"},
     {"ended", "TEXT", "time at which its last run and analysis ended", "utc(e.end_time)"},
+    {"tags", "TEXT", "tags, each between spaces: ' paper lr '; NULL if there are none",
+     "nullif(' ' || replace(e.tags, char(10), ' '), ' ')"},
+    {"note", "TEXT", "note", "nullif(e.note, '')"},
+    {"archived", "INTEGER", "1 if it is archived, else 0", "e.archived"},
+    {"extends", "TEXT", "ID of the experiment that it extends", "nullif(e.extends, '')"},
 };
 
 constexpr SqlColumn kCellColumns[] = {

@@ -159,7 +159,9 @@ TEST_F(CommandLineTest, SaysWhatWasMeant) {
       {{"submit", "f", "--sed", "1"},
        "error: ablate submit: unexpected argument \"--sed\"; did you mean --set?\n"
        "see ablate submit --help\n"},
-      {{"submit"}, "error: ablate submit: FILE is required\nsee ablate submit --help\n"},
+      {{"submit"},
+       "error: ablate submit: FILE is missing; give a file, --again EXP or --extend EXP\n"},
+      {{"show"}, "error: ablate show: EXP is required\nsee ablate show --help\n"},
       {{"show", "a", "b"},
        "error: ablate show: unexpected argument \"b\"\nsee ablate show --help\n"},
       {{"ls", "-n", "few"},

@@ -100,7 +100,9 @@ TEST_F(CompletionTest, OffersWhatTheTableOfCommandsHas) {
       {{"help", "--man", ""}, {"folders"}},
       {{"ls", "--o"}, {"words", "--owner"}},
       {{"ls", "--ser"}, {"words", "--server"}},
-      {{"ls", ""}, {"words", "--help", "--owner", "--mine", "--limit", "--json", "--server"}},
+      {{"ls", ""},
+       {"words", "--help", "--owner", "--mine", "--tag", "--archived", "--limit", "--json",
+        "--server"}},
       {{"submit", ""}, {"files"}},
       {{"submit", "--", "--"}, {"files"}},
       {{"submit", "--set", "a"}, {"words"}},
@@ -254,7 +256,7 @@ TEST_F(CompletionTest, WritesPagesForMan) {
   EXPECT_EQ(pages, CommandTable().size() + 1);
   const std::string submit = Read(folder + "/ablate-submit.1");
   EXPECT_THAT(submit, HasSubstr(".SH NAME\nablate\\-submit \\- Create an experiment"));
-  EXPECT_THAT(submit, HasSubstr(".SH SYNOPSIS\n\\fBablate submit\\fR [OPTIONS] FILE\n"));
+  EXPECT_THAT(submit, HasSubstr(".SH SYNOPSIS\n\\fBablate submit\\fR [OPTIONS] [FILE]\n"));
   EXPECT_THAT(submit, HasSubstr(".TP\n\\fB\\-\\-wait\\fR\n"));
   EXPECT_THAT(submit, HasSubstr("\n.nf\nablate submit examples/names\\-norm.yaml"));
   const std::string all = Read(folder + "/ablate.1");

@@ -68,6 +68,10 @@ struct ExperimentsService : v1::Experiments::Service {
                          v1::DiffExperimentsResponse* response) override {
     return Run(answers->diff, request, response);
   }
+  Status UpdateExperiment(ServerContext*, const v1::UpdateExperimentRequest* request,
+                          v1::Experiment* response) override {
+    return Run(answers->update, request, response);
+  }
   Status CancelExperiment(ServerContext*, const v1::CancelExperimentRequest* request,
                           v1::Experiment* response) override {
     return Run(answers->cancel, request, response);

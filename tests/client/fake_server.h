@@ -45,6 +45,7 @@ struct Answers {
   Answer<v1::GetExperimentRequest, v1::Experiment> get;
   Answer<v1::ListExperimentsRequest, v1::ListExperimentsResponse> list;
   Answer<v1::DiffExperimentsRequest, v1::DiffExperimentsResponse> diff;
+  Answer<v1::UpdateExperimentRequest, v1::Experiment> update;
   Answer<v1::CancelExperimentRequest, v1::Experiment> cancel;
   Answer<v1::DeleteExperimentRequest, v1::DeleteExperimentResponse> remove;
   StreamAnswer<v1::WatchExperimentRequest, v1::ExperimentEvent> watch;

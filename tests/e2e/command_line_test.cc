@@ -168,9 +168,13 @@ TEST(CommandLineTest, TakesUniquePrefixes) {
 TEST(CommandLineTest, TakesANameForItsNewestExperiment) {
   PersonalServer server;
   server.Up();
-  const auto submit = [&server](const std::string& name) {
-    const std::string yaml =
-        SmallNames(name, 5, "axes: [{field: training.batch, values: [1, 2]}]\nseeds: {count: 2}\n");
+  // The questions differ: an identical experiment wouldn't be created.
+  int questions = 0;
+  const auto submit = [&](const std::string& name) {
+    const std::string yaml = SmallNames(
+        name, 5,
+        "axes: [{field: training.batch, values: [1, 2]}]\nseeds: {count: 2}\nquestion: number " +
+            std::to_string(++questions) + "\n");
     const std::string full =
         server.Json({"submit", "-", "--wait", "--json"}, yaml)["experiment"]["name"];
     return full.substr(std::string("experiments/").size());

@@ -136,6 +136,8 @@ Table NameRequests() {
           "there is no experiment \"nothing-abcd\""),
       {"CancelNothing", "Experiments/CancelExperiment", "name: \"e\"", kNotFound,
        "there is no experiment \"e\""},
+      {"UpdateNothing", "Experiments/UpdateExperiment", "name: \"e\" archived: true", kNotFound,
+       "there is no experiment \"e\""},
       {"DeleteNothing", "Experiments/DeleteExperiment", "name: \"e\"", kNotFound,
        "there is no experiment \"e\""},
       {"WatchNothing", "Experiments/WatchExperiment", "name: \"e\"", kNotFound,
@@ -451,7 +453,7 @@ TEST_P(BadRequestTest, IsRefusedAndChangesNothing) {
   EXPECT_TRUE(answer.messages.empty());
   EXPECT_FALSE(answer.status.error_details().empty());
   EXPECT_EQ(store().change_number(), before);
-  EXPECT_TRUE(store().ListExperiments(storage::kServer, "", "", 10)->empty());
+  EXPECT_TRUE(store().ListExperiments(storage::kServer, {}, "", 10)->empty());
   EXPECT_TRUE(store().ListDatasets(storage::kServer, "", 10)->empty());
   EXPECT_TRUE(store().ListAnalyses(storage::kServer, "", 10)->empty());
 }
@@ -486,7 +488,7 @@ class BadBytesTest : public ServiceTest {
   void ExpectRefused(const std::string& method, const std::string& bytes, grpc::StatusCode code) {
     const RawAnswer answer = RawCall(channel_, "/ablate.v1." + method, {bytes});
     EXPECT_EQ(answer.status.error_code(), code) << answer.status.error_message();
-    EXPECT_TRUE(store().ListExperiments(storage::kServer, "", "", 10)->empty());
+    EXPECT_TRUE(store().ListExperiments(storage::kServer, {}, "", 10)->empty());
   }
 };
 
@@ -518,7 +520,7 @@ TEST_F(BadBytesTest, AreRefusedWhenAnEnumHasNoSuchNumber) {
   request.mutable_spec()->mutable_base()->mutable_training()->clear_optimizer();
   request.mutable_spec()->mutable_limits()->set_priority(static_cast<v1::Priority::Value>(-5));
   EXPECT_EQ(FieldOf(TryCreate(request)), "limits.priority");
-  EXPECT_TRUE(store().ListExperiments(storage::kServer, "", "", 10)->empty());
+  EXPECT_TRUE(store().ListExperiments(storage::kServer, {}, "", 10)->empty());
 }
 
 // A field of `bytes` with its tag and length.

@@ -45,7 +45,7 @@ class CreateTest : public ServiceTest {
   }
 
   static size_t ExperimentsIn(storage::Store& store) {
-    return store.ListExperiments(storage::kServer, "", "", 1'000)->size();
+    return store.ListExperiments(storage::kServer, {}, "", 1'000)->size();
   }
   size_t Experiments() { return ExperimentsIn(store()); }
 

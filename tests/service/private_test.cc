@@ -64,7 +64,9 @@ std::vector<Probes> AllProbes() {
         "request_id: 'another' " + SpecOn("$data"),
         "request_id: 'private' private: true " + SpecOn("$data"),
         "validate_only: true private: true " + SpecFrom("$model"),
-        "validate_only: true private: true " + SpecFrom("$experiment/s0")}},
+        "validate_only: true private: true " + SpecFrom("$experiment/s0"),
+        "validate_only: true extends: '$experiment' " + SpecOn("$data"),
+        "validate_only: true find_identical: true " + SpecOn("$data")}},
       {"Experiments.GetExperiment", {"name: '$experiment'", "name: '$title'"}},
       {"Experiments.ListExperiments",
        {"", "owner: 'mia'", "owner: 'users/mia'", "page_token: '$after_experiment'"}},
@@ -145,6 +147,7 @@ std::vector<Probes> AllProbes() {
       {"Analyses.CancelAnalysis", {"name: '$analysis'"}},
       {"Analyses.DeleteAnalysis", {"name: '$analysis'"}},
       {"Experiments.CancelExperiment", {"name: '$experiment'"}},
+      {"Experiments.UpdateExperiment", {"name: '$experiment' archived: true"}},
       {"Experiments.DeleteExperiment", {"name: '$experiment'"}},
       {"Datasets.DeleteDataset", {"name: '$data'"}},
       {"Models.DeleteModel", {"name: '$model'"}},
@@ -316,9 +319,10 @@ class PrivateTest : public SharingTest {
 };
 
 // Fields of requests that can't name anything private.
-const std::set<std::string> kNamesOfNothing = {"request_id", "key",          "keys",  "by",
-                                               "label",      "display_name", "token", "prompt",
-                                               "kind",       "output",       "stop",  "columns"};
+const std::set<std::string> kNamesOfNothing = {
+    "request_id",  "key",  "keys",   "by",      "label",   "display_name", "token",
+    "prompt",      "kind", "output", "stop",    "columns", "tags",         "add_tags",
+    "remove_tags", "tag",  "note",   "changes", "new_name"};
 
 bool IsProbed(const google::protobuf::MethodDescriptor& method, const std::string& field) {
   for (const Probes& probes : AllProbes()) {

@@ -91,6 +91,8 @@ TEST_F(RunFiltersTest, FindsThePartsOfAnExperiment) {
   EXPECT_THAT(cells("post-s1"), ElementsAre("post-s1"));
   EXPECT_THAT(cells("post"), ElementsAre("post-s0", "post-s1"));
   EXPECT_THAT(cells("@best"), ElementsAre("pre-s0")) << "the lowest eval/loss";
+  EXPECT_THAT(cells("@chosen"), ElementsAre("pre-s0", "pre-s1", "post-s0", "post-s1"))
+      << "nothing is tuned";
   request.set_page_size(1);
   EXPECT_THAT(cells("post"), ElementsAre("post-s0", "post-s1")) << "page by page";
 }
@@ -141,6 +143,24 @@ TEST_F(RunFiltersTest, FindsCellsOfAllExperiments) {
   EXPECT_THAT(Cells("owner != nobody AND parameters > 1 AND seed = 1 AND placement = pre"),
               SizeIs(2));
   EXPECT_THAT(Cells("seed = 0", "", two_), ElementsAre("two/pre-s0", "two/post-s0"));
+}
+
+TEST_F(RunFiltersTest, FindsTags) {
+  v1::UpdateExperimentRequest update;
+  update.set_name(one_);
+  update.add_add_tags("paper");
+  update.add_add_tags("lr");
+  AnswerOf(*experiments_, &v1::Experiments::Stub::UpdateExperiment, update);
+  EXPECT_THAT(Cells("tags:paper AND seed = 0"), ElementsAre("one/pre-s0", "one/post-s0"));
+  EXPECT_THAT(Cells("tags:pap"), IsEmpty()) << "a part of a tag";
+  EXPECT_THAT(Cells("tags:* AND seed = 0"), ElementsAre("one/pre-s0", "one/post-s0"));
+  EXPECT_THAT(Cells("NOT tags:lr AND seed = 0"), ElementsAre("two/pre-s0", "two/post-s0"));
+  EXPECT_THAT(Refusal("tags = paper"), HasSubstr("expected ':', as in tags:paper"));
+  v1::ListRunsRequest request = RunsBy("seed = 0");
+  request.add_columns("tags");
+  const v1::ListRunsResponse runs = List(request);
+  EXPECT_EQ(runs.rows(3).values(0).string_value(), "lr paper");
+  EXPECT_EQ(runs.rows(0).values(0).kind_case(), google::protobuf::Value::kNullValue);
 }
 
 TEST_F(RunFiltersTest, ComparesLabelsThatArentNumbersAsTexts) {

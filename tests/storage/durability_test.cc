@@ -226,7 +226,7 @@ TEST_P(BallastTest, IsGivenUpForAStart) {
   disk_.room = 0;
   auto store = Store::Open(WithBallast());
   ASSERT_TRUE(store.ok()) << store.status();
-  EXPECT_TRUE(Value((*store)->ListExperiments(kServer, "", "", 9)).empty());
+  EXPECT_TRUE(Value((*store)->ListExperiments(kServer, {}, "", 9)).empty());
 }
 
 TEST_F(DurabilityTest, GoesOnWhenTheIndexOfTheLogCannotGrow) {

@@ -68,7 +68,7 @@ TEST_P(ExperimentsTest, AnswersARepeatedRequestWithTheFirstAnswer) {
   EXPECT_TRUE(again.cells[0].reused);
   EXPECT_FALSE(again.cells[1].reused);
   EXPECT_EQ(again.cells[1].run, "b");
-  EXPECT_THAT(Value(store().ListExperiments(kServer, "", "", 10)), SizeIs(2));
+  EXPECT_THAT(Value(store().ListExperiments(kServer, {}, "", 10)), SizeIs(2));
 }
 
 TEST_P(ExperimentsTest, FindsARequestThatWasAnswered) {
@@ -112,7 +112,7 @@ TEST_P(ExperimentsTest, ChangesNothingWhenTheGridIsInvalid) {
                                      std::pair{no_data, absl::StatusCode::kNotFound}}) {
     EXPECT_EQ(CodeOf(store().CreateExperiment(wanted)), code);
   }
-  EXPECT_THAT(Value(store().ListExperiments(kServer, "", "", 10)), IsEmpty());
+  EXPECT_THAT(Value(store().ListExperiments(kServer, {}, "", 10)), IsEmpty());
   EXPECT_THAT(Value(store().Queue("cpu", {"torch"}, 10)), IsEmpty());
   EXPECT_EQ(CodeOf(store().GetRun("a")), absl::StatusCode::kNotFound);
 }
@@ -282,13 +282,13 @@ TEST_P(ListingTest, ListsNewestFirstInPages) {
   std::vector<std::string> listed;
   std::string after;
   while (true) {
-    const auto page = Value(store().ListExperiments(kServer, "", after, 2));
+    const auto page = Value(store().ListExperiments(kServer, {}, after, 2));
     for (const ExperimentRecord& record : page) listed.push_back(record.id);
     if (page.size() < 2) break;
     after = listed.back();
   }
   EXPECT_EQ(listed, ids);
-  EXPECT_EQ(CodeOf(store().ListExperiments(kServer, "", "names-0000", 2)),
+  EXPECT_EQ(CodeOf(store().ListExperiments(kServer, {}, "names-0000", 2)),
             absl::StatusCode::kNotFound);
 }
 
@@ -306,13 +306,29 @@ TEST_P(ListingTest, FindsByPrefix) {
   EXPECT_THAT(Value(store().FindRuns(kServer, "x", 5)), IsEmpty());
 }
 
-TEST_P(ListingTest, FindsTheNewestOfANameBeforeLongerNames) {
+TEST_P(ListingTest, FindsTheNewestOfAName) {
   NewExperiment longer = MakeExperiment({"a"});
   longer.name = "names-2";
   const std::string longer_id = Create(longer).id;
   const std::string first = Submit({"b"}).id, second = Submit({"c"}).id;
-  EXPECT_THAT(Value(store().FindExperiments(kServer, "names", 5)),
-              ElementsAre(second, first, longer_id));
+  const auto named = [&](const std::string& name, uint32_t limit = 5) {
+    std::vector<std::string> ids;
+    for (const auto& one : Value(store().ExperimentsNamed(kServer, name, limit))) {
+      ids.push_back(one.id);
+    }
+    return ids;
+  };
+  EXPECT_THAT(named("names"), ElementsAre(second, first));
+  EXPECT_THAT(named("names", 1), ElementsAre(second));
+  ExperimentUpdate archived;
+  archived.archived = true;
+  ASSERT_TRUE(store().UpdateExperiment(second, archived).ok());
+  EXPECT_THAT(named("names"), ElementsAre(first, second));
+  ExperimentUpdate renamed;
+  renamed.name = "old";
+  ASSERT_TRUE(store().UpdateExperiment(second, renamed).ok());
+  EXPECT_THAT(named("names"), ElementsAre(first));
+  EXPECT_THAT(named("old"), ElementsAre(second));
   EXPECT_THAT(Value(store().FindExperiments(kServer, first, 5)), ElementsAre(first));
   EXPECT_THAT(Value(store().FindExperiments(kServer, "names-", 1)), SizeIs(1));
 }
@@ -324,7 +340,8 @@ TEST_P(ExperimentsTest, ShowsWhatIsPrivateToItsOwner) {
   const std::string hidden = Create(wanted).id;
   const auto ids = [&](const Viewer& viewer, absl::string_view owner = "") {
     std::vector<std::string> found;
-    for (const ExperimentRecord& record : Value(store().ListExperiments(viewer, owner, "", 9))) {
+    for (const ExperimentRecord& record :
+         Value(store().ListExperiments(viewer, {std::string(owner)}, "", 9))) {
       found.push_back(record.id);
     }
     return found;
@@ -334,7 +351,7 @@ TEST_P(ExperimentsTest, ShowsWhatIsPrivateToItsOwner) {
   EXPECT_THAT(ids({"bob"}), ElementsAre(open));
   EXPECT_THAT(ids({"bob"}, "ann"), ElementsAre(open));
   EXPECT_THAT(ids({"bob"}, "bob"), IsEmpty());
-  EXPECT_EQ(CodeOf(store().ListExperiments({"bob"}, "", hidden, 9)), absl::StatusCode::kNotFound);
+  EXPECT_EQ(CodeOf(store().ListExperiments({"bob"}, {}, hidden, 9)), absl::StatusCode::kNotFound);
   EXPECT_THAT(Value(store().FindExperiments({"bob"}, hidden, 9)), IsEmpty());
   EXPECT_EQ(Value(store().GetExperiment(hidden)).private_to, "ann");
   EXPECT_THAT(Value(store().FindRuns({"bob"}, "", 9)), ElementsAre("o"));

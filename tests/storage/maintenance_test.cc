@@ -36,7 +36,7 @@ TEST_P(MaintenanceTest, DeletesAnExperimentAndItsOwnRuns) {
   EXPECT_EQ(CodeOf(store().ChangedCells(first, 0, 9)), absl::StatusCode::kNotFound);
   EXPECT_EQ(CodeOf(store().CancelExperiment(first)), absl::StatusCode::kNotFound);
   EXPECT_EQ(CodeOf(store().DeleteExperiment(first)), absl::StatusCode::kNotFound);
-  EXPECT_THAT(Value(store().ListExperiments(kServer, "", "", 9)), SizeIs(1));
+  EXPECT_THAT(Value(store().ListExperiments(kServer, {}, "", 9)), SizeIs(1));
   EXPECT_THAT(Value(store().FindExperiments(kServer, first, 9)), IsEmpty());
 
   ASSERT_TRUE(store().Maintain().ok());

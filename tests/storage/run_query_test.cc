@@ -10,6 +10,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "storage/sqlite/connection.h"
 #include "tests/storage/store_fixture.h"
 
@@ -111,6 +112,8 @@ class RunQueryTest : public StoreTest {
     experiment.name = absl::StrCat("e", number % 4);
     experiment.owner = number % 2 == 0 ? "ann" : "bob";
     experiment.private_to = number >= 5 ? "bob" : "";
+    if (number % 3 == 1) experiment.tags = {"paper"};
+    if (number % 3 == 2) experiment.tags = {"lr", "paper"};
     experiment.request_id = absl::StrCat("q", number);
     std::vector<ModelCell> cells;
     experiment.fields.common = {{"model.layers", absl::StrCat(number % 3 + 1)}};
@@ -153,6 +156,9 @@ class RunQueryTest : public StoreTest {
     cell.values[{Kind::kField, "model.layers"}] = experiment->fields.common[0].value;
     cell.values[{Kind::kExperiment, ""}] = experiment->name;
     cell.values[{Kind::kOwner, ""}] = experiment->owner;
+    if (!experiment->tags.empty()) {
+      cell.values[{Kind::kTags, ""}] = absl::StrCat(" ", absl::StrJoin(experiment->tags, " "), " ");
+    }
     cell.values[{Kind::kSeed, ""}] = static_cast<double>(seed);
     cell.values[{Kind::kParameters, ""}] = 1234.;
     cells_of_[run].push_back(model_.size());
@@ -266,7 +272,7 @@ class RunQueryTest : public StoreTest {
     }
     const auto op = static_cast<Op>(random_() % 6);
     const double value = static_cast<double>(random_() % 6) / 4;
-    switch (random_() % 12) {
+    switch (random_() % 13) {
       case 0:
         return TestOf({Kind::kField, "model.norm.placement"}, Op::kEqual, "post");
       case 1:
@@ -289,6 +295,8 @@ class RunQueryTest : public StoreTest {
         return TestOf({Kind::kSeed, ""}, op, value * 2);
       case 10:
         return TestOf({Kind::kEnded, ""}, Op::kExists);
+      case 11:
+        return TestOf({Kind::kTags, ""}, Op::kContains, random_() % 2 == 0 ? " lr " : " pap ");
       default:
         return TestOf({Kind::kExperiment, ""}, random_() % 2 == 0 ? Op::kEqual : Op::kNotEqual,
                       "e1");
@@ -304,16 +312,13 @@ INSTANTIATE_TEST_SUITE_P(, RunQueryTest, ::testing::Values(Where::kFile, Where::
                          WhereName);
 
 TEST_P(RunQueryTest, FindsWhatAPlainModelFinds) {
-  const std::vector<RunKey> keys = {{Kind::kLast, "eval/loss"},
-                                    {Kind::kMax, "eval/loss"},
-                                    {Kind::kAxis, "lr"},
-                                    {Kind::kField, "training.clip"},
-                                    {Kind::kState, ""},
-                                    {Kind::kOwner, ""},
-                                    {Kind::kField, "model.norm.placement"},
-                                    {Kind::kSeed, ""},
-                                    {Kind::kEnded, ""},
-                                    {Kind::kExperiment, ""}};
+  const std::vector<RunKey> keys = {
+      {Kind::kLast, "eval/loss"}, {Kind::kMax, "eval/loss"},
+      {Kind::kAxis, "lr"},        {Kind::kField, "training.clip"},
+      {Kind::kState, ""},         {Kind::kOwner, ""},
+      {Kind::kTags, ""},          {Kind::kField, "model.norm.placement"},
+      {Kind::kSeed, ""},          {Kind::kEnded, ""},
+      {Kind::kExperiment, ""}};
   size_t matched = 0;
   for (int i = 0; i < 200; ++i) {
     RunQuery query;

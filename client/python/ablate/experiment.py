@@ -105,7 +105,7 @@ class Experiment:
 
     def runs(self, part: str = "") -> list[Run]:
         """Returns the experiment's cells in grid order, or those of a part: a setting such as
-        post-lr0.01 with all its seeds, or @best.
+        post-lr0.01 with all its seeds, @best, or @chosen (the chosen values of tuned axes).
 
         >>> experiment.runs()[0].state
         'DONE'
@@ -285,6 +285,23 @@ class Experiment:
             cells[subject.run] for subject in one.subjects if subject.run in cells])
             for page in pages for one in page.analyses]
 
+    def edit(self, *, name: str = "", tag: str | Sequence[str] = (),
+             untag: str | Sequence[str] = (), note: str | None = None,
+             archived: bool | None = None) -> Experiment:
+        """Changes the name, the tags, the note, or whether lists leave the experiment out. The ID
+        stays.
+
+        >>> experiment.edit(tag="paper", note="figure 2").message.note
+        'figure 2'
+        """
+        request = _values.make(
+            experiment_pb2.UpdateExperimentRequest, name=self.name, new_name=name,
+            add_tags=_values.listed(tag), remove_tags=_values.listed(untag), note=note,
+            archived=archived)
+        self.message = self._connection.call("Experiments/UpdateExperiment", request,
+                                             experiment_pb2.Experiment)
+        return self
+
     def cancel(self) -> Experiment:
         """Cancels the runs that no other active experiment needs."""
         self.message = self._connection.call(
@@ -311,7 +328,10 @@ class Experiment:
         rows = [("question", message.spec.question), ("state", _State.Value.Name(message.state)),
                 ("runs", _display.counts_text(message.counts)),
                 ("axes", ", ".join(axis.name or axis.field for axis in message.spec.axes)),
-                ("primary metric", self.primary), ("stalled", message.stalled)]
+                ("primary metric", self.primary), ("stalled", message.stalled),
+                ("tags", ", ".join(message.tags)), ("note", message.note),
+                ("extends", message.extends.partition("/")[2]),
+                ("changed", " ".join(message.changes))]
         return _display.table(["", self.id], [row for row in rows if row[1]])
 
     def _settings(self, runs: Sequence[Run], everything: bool) -> dict[str, list[Any]]:

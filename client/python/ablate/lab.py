@@ -64,26 +64,34 @@ class Lab:
         self._connection = connection
 
     @overload
-    def submit(self, experiment: Mapping[str, Any] | str | Path, *,
+    def submit(self, experiment: Mapping[str, Any] | str | Path | Experiment, *,
                set: Mapping[str, Any] | None = ..., seeds: Iterable[int] | int | None = ...,
-               files: Sequence[str | Path] = ..., fresh: bool = ..., private: bool = ...,
-               dry_run: Literal[False] = ...) -> Experiment: ...
+               files: Sequence[str | Path] = ..., extends: Experiment | str = ...,
+               tags: str | Sequence[str] = ..., note: str = ..., fresh: bool = ...,
+               private: bool = ..., dry_run: Literal[False] = ...) -> Experiment: ...
 
     @overload
-    def submit(self, experiment: Mapping[str, Any] | str | Path, *,
+    def submit(self, experiment: Mapping[str, Any] | str | Path | Experiment, *,
                set: Mapping[str, Any] | None = ..., seeds: Iterable[int] | int | None = ...,
-               files: Sequence[str | Path] = ..., fresh: bool = ..., private: bool = ...,
-               dry_run: Literal[True]) -> Plan: ...
+               files: Sequence[str | Path] = ..., extends: Experiment | str = ...,
+               tags: str | Sequence[str] = ..., note: str = ..., fresh: bool = ...,
+               private: bool = ..., dry_run: Literal[True]) -> Plan: ...
 
-    def submit(self, experiment: Mapping[str, Any] | str | Path, *,
+    def submit(self, experiment: Mapping[str, Any] | str | Path | Experiment, *,
                set: Mapping[str, Any] | None = None, seeds: Iterable[int] | int | None = None,
-               files: Sequence[str | Path] = (), fresh: bool = False, private: bool = False,
-               dry_run: bool = False) -> Experiment | Plan:
+               files: Sequence[str | Path] = (), extends: Experiment | str = "",
+               tags: str | Sequence[str] = (), note: str = "", fresh: bool = False,
+               private: bool = False, dry_run: bool = False) -> Experiment | Plan:
         """Creates an experiment, or with `dry_run` only checks it and returns its plan.
 
         `experiment` is a dict, the path of a file (.yaml, .yml or .json), or a text in YAML; all
-        have the fields of experiment files. `set` has values by path below base, which replace the
-        experiment's; None clears. `seeds` replaces its seeds; 8 stands for those from 0 to 7.
+        have the fields of experiment files. An Experiment is submitted again. `set` has values by
+        path below base, which replace the experiment's; None clears. `seeds` replaces its seeds; 8
+        stands for those from 0 to 7.
+
+        Unless `fresh` trains every cell again, a submission that would only repeat an experiment of
+        yours creates nothing and returns that one. With `extends`, the new experiment keeps all
+        cells of another and their runs, adds seeds, settings, steps or analyses, and archives it.
 
         Data sets that are named by a path are uploaded if the server lacks them, also by a dry run.
         Paths are relative to the file, or to the working folder. Files outside of that folder must
@@ -94,23 +102,35 @@ class Lab:
         >>> lab.submit(spec, set={"training.steps": 200}, seeds=range(3), dry_run=True).cells[0]
         'pre-s0'
         """
-        spec, folder = _read(experiment)
+        stored = experiment if isinstance(experiment, Experiment) else None
+        spec, folder = ({}, Path(".")) if stored else _read(experiment)
+        changes = list(stored.message.changes) if stored else []
         if isinstance(seeds, int):
             spec["seeds"] = seeds
+            changes.append(f"seeds={seeds}")
         elif seeds is not None:
             spec["seeds"] = {"list": _values.plain(seeds)}
             if spec["seeds"]["list"] == []:
                 raise InvalidArgument("seeds: the list is empty; expected at least one seed")
+            changes.append(f"seeds={spec['seeds']['list']}"[:200])
         _shorthands.expand(spec)
         overrides = _values.plain(set or {})
         if not isinstance(overrides, dict):
             raise InvalidArgument(f"set: {set!r} has no keys; expected fields below base and their "
                                   'values, such as {"training.steps": 200}')
-        _request(spec, overrides)  # raises before anything is uploaded
+        _request(spec, overrides, stored)  # raises before anything is uploaded
         _datasets.replace_paths(self._connection, spec, overrides, folder,
                                 [Path(one) for one in _values.listed(files)], private)
-        request = _request(spec, overrides)
-        request.request_id, request.fresh, request.private = uuid.uuid4().hex, fresh, private
+        request = _request(spec, overrides, stored)
+        request.request_id, request.fresh = uuid.uuid4().hex, fresh
+        request.find_identical = not fresh
+        request.private = private or (stored is not None and stored.message.private)
+        request.tags.extend(_values.listed(tags))
+        request.note = note
+        if extends:
+            extended = self.experiment(extends) if isinstance(extends, str) else extends
+            request.extends = extended.name
+        request.changes.extend(changes)
         if dry_run:
             return Plan(self._validate(request))
         try:
@@ -131,11 +151,14 @@ class Lab:
         return Experiment(self._connection, self._connection.call(
             "Experiments/GetExperiment", request, experiment_pb2.Experiment))
 
-    def experiments(self, owner: str = "") -> list[Experiment]:
-        """Returns all experiments, or those of one user, newest first."""
+    def experiments(self, owner: str = "", *, tag: str = "", archived: bool = False
+                    ) -> list[Experiment]:
+        """Returns experiments, newest first: all, or those of one user or with one tag; archived
+        ones only if asked for."""
         pages = self._connection.pages(
             "Experiments/ListExperiments",
-            _values.make(experiment_pb2.ListExperimentsRequest, owner=owner, page_size=1000),
+            _values.make(experiment_pb2.ListExperimentsRequest, owner=owner, tag=tag,
+                         archived=archived, page_size=1000),
             experiment_pb2.ListExperimentsResponse)
         return [Experiment(self._connection, one) for page in pages for one in page.experiments]
 
@@ -151,9 +174,10 @@ class Lab:
         return self.experiment(experiment).run(cell)
 
     def query(self, filter: str = "", *, columns: Sequence[str] = (), order_by: str = "",
-              limit: int | None = None, library: Library = "pandas") -> Any:
+              limit: int | None = None, archived: bool = False, library: Library = "pandas"
+              ) -> Any:
         """Returns one row per cell of all experiments that the filter selects, of which `limit`
-        are the first in the order.
+        are the first in the order. Cells of archived experiments are left out unless asked for.
 
         The columns are experiment, cell, run, seed, state, step and steps; then the values of
         `columns`, which are names as in a filter, or by default the last value of each metric.
@@ -164,7 +188,7 @@ class Lab:
         ['pre', 'pre']
         """
         request = _values.make(run_pb2.ListRunsRequest, experiment="experiments/-", filter=filter,
-                               order_by=order_by, columns=list(columns),
+                               order_by=order_by, columns=list(columns), archived=archived,
                                page_size=min(limit or 1000, 1000))
         rows: list[run_pb2.RunRow] = []
         for page in self._connection.pages("Runs/ListRuns", request, run_pb2.ListRunsResponse):
@@ -295,10 +319,15 @@ def _scalar(message: Any, oneof: str) -> Any:
     return None if kind in (None, "null_value") else getattr(message, kind)
 
 
-def _request(spec: dict[str, Any], overrides: dict[str, Any]
+def _request(spec: dict[str, Any], overrides: dict[str, Any], stored: Experiment | None
              ) -> experiment_pb2.CreateExperimentRequest:
-    """Makes the message of plain values. Raises InvalidArgument with every problem."""
+    """Makes the message of plain values, which replace those of a stored experiment. Raises
+    InvalidArgument with every problem."""
     request = experiment_pb2.CreateExperimentRequest()
+    if stored:
+        request.spec.CopyFrom(stored.message.spec)
+    for name in spec if stored else ():
+        request.spec.ClearField(name)
     problems: list[FieldProblem] = []
     _values.fill(request.spec, spec, "", problems)
     for path, value in overrides.items():

@@ -55,6 +55,7 @@ struct DataSet {
 
 struct Provenance {
   std::string owner, created, ended;  // times as people read them; "" if it hasn't ended
+  std::string extends;                // ID of the experiment that it extends; or ""
   std::string spec_sha256;
   std::vector<DataSet> data_sets;
   // Value → number of cells for which it is recorded.

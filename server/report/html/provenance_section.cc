@@ -60,6 +60,7 @@ void Facts(const Experiment& experiment, Markup* out) {
   const Provenance& provenance = experiment.provenance;
   out->Open("dl");
   Code("Experiment", experiment.id, out);
+  if (!provenance.extends.empty()) Code("Extends", provenance.extends, out);
   Fact("Owner", provenance.owner, out);
   Fact("Created", provenance.created, out);
   Fact("Ended", provenance.ended.empty() ? "not yet" : provenance.ended, out);

@@ -14,6 +14,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
@@ -109,6 +110,101 @@ TEST_F(SubmitTest, PrintsTheResponseAsJson) {
   EXPECT_EQ(response.experiment().name(), "experiments/small-1a2b");
   EXPECT_EQ(response.cells_size(), 6);
   EXPECT_THAT(outcome.out, HasSubstr("\"differs_only_in_evaluation\": []"));
+}
+
+TEST_F(SubmitTest, PassesTagsNoteAndChangesOn) {
+  const Outcome outcome = Run({"submit", "-", "--tag", "paper", "--tag", "lr", "--note", "figure 2",
+                               "--seeds", "0..7", "--axis", "training.batch=1,4"},
+                              kFile);
+  EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
+  ASSERT_EQ(requests_.size(), 1u);
+  EXPECT_THAT(requests_[0].tags(), ElementsAre("paper", "lr"));
+  EXPECT_EQ(requests_[0].note(), "figure 2");
+  EXPECT_THAT(requests_[0].changes(), ElementsAre("seeds=0..7", "training.batch=1,4"));
+  EXPECT_TRUE(requests_[0].find_identical());
+}
+
+TEST_F(SubmitTest, ShowsTheExperimentThatIsIdentical) {
+  const auto create = answers_.create;
+  answers_.create = [create](const v1::CreateExperimentRequest& request,
+                             v1::CreateExperimentResponse* response) {
+    response->set_identical_to("experiments/small-1a2b");
+    return create(request, response);
+  };
+  answers_.runs = [](const v1::ListRunsRequest&, v1::ListRunsResponse*) {
+    return absl::OkStatus();
+  };
+  const Outcome outcome = Run({"submit", "-"}, kFile);
+  EXPECT_EQ(outcome.code, kSuccess);
+  EXPECT_EQ(outcome.err,
+            "identical to small-1a2b: nothing was created; --fresh trains its cells again\n");
+  EXPECT_THAT(outcome.out, StartsWith("small-1a2b "));
+  const Outcome json = Run({"submit", "-", "--json"}, kFile);
+  EXPECT_THAT(json.out, HasSubstr("\"identical_to\": \"experiments/small-1a2b\""));
+  const Outcome planned = Run({"submit", "-", "--dry-run"}, kFile);
+  EXPECT_THAT(planned.err,
+              HasSubstr("note: identical to small-1a2b: submit would create nothing\n"));
+}
+
+class AgainTest : public SubmitTest {
+ protected:
+  AgainTest() {
+    answers_.get = [this](const v1::GetExperimentRequest& request, v1::Experiment* experiment) {
+      if (request.name() != "experiments/small") return absl::NotFoundError("there is none");
+      *experiment = stored_;
+      return absl::OkStatus();
+    };
+    stored_.set_name("experiments/small-9z9z");
+    stored_.mutable_spec()->set_name("small");
+    stored_.mutable_spec()->mutable_base()->mutable_task()->mutable_legacy_recall();
+    stored_.add_changes("training.steps=5");
+  }
+
+  v1::Experiment stored_;
+};
+
+TEST_F(AgainTest, SubmitsAStoredExperiment) {
+  const Outcome outcome = Run({"submit", "--again", "small", "--seeds", "8"});
+  EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
+  ASSERT_EQ(requests_.size(), 1u);
+  EXPECT_EQ(requests_[0].spec().name(), "small");
+  EXPECT_TRUE(requests_[0].spec().base().task().has_legacy_recall());
+  EXPECT_EQ(requests_[0].spec().seeds().count(), 8u);
+  EXPECT_THAT(requests_[0].changes(), ElementsAre("training.steps=5", "seeds=8"));
+  EXPECT_EQ(requests_[0].extends(), "");
+  EXPECT_FALSE(requests_[0].private_());
+}
+
+TEST_F(AgainTest, ExtendsAStoredExperimentByItsSpecOrAFile) {
+  stored_.set_private_(true);
+  const Outcome outcome = Run({"submit", "--extend", "small", "--seeds", "8"});
+  EXPECT_EQ(outcome.code, kSuccess);
+  EXPECT_THAT(outcome.err, HasSubstr("it extends small-9z9z, which is archived\n"));
+  EXPECT_EQ(Run({"submit", "-", "--extend", "small"}, kFile).code, kSuccess);
+  ASSERT_EQ(requests_.size(), 2u);
+  EXPECT_EQ(requests_[0].extends(), "experiments/small-9z9z");
+  EXPECT_TRUE(requests_[0].private_()) << "as the stored one";
+  EXPECT_EQ(requests_[0].spec().axes_size(), 0);
+  EXPECT_EQ(requests_[1].extends(), "experiments/small-9z9z");
+  EXPECT_EQ(requests_[1].spec().axes_size(), 1) << "of the file";
+  EXPECT_THAT(requests_[1].changes(), IsEmpty());
+}
+
+TEST_F(AgainTest, RefusesWhatDoesntGoTogether) {
+  const auto error = [&](const std::vector<std::string>& arguments) {
+    const Outcome outcome = Run(arguments, kFile);
+    EXPECT_EQ(outcome.code, kUsage);
+    return outcome.err;
+  };
+  EXPECT_THAT(error({"submit"}), HasSubstr("FILE is missing; give a file, --again EXP or"));
+  EXPECT_THAT(error({"submit", "-", "--again", "small"}), HasSubstr("remove FILE"));
+  EXPECT_THAT(error({"submit", "--extend", "small", "--again", "small"}),
+              HasSubstr("exclude each other"));
+  EXPECT_THAT(error({"submit", "--extend", "small", "--fresh"}), HasSubstr("remove --fresh"));
+  EXPECT_THAT(requests_, IsEmpty());
+  const Outcome missing = Run({"submit", "--again", "other"});
+  EXPECT_EQ(missing.code, kFailure);
+  EXPECT_THAT(missing.err, HasSubstr("there is none"));
 }
 
 TEST_F(SubmitTest, ReportsProblemsOfTheFileBesideTheServers) {

@@ -64,7 +64,7 @@ class Cell(_message.Message):
     def __init__(self, name: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., seed: _Optional[int] = ..., run: _Optional[str] = ..., state: _Optional[_Union[_run_pb2.RunState.Value, str]] = ..., reused: bool = ..., continued_from: _Optional[str] = ..., continued_step: _Optional[int] = ...) -> None: ...
 
 class CreateExperimentRequest(_message.Message):
-    __slots__ = ["fresh", "overrides", "private", "request_id", "spec", "validate_only"]
+    __slots__ = ["changes", "extends", "find_identical", "fresh", "note", "overrides", "private", "request_id", "spec", "tags", "validate_only"]
     class OverridesEntry(_message.Message):
         __slots__ = ["key", "value"]
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -72,27 +72,38 @@ class CreateExperimentRequest(_message.Message):
         key: str
         value: _struct_pb2.Value
         def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[_struct_pb2.Value, _Mapping]] = ...) -> None: ...
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
+    EXTENDS_FIELD_NUMBER: _ClassVar[int]
+    FIND_IDENTICAL_FIELD_NUMBER: _ClassVar[int]
     FRESH_FIELD_NUMBER: _ClassVar[int]
+    NOTE_FIELD_NUMBER: _ClassVar[int]
     OVERRIDES_FIELD_NUMBER: _ClassVar[int]
     PRIVATE_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
+    TAGS_FIELD_NUMBER: _ClassVar[int]
     VALIDATE_ONLY_FIELD_NUMBER: _ClassVar[int]
+    changes: _containers.RepeatedScalarFieldContainer[str]
+    extends: str
+    find_identical: bool
     fresh: bool
+    note: str
     overrides: _containers.MessageMap[str, _struct_pb2.Value]
     private: bool
     request_id: str
     spec: _spec_pb2.ExperimentSpec
+    tags: _containers.RepeatedScalarFieldContainer[str]
     validate_only: bool
-    def __init__(self, request_id: _Optional[str] = ..., spec: _Optional[_Union[_spec_pb2.ExperimentSpec, _Mapping]] = ..., overrides: _Optional[_Mapping[str, _struct_pb2.Value]] = ..., fresh: bool = ..., validate_only: bool = ..., private: bool = ...) -> None: ...
+    def __init__(self, request_id: _Optional[str] = ..., spec: _Optional[_Union[_spec_pb2.ExperimentSpec, _Mapping]] = ..., overrides: _Optional[_Mapping[str, _struct_pb2.Value]] = ..., fresh: bool = ..., validate_only: bool = ..., private: bool = ..., tags: _Optional[_Iterable[str]] = ..., note: _Optional[str] = ..., extends: _Optional[str] = ..., changes: _Optional[_Iterable[str]] = ..., find_identical: bool = ...) -> None: ...
 
 class CreateExperimentResponse(_message.Message):
-    __slots__ = ["analyses", "cells", "differs_only_in_evaluation", "estimate", "experiment", "notes", "parameters", "problems", "reused", "trainers"]
+    __slots__ = ["analyses", "cells", "differs_only_in_evaluation", "estimate", "experiment", "identical_to", "notes", "parameters", "problems", "reused", "trainers"]
     ANALYSES_FIELD_NUMBER: _ClassVar[int]
     CELLS_FIELD_NUMBER: _ClassVar[int]
     DIFFERS_ONLY_IN_EVALUATION_FIELD_NUMBER: _ClassVar[int]
     ESTIMATE_FIELD_NUMBER: _ClassVar[int]
     EXPERIMENT_FIELD_NUMBER: _ClassVar[int]
+    IDENTICAL_TO_FIELD_NUMBER: _ClassVar[int]
     NOTES_FIELD_NUMBER: _ClassVar[int]
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
     PROBLEMS_FIELD_NUMBER: _ClassVar[int]
@@ -103,12 +114,13 @@ class CreateExperimentResponse(_message.Message):
     differs_only_in_evaluation: _containers.RepeatedScalarFieldContainer[str]
     estimate: Estimate
     experiment: Experiment
+    identical_to: str
     notes: _containers.RepeatedScalarFieldContainer[str]
     parameters: _containers.RepeatedCompositeFieldContainer[SettingParameters]
     problems: _containers.RepeatedCompositeFieldContainer[Problem]
     reused: int
     trainers: _containers.RepeatedCompositeFieldContainer[TrainerUse]
-    def __init__(self, experiment: _Optional[_Union[Experiment, _Mapping]] = ..., cells: _Optional[_Iterable[_Union[Cell, _Mapping]]] = ..., reused: _Optional[int] = ..., differs_only_in_evaluation: _Optional[_Iterable[str]] = ..., estimate: _Optional[_Union[Estimate, _Mapping]] = ..., problems: _Optional[_Iterable[_Union[Problem, _Mapping]]] = ..., notes: _Optional[_Iterable[str]] = ..., parameters: _Optional[_Iterable[_Union[SettingParameters, _Mapping]]] = ..., trainers: _Optional[_Iterable[_Union[TrainerUse, _Mapping]]] = ..., analyses: _Optional[int] = ...) -> None: ...
+    def __init__(self, experiment: _Optional[_Union[Experiment, _Mapping]] = ..., cells: _Optional[_Iterable[_Union[Cell, _Mapping]]] = ..., reused: _Optional[int] = ..., differs_only_in_evaluation: _Optional[_Iterable[str]] = ..., estimate: _Optional[_Union[Estimate, _Mapping]] = ..., problems: _Optional[_Iterable[_Union[Problem, _Mapping]]] = ..., notes: _Optional[_Iterable[str]] = ..., parameters: _Optional[_Iterable[_Union[SettingParameters, _Mapping]]] = ..., trainers: _Optional[_Iterable[_Union[TrainerUse, _Mapping]]] = ..., analyses: _Optional[int] = ..., identical_to: _Optional[str] = ...) -> None: ...
 
 class DeleteExperimentRequest(_message.Message):
     __slots__ = ["name", "validate_only"]
@@ -167,28 +179,38 @@ class Estimate(_message.Message):
     def __init__(self, device_time: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., wall_time: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., bytes: _Optional[int] = ..., measured: bool = ...) -> None: ...
 
 class Experiment(_message.Message):
-    __slots__ = ["analyses", "counts", "create_time", "end_time", "name", "owner", "private", "spec", "stalled", "state"]
+    __slots__ = ["analyses", "archived", "changes", "counts", "create_time", "end_time", "extends", "name", "note", "owner", "private", "spec", "stalled", "state", "tags"]
     ANALYSES_FIELD_NUMBER: _ClassVar[int]
+    ARCHIVED_FIELD_NUMBER: _ClassVar[int]
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
     COUNTS_FIELD_NUMBER: _ClassVar[int]
     CREATE_TIME_FIELD_NUMBER: _ClassVar[int]
     END_TIME_FIELD_NUMBER: _ClassVar[int]
+    EXTENDS_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
+    NOTE_FIELD_NUMBER: _ClassVar[int]
     OWNER_FIELD_NUMBER: _ClassVar[int]
     PRIVATE_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
     STALLED_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
+    TAGS_FIELD_NUMBER: _ClassVar[int]
     analyses: AnalysisCounts
+    archived: bool
+    changes: _containers.RepeatedScalarFieldContainer[str]
     counts: RunCounts
     create_time: _timestamp_pb2.Timestamp
     end_time: _timestamp_pb2.Timestamp
+    extends: str
     name: str
+    note: str
     owner: str
     private: bool
     spec: _spec_pb2.ExperimentSpec
     stalled: str
     state: ExperimentState.Value
-    def __init__(self, name: _Optional[str] = ..., owner: _Optional[str] = ..., spec: _Optional[_Union[_spec_pb2.ExperimentSpec, _Mapping]] = ..., state: _Optional[_Union[ExperimentState.Value, str]] = ..., counts: _Optional[_Union[RunCounts, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., analyses: _Optional[_Union[AnalysisCounts, _Mapping]] = ..., private: bool = ..., stalled: _Optional[str] = ...) -> None: ...
+    tags: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, name: _Optional[str] = ..., owner: _Optional[str] = ..., spec: _Optional[_Union[_spec_pb2.ExperimentSpec, _Mapping]] = ..., state: _Optional[_Union[ExperimentState.Value, str]] = ..., counts: _Optional[_Union[RunCounts, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., analyses: _Optional[_Union[AnalysisCounts, _Mapping]] = ..., private: bool = ..., tags: _Optional[_Iterable[str]] = ..., note: _Optional[str] = ..., archived: bool = ..., extends: _Optional[str] = ..., changes: _Optional[_Iterable[str]] = ..., stalled: _Optional[str] = ...) -> None: ...
 
 class ExperimentEvent(_message.Message):
     __slots__ = ["analyses", "cell", "counts", "last", "run", "stalled", "state", "step", "steps", "token"]
@@ -248,14 +270,18 @@ class GetExperimentRequest(_message.Message):
     def __init__(self, name: _Optional[str] = ...) -> None: ...
 
 class ListExperimentsRequest(_message.Message):
-    __slots__ = ["owner", "page_size", "page_token"]
+    __slots__ = ["archived", "owner", "page_size", "page_token", "tag"]
+    ARCHIVED_FIELD_NUMBER: _ClassVar[int]
     OWNER_FIELD_NUMBER: _ClassVar[int]
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    TAG_FIELD_NUMBER: _ClassVar[int]
+    archived: bool
     owner: str
     page_size: int
     page_token: str
-    def __init__(self, page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., owner: _Optional[str] = ...) -> None: ...
+    tag: str
+    def __init__(self, page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., owner: _Optional[str] = ..., tag: _Optional[str] = ..., archived: bool = ...) -> None: ...
 
 class ListExperimentsResponse(_message.Message):
     __slots__ = ["experiments", "next_page_token"]
@@ -317,6 +343,22 @@ class TrainerUse(_message.Message):
     trainer: str
     why_not_native: str
     def __init__(self, trainer: _Optional[str] = ..., runs: _Optional[int] = ..., why_not_native: _Optional[str] = ...) -> None: ...
+
+class UpdateExperimentRequest(_message.Message):
+    __slots__ = ["add_tags", "archived", "name", "new_name", "note", "remove_tags"]
+    ADD_TAGS_FIELD_NUMBER: _ClassVar[int]
+    ARCHIVED_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    NEW_NAME_FIELD_NUMBER: _ClassVar[int]
+    NOTE_FIELD_NUMBER: _ClassVar[int]
+    REMOVE_TAGS_FIELD_NUMBER: _ClassVar[int]
+    add_tags: _containers.RepeatedScalarFieldContainer[str]
+    archived: bool
+    name: str
+    new_name: str
+    note: str
+    remove_tags: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, name: _Optional[str] = ..., new_name: _Optional[str] = ..., add_tags: _Optional[_Iterable[str]] = ..., remove_tags: _Optional[_Iterable[str]] = ..., note: _Optional[str] = ..., archived: bool = ...) -> None: ...
 
 class WatchExperimentRequest(_message.Message):
     __slots__ = ["keys", "name", "token"]

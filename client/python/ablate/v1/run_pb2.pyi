@@ -30,7 +30,8 @@ class ListRunEventsResponse(_message.Message):
     def __init__(self, events: _Optional[_Iterable[_Union[RunEvent, _Mapping]]] = ...) -> None: ...
 
 class ListRunsRequest(_message.Message):
-    __slots__ = ["columns", "experiment", "filter", "order_by", "page_size", "page_token", "part"]
+    __slots__ = ["archived", "columns", "experiment", "filter", "order_by", "page_size", "page_token", "part"]
+    ARCHIVED_FIELD_NUMBER: _ClassVar[int]
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     EXPERIMENT_FIELD_NUMBER: _ClassVar[int]
     FILTER_FIELD_NUMBER: _ClassVar[int]
@@ -38,6 +39,7 @@ class ListRunsRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     PART_FIELD_NUMBER: _ClassVar[int]
+    archived: bool
     columns: _containers.RepeatedScalarFieldContainer[str]
     experiment: str
     filter: str
@@ -45,7 +47,7 @@ class ListRunsRequest(_message.Message):
     page_size: int
     page_token: str
     part: str
-    def __init__(self, experiment: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., filter: _Optional[str] = ..., order_by: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., part: _Optional[str] = ...) -> None: ...
+    def __init__(self, experiment: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., filter: _Optional[str] = ..., order_by: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., part: _Optional[str] = ..., archived: bool = ...) -> None: ...
 
 class ListRunsResponse(_message.Message):
     __slots__ = ["next_page_token", "rows"]

@@ -1,20 +1,22 @@
-#include "server/service/part_cells.h"
+#include "server/results/part_cells.h"
 
 #include <cstdint>
 #include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/results/analyzed_cells.h"
 #include "server/results/operand.h"
 #include "server/results/trained_grid.h"
 #include "server/rpc/errors.h"
 #include "server/spec/experiment_analyses.h"
 #include "storage/run_query.h"
 
-namespace ablate::service {
+namespace ablate::results {
 namespace {
 
 constexpr absl::string_view kBest = "@best";
+constexpr absl::string_view kChosen = "@chosen";
 
 // Returns the query for the best cell by `key`.
 storage::RunQuery BestBy(const std::string& key, bool higher) {
@@ -33,11 +35,11 @@ storage::RunQuery BestBy(const std::string& key, bool higher) {
 }
 
 absl::StatusOr<storage::CellRecord> FindBest(storage::Store* store, const storage::Viewer& viewer,
-                                             const results::StoredExperiment& experiment,
+                                             const StoredExperiment& experiment,
                                              absl::string_view field) {
   const std::string& id = experiment.record.id;
-  const std::string key = results::PrimaryMetric(experiment.spec);
-  const report::Better better = results::BetterOf(experiment.spec, key);
+  const std::string key = PrimaryMetric(experiment.spec);
+  const report::Better better = BetterOf(experiment.spec, key);
   const bool measured =
       spec::EntryWithNumbers(experiment.spec, key.substr(0, key.find('/'))).has_value();
   if (measured || better == report::Better::kNeither) {
@@ -63,20 +65,26 @@ absl::StatusOr<std::vector<storage::CellRecord>> CellsOfPart(storage::Store* sto
                                                              const std::string& experiment,
                                                              const std::string& part,
                                                              absl::string_view field) {
-  const auto stored = results::LoadExperiment(store, experiment);
+  const auto stored = LoadExperiment(store, experiment);
   if (!stored.ok()) return stored.status();
   if (part == kBest) {
     auto best = FindBest(store, viewer, *stored, field);
     if (!best.ok()) return best.status();
     return std::vector<storage::CellRecord>{*std::move(best)};
   }
+  if (part == kChosen) {
+    auto analyzed = FindAnalyzedCells(store, *stored, [] { return false; });
+    if (!analyzed.ok()) return analyzed.status();
+    if (!analyzed->chosen.empty()) return std::move(analyzed->chosen);
+    return absl::NotFoundError(absl::StrCat("no run of ", experiment, " is chosen: none is done"));
+  }
   auto cells = store->ListCells(experiment, 0, std::numeric_limits<uint32_t>::max());
   if (!cells.ok()) return cells.status();
-  const auto selected = results::PartNames(stored->spec).Select(*cells, {experiment, part}, field);
+  const auto selected = PartNames(stored->spec).Select(*cells, {experiment, part}, field);
   if (!selected.ok()) return selected.status();
   std::vector<storage::CellRecord> of_part;
   for (const size_t cell : *selected) of_part.push_back(std::move((*cells)[cell]));
   return of_part;
 }
 
-}  // namespace ablate::service
+}  // namespace ablate::results

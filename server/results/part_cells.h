@@ -1,6 +1,6 @@
 // Finds the cells that a name of a part of an experiment means.
-#ifndef ABLATE_SERVER_SERVICE_PART_CELLS_H_
-#define ABLATE_SERVER_SERVICE_PART_CELLS_H_
+#ifndef ABLATE_SERVER_RESULTS_PART_CELLS_H_
+#define ABLATE_SERVER_RESULTS_PART_CELLS_H_
 
 #include <string>
 #include <vector>
@@ -9,10 +9,11 @@
 #include "absl/strings/string_view.h"
 #include "storage/store.h"
 
-namespace ablate::service {
+namespace ablate::results {
 
-// Returns the cells of `part`, in grid order: a cell, a setting as results::Operand has it, or
-// `@best`, the cell that is DONE and has the best last value of the experiment's primary metric.
+// Returns the cells of `part`, in grid order: a cell, a setting as Operand has it;
+// `@best`, the cell that is DONE and has the best last value of the experiment's primary metric; or
+// `@chosen`, those that analyses of the experiment's file read by default.
 // `experiment` is an ID. INVALID_ARGUMENT about `field` for a part that isn't there, and for @best
 // if no direction of the metric is better or an analysis measures it; NOT_FOUND if no cell is DONE.
 absl::StatusOr<std::vector<storage::CellRecord>> CellsOfPart(storage::Store* store,
@@ -21,6 +22,6 @@ absl::StatusOr<std::vector<storage::CellRecord>> CellsOfPart(storage::Store* sto
                                                              const std::string& part,
                                                              absl::string_view field);
 
-}  // namespace ablate::service
+}  // namespace ablate::results
 
-#endif  // ABLATE_SERVER_SERVICE_PART_CELLS_H_
+#endif  // ABLATE_SERVER_RESULTS_PART_CELLS_H_

@@ -1,0 +1,93 @@
+// `ablate edit EXP…`: changes the name, tags, note or archived state of experiments.
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/command_table.h"
+#include "client/names.h"
+#include "client/output/format.h"
+
+namespace ablate::client {
+namespace {
+
+struct EditOptions {
+  std::vector<std::string> names;
+  std::string rename;
+  std::vector<std::string> tags, untags;
+  std::string note;
+  bool no_note = false;
+  bool archive = false;
+  bool restore = false;
+  bool json = false;
+};
+
+// Returns the changes, without the experiment's name.
+absl::StatusOr<v1::UpdateExperimentRequest> ReadEdit(const EditOptions& options) {
+  if (options.archive && options.restore) {
+    return absl::InvalidArgumentError("--archive and --restore exclude each other");
+  }
+  if (options.no_note && !options.note.empty()) {
+    return absl::InvalidArgumentError("--note and --no-note exclude each other");
+  }
+  if (!options.rename.empty() && options.names.size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--rename takes one experiment; ", options.names.size(), " are given"));
+  }
+  v1::UpdateExperimentRequest request;
+  request.set_new_name(options.rename);
+  request.mutable_add_tags()->Add(options.tags.begin(), options.tags.end());
+  request.mutable_remove_tags()->Add(options.untags.begin(), options.untags.end());
+  if (!options.note.empty() || options.no_note) request.set_note(options.note);
+  if (options.archive || options.restore) request.set_archived(options.archive);
+  if (request.ByteSizeLong() > 0) return request;
+  return absl::InvalidArgumentError(
+      "nothing is to be changed; give --rename, --tag, --untag, --note, --no-note, --archive or "
+      "--restore");
+}
+
+absl::StatusOr<int> Edit(const EditOptions& options, const v1::UpdateExperimentRequest& changes,
+                         const Context& context, Connection* connection) {
+  int code = kSuccess;
+  v1::UpdateExperimentRequest request = changes;
+  for (const std::string& text : options.names) {
+    const auto name = ResolveExperimentName(connection, text, Shortened::kAllowed);
+    if (name.ok()) request.set_name(*name);
+    const absl::StatusOr<v1::Experiment> edited =
+        name.ok() ? connection->UpdateExperiment(request) : name.status();
+    if (!edited.ok()) {
+      code = std::max(code, Fail(context, edited.status()));
+    } else if (options.json) {
+      PrintJson(context, *edited);
+    } else {
+      context.console.Info(absl::StrCat("changed ", Id(*name)));
+    }
+  }
+  return code;
+}
+
+}  // namespace
+
+Action DefineEdit(Command* command) {
+  auto options = std::make_shared<EditOptions>();
+  command->Arguments(&options->names, "EXP", "Experiments");
+  command->Option(&options->rename, "--rename", "NAME",
+                  "Change the name. The ID stays and finds the experiment as before");
+  command->Options(&options->tags, "--tag", "TAG", "Add a tag");
+  command->Options(&options->untags, "--untag", "TAG", "Remove a tag");
+  command->Option(&options->note, "--note", "TEXT", "Replace the note");
+  command->Flag(&options->no_note, "--no-note", "Remove the note");
+  command->Flag(&options->archive, "--archive",
+                "Leave the experiment out of `ablate ls` and of `ablate runs` over all; nothing is "
+                "removed");
+  command->Flag(&options->restore, "--restore", "List an archived experiment again");
+  command->Flag(&options->json, "--json", kJsonHelp);
+  command->Footer(
+      "Examples:\n  ablate edit names-norm --tag paper --note 'figure 2'\n"
+      "  ablate edit names-norm-7f3k --archive\n  ablate ls --tag paper");
+  return WithServer(*command, options, ReadEdit, Edit);
+}
+
+}  // namespace ablate::client

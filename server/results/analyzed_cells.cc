@@ -1,0 +1,38 @@
+#include "server/results/analyzed_cells.h"
+
+#include <cstddef>
+#include <set>
+#include <utility>
+
+#include "ablate/v1/comparison.pb.h"
+#include "server/results/compare.h"
+#include "server/rpc/names.h"
+
+namespace ablate::results {
+
+absl::StatusOr<AnalyzedCells> FindAnalyzedCells(storage::Store* store, StoredExperiment stored,
+                                                const rpc::Cancelled& cancelled) {
+  AnalyzedCells analyzed;
+  if (stored.record.counts.done == 0) return analyzed;
+  v1::CompareRequest request;
+  request.set_experiment(rpc::ExperimentName(stored.record.id));
+  request.set_key(ChoiceMetric(stored.spec));
+  const auto compared = CompareGrid(store, std::move(stored), request, {cancelled, 0},
+                                    AnalysisNumbers::kOfComparison);
+  if (!compared.ok()) return compared.status();
+  const std::vector<storage::CellRecord>& cells = compared->grid.cells;
+  std::set<size_t> chosen;
+  for (size_t row = 0; row < compared->rows.size(); ++row) {
+    const auto& runs = compared->comparison.rows[row].runs;
+    for (size_t i = 0; i < runs.size(); ++i) {
+      if (!runs[i].diverged) chosen.insert(compared->rows[row][i]);
+    }
+  }
+  for (size_t i = 0; i < cells.size(); ++i) {
+    if (cells[i].state == storage::RunState::kDone) analyzed.all.push_back(cells[i]);
+    if (chosen.count(i) > 0) analyzed.chosen.push_back(cells[i]);
+  }
+  return analyzed;
+}
+
+}  // namespace ablate::results

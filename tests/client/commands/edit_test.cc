@@ -1,0 +1,124 @@
+// Tests `edit`, and what `ls` and `show` print of it, against a server of the test's own.
+#include "client/context.h"
+#include "gmock/gmock.h"
+#include "tests/client/fixture.h"
+
+namespace ablate::client {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class EditTest : public ClientTest {
+ protected:
+  EditTest() {
+    answers_.get = [](const v1::GetExperimentRequest& request, v1::Experiment* experiment) {
+      if (request.name() == "experiments/x") return absl::NotFoundError("no experiment \"x\"");
+      *experiment = Annotated(request.name() + "-1a2b");
+      return absl::OkStatus();
+    };
+    answers_.update = [this](const v1::UpdateExperimentRequest& request,
+                             v1::Experiment* experiment) {
+      requests_.push_back(request);
+      experiment->set_name(request.name());
+      return absl::OkStatus();
+    };
+    answers_.list = [this](const v1::ListExperimentsRequest& request,
+                           v1::ListExperimentsResponse* response) {
+      listed_ = request;
+      *response->add_experiments() = Annotated("experiments/small-1a2b");
+      return absl::OkStatus();
+    };
+    answers_.runs = [](const v1::ListRunsRequest&, v1::ListRunsResponse*) {
+      return absl::OkStatus();
+    };
+    StartServer();
+  }
+
+  static v1::Experiment Annotated(const std::string& name) {
+    v1::Experiment experiment;
+    experiment.set_name(name);
+    experiment.mutable_spec()->set_name("baseline");
+    experiment.add_tags("lr");
+    experiment.add_tags("paper");
+    experiment.set_note("figure 2\x1b[2J");
+    experiment.set_archived(true);
+    experiment.set_extends("experiments/small-0000");
+    experiment.add_changes("seeds=8");
+    return experiment;
+  }
+
+  std::vector<v1::UpdateExperimentRequest> requests_;
+  v1::ListExperimentsRequest listed_;
+};
+
+TEST_F(EditTest, PassesChangesOn) {
+  const Outcome outcome = Run({"edit", "small", "--rename", "old", "--tag", "a", "--tag", "b",
+                               "--untag", "c", "--note", "text", "--archive"});
+  EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
+  EXPECT_EQ(outcome.err, "changed small-1a2b\n");
+  ASSERT_EQ(requests_.size(), 1u);
+  const v1::UpdateExperimentRequest& request = requests_[0];
+  EXPECT_EQ(request.name(), "experiments/small-1a2b");
+  EXPECT_EQ(request.new_name(), "old");
+  EXPECT_THAT(request.add_tags(), ElementsAre("a", "b"));
+  EXPECT_THAT(request.remove_tags(), ElementsAre("c"));
+  EXPECT_EQ(request.note(), "text");
+  EXPECT_TRUE(request.archived());
+}
+
+TEST_F(EditTest, LeavesTheRestAsItIs) {
+  EXPECT_EQ(Run({"edit", "a", "b", "--restore"}).code, kSuccess);
+  EXPECT_EQ(Run({"edit", "a", "--no-note"}).code, kSuccess);
+  ASSERT_EQ(requests_.size(), 3u);
+  EXPECT_TRUE(requests_[0].has_archived());
+  EXPECT_FALSE(requests_[0].archived());
+  EXPECT_FALSE(requests_[0].has_note());
+  EXPECT_EQ(requests_[1].name(), "experiments/b-1a2b");
+  EXPECT_TRUE(requests_[2].has_note());
+  EXPECT_EQ(requests_[2].note(), "");
+  EXPECT_FALSE(requests_[2].has_archived());
+}
+
+TEST_F(EditTest, ChangesTheOthersIfOneIsMissing) {
+  const Outcome outcome = Run({"edit", "x", "b", "--tag", "t"});
+  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_THAT(outcome.err, HasSubstr("no experiment \"x\""));
+  EXPECT_THAT(outcome.err, HasSubstr("changed b-1a2b\n"));
+}
+
+TEST_F(EditTest, RefusesWhatDoesntGoTogether) {
+  const auto error = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "edit");
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.code, kUsage);
+    return outcome.err;
+  };
+  EXPECT_THAT(error({"a"}), HasSubstr("ablate edit: nothing is to be changed; give --rename,"));
+  EXPECT_THAT(error({"a", "--archive", "--restore"}), HasSubstr("exclude each other"));
+  EXPECT_THAT(error({"a", "--note", "t", "--no-note"}), HasSubstr("exclude each other"));
+  EXPECT_THAT(error({"a", "b", "--rename", "c"}),
+              HasSubstr("--rename takes one experiment; 2 are"));
+  EXPECT_THAT(requests_, IsEmpty());
+}
+
+TEST_F(EditTest, IsListed) {
+  const Outcome outcome = Run({"ls", "--tag", "lr", "--archived"});
+  EXPECT_EQ(listed_.tag(), "lr");
+  EXPECT_TRUE(listed_.archived());
+  EXPECT_THAT(outcome.out, HasSubstr("small-1a2b = baseline (archived)"));
+  EXPECT_THAT(outcome.out, HasSubstr("lr, paper  seeds=8"));
+}
+
+TEST_F(EditTest, IsShown) {
+  const Outcome outcome = Run({"show", "small"});
+  EXPECT_THAT(outcome.out, HasSubstr("name: baseline\nextends: small-0000\nchanged: seeds=8\n"
+                                     "tags: lr, paper\nnote: figure 2"));
+  EXPECT_THAT(outcome.out, HasSubstr("archived: yes\n"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("\x1b")));
+}
+
+}  // namespace
+}  // namespace ablate::client
