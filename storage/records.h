@@ -133,7 +133,10 @@ struct NewExperiment {
   std::optional<int64_t> max_open_runs = {};
   std::vector<std::string> tags = {};  // sorted, distinct
   std::string note = {};
-  std::string extends = {};               // id of an experiment, which is archived; or empty
+  // Id of an experiment, or empty: it is archived, and this one takes over the labels of its
+  // analyses, except those that `labels` has.
+  std::string extends = {};
+  std::vector<std::string> labels = {};   // that its spec declares
   std::vector<std::string> changes = {};  // of its file, in words without line breaks
 };
 

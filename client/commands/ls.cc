@@ -100,7 +100,7 @@ Action DefineLs(Command* command) {
   command->Option(&options->limit, "--limit,-n", "N", "List at most N, 0 for all [100]");
   command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
-      "changed: what `ablate submit` changed of the file by --set, --seeds and --axis.\n\n"
+      "changed: differences from the file, by --set, --seeds and --axis.\n\n"
       "Examples:\n  ablate ls --mine\n  ablate ls --tag paper\n  ablate ls --json | jq -r "
       "'.experiments[].name'");
   return WithServer(options, Ls);

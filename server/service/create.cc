@@ -110,7 +110,7 @@ struct Submission {
   std::string hash;  // of everything else
   std::string owner;
   std::string private_to;
-  std::string extends = {};  // ID of an experiment, or empty
+  std::optional<storage::ExperimentRecord> extends = {};
 };
 
 // Returns what the submission changed of its file: the client's texts, then the overrides.
@@ -124,14 +124,30 @@ std::vector<std::string> ChangesOf(const v1::CreateExperimentRequest& request) {
   return changes;
 }
 
+// Returns the tags of the request and of the experiment that it extends.
+std::set<std::string> TagsOf(const Submission& submission,
+                             const v1::CreateExperimentRequest& request) {
+  std::set<std::string> tags(request.tags().begin(), request.tags().end());
+  if (const auto& extended = submission.extends) {
+    tags.insert(extended->tags.begin(), extended->tags.end());
+  }
+  return tags;
+}
+
 storage::NewExperiment ToRecord(const Submission& submission,
                                 const v1::CreateExperimentRequest& request, Plan&& plan) {
   storage::NewExperiment record;
-  const std::set<std::string> tags(request.tags().begin(), request.tags().end());
+  const std::set<std::string> tags = TagsOf(submission, request);
   record.tags.assign(tags.begin(), tags.end());
   record.note = request.note();
-  record.extends = submission.extends;
+  if (const auto& extended = submission.extends) {
+    record.extends = extended->id;
+    if (record.note.empty()) record.note = extended->note;
+  }
   record.changes = ChangesOf(request);
+  for (const spec::AskedAnalysis& asked : spec::AskedAnalyses(plan.resolution.spec)) {
+    record.labels.push_back(asked.label);
+  }
   record.name = plan.resolution.spec.name();
   record.owner = submission.owner;
   record.private_to = submission.private_to;
@@ -140,7 +156,7 @@ storage::NewExperiment ToRecord(const Submission& submission,
   record.spec = plan.resolution.spec.SerializeAsString();
   record.priority = PriorityOf(plan.resolution.spec.limits());
   record.fresh = request.fresh();
-  record.analyses = !spec::AskedAnalyses(plan.resolution.spec).empty();
+  record.analyses = !record.labels.empty();
   for (const spec::ResolvedCell& cell : plan.resolution.cells) {
     record.cells.push_back({cell.name, cell.labels, cell.seed, cell.fingerprint});
   }
@@ -446,6 +462,13 @@ absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
         CheckExtension(view, submission.private_to, request->extends(), plan, &problems);
     if (!extended.ok()) return extended.status();
     submission.extends = *std::move(extended);
+    const size_t tags = TagsOf(submission, *request).size();
+    if (tags > storage::kMaxTags) {
+      problems.push_back(reflect::MakeProblem(
+          "tags", absl::StrCat(tags),
+          absl::StrCat(tags, " tags with those of ", submission.extends->id),
+          absl::StrCat("at most ", storage::kMaxTags)));
+    }
   }
   problems.insert(problems.end(), plan.resolution.problems.begin(), plan.resolution.problems.end());
   plan.resolution.problems = problems;

@@ -106,9 +106,10 @@ absl::StatusOr<std::string> FindIdentical(const rpc::View& view, const std::stri
   return "";
 }
 
-absl::StatusOr<std::string> CheckExtension(const rpc::View& view, const std::string& private_to,
-                                           const std::string& name, const Plan& plan,
-                                           std::vector<spec::Problem>* problems) {
+absl::StatusOr<storage::ExperimentRecord> CheckExtension(const rpc::View& view,
+                                                         const std::string& private_to,
+                                                         const std::string& name, const Plan& plan,
+                                                         std::vector<spec::Problem>* problems) {
   const auto id = rpc::FindWholeExperiment(view, name, "extends");
   if (!id.ok()) return id.status();
   const auto record = view.store->GetExperiment(*id);
@@ -124,9 +125,9 @@ absl::StatusOr<std::string> CheckExtension(const rpc::View& view, const std::str
                absl::StrCat(*id, " is ", record->private_to.empty() ? "public" : "private",
                             ", and they share no runs"),
                "a private experiment for a private one, a public for a public", problems);
-    return id;
+    return record;
   }
-  if (plan.runs.empty()) return id;  // the spec has problems of its own
+  if (plan.runs.empty()) return record;  // the spec has problems of its own
   const auto missing = FindMissing(view.store, *id, plan);
   if (!missing.ok()) return missing.status();
   if (!missing->absent.empty()) {
@@ -144,7 +145,7 @@ absl::StatusOr<std::string> CheckExtension(const rpc::View& view, const std::str
                "schedule doesn't depend on it",
                problems);
   }
-  return id;
+  return record;
 }
 
 }  // namespace ablate::service

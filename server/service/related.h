@@ -21,10 +21,11 @@ absl::StatusOr<std::string> FindIdentical(const rpc::View& view, const std::stri
 
 // Finds the experiment that a plan is to extend, and appends a problem, at `extends`, unless each
 // of its cells is also in the plan, by labels and seed, with the same training or a longer one.
-// Returns its ID. PERMISSION_DENIED unless the viewer may change it.
-absl::StatusOr<std::string> CheckExtension(const rpc::View& view, const std::string& private_to,
-                                           const std::string& name, const Plan& plan,
-                                           std::vector<spec::Problem>* problems);
+// PERMISSION_DENIED unless the viewer may change it.
+absl::StatusOr<storage::ExperimentRecord> CheckExtension(const rpc::View& view,
+                                                         const std::string& private_to,
+                                                         const std::string& name, const Plan& plan,
+                                                         std::vector<spec::Problem>* problems);
 
 }  // namespace ablate::service
 

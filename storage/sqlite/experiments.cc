@@ -252,11 +252,17 @@ absl::Status CheckOpenRuns(Connection& db, const NewExperiment& experiment) {
   return TooManyOpenRuns(experiment.owner, open, *experiment.max_open_runs);
 }
 
-absl::Status ArchiveExtended(Transaction& t, const std::string& extended) {
-  if (extended.empty()) return absl::OkStatus();
-  const auto id = FindExperimentRow(t.db, extended);
-  if (!id.ok()) return id.status();
-  Statement(t.db, "UPDATE experiments SET archived = 1 WHERE id = ?1", *id).Run();
+// Archives the extended experiment, if there is one, and takes over the labels of its analyses.
+absl::Status Extend(Transaction& t, int64_t id, const NewExperiment& experiment) {
+  if (experiment.extends.empty()) return absl::OkStatus();
+  const auto extended = FindExperimentRow(t.db, experiment.extends);
+  if (!extended.ok()) return extended.status();
+  Statement(t.db, "UPDATE experiments SET archived = 1 WHERE id = ?1", *extended).Run();
+  Statement(t.db,
+            "INSERT INTO analysis_labels SELECT ?1, label, signature FROM analysis_labels "
+            "WHERE experiment = ?2 AND instr(?3, char(10) || label || char(10)) = 0",
+            id, *extended, absl::StrCat("\n", EncodeLines(experiment.labels)))
+      .Run();
   return absl::OkStatus();
 }
 
@@ -266,8 +272,6 @@ absl::StatusOr<CreatedExperiment> Create(Transaction& t, const NewExperiment& ex
   if (known->has_value()) return **std::move(known);
   const absl::Status valid = CheckGrid(experiment);
   if (!valid.ok()) return valid;
-  const absl::Status archived = ArchiveExtended(t, experiment.extends);
-  if (!archived.ok()) return archived;
   ChosenRuns runs;
   for (const NewRun& run : experiment.runs) {
     auto chosen = ChooseRun(t, run, experiment);
@@ -276,6 +280,8 @@ absl::StatusOr<CreatedExperiment> Create(Transaction& t, const NewExperiment& ex
   }
   CreatedExperiment created;
   const int64_t id = InsertExperiment(t, experiment, &created.id);
+  const absl::Status extended = Extend(t, id, experiment);
+  if (!extended.ok()) return extended;
   InsertCells(t, id, experiment, runs, &created);
   CountCells(t, id, runs);
   const absl::Status allowed = CheckOpenRuns(t.db, experiment);

@@ -113,6 +113,32 @@ TEST_F(RelatedTest, ExtendsByMoreSeedsWithoutTrainingAnew) {
   EXPECT_EQ(extended.cells(0).run(), first.cells(0).run());
 }
 
+TEST_F(RelatedTest, KeepsWhatBelongsToAnExtendedExperiment) {
+  const auto worker = MakeWorker();
+  const std::string first = Create(SmallSpec()).experiment().name();
+  TrainAll(worker.get(), 2);
+  v1::CreateAnalysisRequest asked =
+      FromText<v1::CreateAnalysisRequest>("analysis { spectrum {} } label: 'mine' subjects {}");
+  asked.mutable_subjects(0)->set_experiment(first);
+  asked.mutable_subjects(0)->set_cell("pre-s0");
+  AnswerOf(*analyses_, &v1::Analyses::Stub::CreateAnalysis, asked);
+  v1::UpdateExperimentRequest update;
+  update.set_name(first);
+  update.add_add_tags("old");
+  update.set_note("figure 2");
+  AnswerOf(*experiments_, &v1::Experiments::Stub::UpdateExperiment, update);
+  v1::CreateExperimentRequest request = Extending(first, SmallSpec(2));
+  request.add_tags("new");
+  const v1::Experiment extended = Answer(request).experiment();
+  EXPECT_THAT(extended.tags(), ElementsAre("new", "old"));
+  EXPECT_EQ(extended.note(), "figure 2");
+  asked.mutable_subjects(0)->set_experiment(extended.name());
+  asked.mutable_analysis()->mutable_hessian();
+  EXPECT_THAT(StatusOf(*analyses_, &v1::Analyses::Stub::CreateAnalysis, asked).error_message(),
+              HasSubstr("label"))
+      << "it is the spectrum's, also here";
+}
+
 TEST_F(RelatedTest, RefusesExtensionsThatLoseOrChangeCells) {
   const std::string first = Create(SmallSpec(2)).experiment().name();
   const std::string id = first.substr(first.find('/') + 1);
