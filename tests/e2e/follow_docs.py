@@ -88,7 +88,8 @@ def run(script, home):
     here = home / "server"
     (here / "build").mkdir(parents=True)
     (here / "build/bin").symlink_to(programs)
-    (here / "examples").symlink_to(root / "examples")
+    for name in ("examples", "proto"):
+        (here / name).symlink_to(root / name)
     env = dict(os.environ, HOME=str(home), XDG_CONFIG_HOME=str(home / "config"),
                ABLATE_HOME=str(here / "home"), PATH=f"{programs}:{os.environ['PATH']}")
     env.pop("ABLATE_SERVER", None)
