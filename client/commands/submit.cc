@@ -231,6 +231,7 @@ Action DefineSubmit(Command* command) {
                    "folder");
   command->Option(&options->seeds, "--seeds", "SEEDS",
                   "Use these seeds: 8 for 0 to 7, 0..9 or 1,2,5 [the file's]");
+  command->Option(&options->name, "--name", "NAME", "Name the experiment [the file's name]");
   command->Options(&options->tags, "--tag", "TAG", "Add a tag, by which `ablate ls` finds it");
   command->Option(&options->note, "--note", "TEXT", "Add a note, which `ablate show` prints");
   command->Flag(&options->fresh, "--fresh", "Train every cell again; reuse no stored run");
@@ -254,7 +255,7 @@ Action DefineSubmit(Command* command) {
       "training.steps=500\n"
       "  ablate submit examples/names-norm.yaml --axis lr=1e-3,3e-3,1e-2 --seeds 42..49\n"
       "  ablate submit --extend names-norm --seeds 42..61\n"
-      "  ablate submit --again names-norm --set training.optimizer=sgd --tag sgd");
+      "  ablate submit --again names-norm --set training.optimizer=sgd --name names-sgd");
   return [options](const Context& context) { return Submit(*options, context); };
 }
 

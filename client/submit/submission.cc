@@ -48,6 +48,7 @@ struct Origin {
 // The option that gave `field` its value, if one did.
 Origin OriginOf(absl::string_view field, const Submission& submission) {
   if (submission.seeds_given && IsWithin(field, "seeds")) return {"--seeds", "seeds"};
+  if (submission.name_given && field == "name") return {"--name", "name"};
   for (const auto& [index, option] : submission.axes) {
     std::string axis = absl::StrCat("axes[", index, "]");
     if (IsWithin(field, axis)) return {option, std::move(axis)};
@@ -178,7 +179,9 @@ absl::StatusOr<Submission> ReadSubmission(const SubmitOptions& options, std::ist
   if (!options.extend.empty()) submission.extends = stored->name();
   CheckOverrides(submission.overrides, &submission.file.problems);
   if (submission.file.readable) submission.axes = ApplyAxes(*axes, &submission.file);
+  if (!options.name.empty()) submission.file.spec.set_name(options.name);
   submission.seeds_given = !options.seeds.empty();
+  submission.name_given = !options.name.empty();
   if (submission.seeds_given) *submission.file.spec.mutable_seeds() = *std::move(seeds);
   SortByPosition(&submission.file.problems);
   return submission;

@@ -19,6 +19,7 @@ struct SubmitOptions {
   std::string file;    // empty: the stored spec of `again` or `extend`
   std::string again;   // experiment to submit again
   std::string extend;  // experiment to extend
+  std::string name;    // in place of the file's
   std::vector<std::string> tags;
   std::string note;
   std::vector<std::string> set;
@@ -37,7 +38,8 @@ struct Submission {
   std::string extends;               // experiments/ID
   std::vector<std::string> changes;  // of the file, by --seeds and --axis or earlier submissions
   Overrides overrides;
-  bool seeds_given = false;         // on the command line
+  bool seeds_given = false;          // on the command line
+  bool name_given = false;           // likewise
   std::map<int, std::string> axes;  // options that gave axes their values, by index
 };
 

@@ -166,8 +166,10 @@ class AgainTest : public SubmitTest {
 TEST_F(AgainTest, SubmitsAStoredExperiment) {
   const Outcome outcome = Run({"submit", "--again", "small", "--seeds", "8"});
   EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
-  ASSERT_EQ(requests_.size(), 1u);
+  EXPECT_EQ(Run({"submit", "--again", "small", "--name", "other"}).code, kSuccess);
+  ASSERT_EQ(requests_.size(), 2u);
   EXPECT_EQ(requests_[0].spec().name(), "small");
+  EXPECT_EQ(requests_[1].spec().name(), "other");
   EXPECT_TRUE(requests_[0].spec().base().task().has_legacy_recall());
   EXPECT_EQ(requests_[0].spec().seeds().count(), 8u);
   EXPECT_THAT(requests_[0].changes(), ElementsAre("training.steps=5", "seeds=8"));

@@ -47,7 +47,7 @@ class ResultsTest(unittest.TestCase):
         fields = ["model.norm.kind", "training.learning_rate", "training.weight_decay",
                   "training.warmup"]
         values = [["layer", "rms"], [0.01, 0.02], [0, 0.1], [0, 5]]
-        spec = {**_yaml.parse(PLACEMENT, ""), "seeds": {"count": 1}, "axes": [
+        spec = {**_yaml.parse(PLACEMENT, ""), "name": "order", "seeds": {"count": 1}, "axes": [
             {"name": name, "field": field, "values": some}
             for name, field, some in zip(names, fields, values)]}
         experiment = self.lab.submit(spec, set={"training.steps": 10}).wait()

@@ -50,31 +50,6 @@ class SubmitTest(unittest.TestCase):
         axis = {"field": "model.norm.kind", "values": {"layer", "rms"}}
         self.assertEqual(set(self.problems({**self.spec, "axes": [axis]})), {"axes[0].values"})
 
-    def test_returns_an_identical_experiment_unless_fresh(self):
-        spec = {**self.spec, "name": "twice"}
-        first = self.lab.submit(spec, seeds=[1, 2]).wait(progress=False)
-        self.assertEqual(self.lab.submit(spec, seeds=[1, 2]).name, first.name)
-        self.assertEqual(self.lab.submit(first).name, first.name)
-        self.assertNotEqual(self.lab.submit(first, fresh=True).name, first.name)
-
-    def test_extends_a_stored_experiment(self):
-        first = self.lab.submit({**self.spec, "name": "longer"}, seeds=2).wait(progress=False)
-        extended = self.lab.submit(first, seeds=3, extends=first, tags="paper", note="figure 2")
-        self.assertEqual(len(extended.wait(progress=False).runs()), 9)
-        self.assertEqual(extended.message.extends, first.name)
-        self.assertEqual(list(extended.message.changes), ["seeds=2", "seeds=3"])
-        self.assertEqual([one.name for one in self.lab.experiments(tag="paper")], [extended.name])
-        self.assertNotIn(first.name, [one.name for one in self.lab.experiments()])
-        self.assertIn(first.name, [one.name for one in self.lab.experiments(archived=True)])
-        self.assertEqual(len(self.lab.query("experiment = longer")), 9)
-        self.assertEqual(len(self.lab.query("experiment = longer", archived=True)), 15)
-        with self.assertRaises(ablate.InvalidArgument) as raised:
-            self.lab.submit(extended, seeds=1, extends="longer")
-        self.assertIn("6 cells of", dict(raised.exception.fields)["extends"])
-        first.edit(name="short", tag=["a", "b"], archived=False)
-        self.assertEqual(self.lab.experiment("short").name, first.name)
-        self.assertEqual(list(first.edit(untag="a").message.tags), ["b"])
-
     def test_lists_all_problems_that_the_server_finds(self):
         sets = {"model.heads": 5, "training.stepz": 1, "training.learning_rate": -1}
         problems = self.problems(self.spec, set=sets)
@@ -151,6 +126,41 @@ class SubmitTest(unittest.TestCase):
         with self.assertRaises(ablate.NotFound) as raised:
             self.lab.experiment(experiment.id)
         self.assertEqual(raised.exception.reason, "EXPERIMENT_NOT_FOUND")
+
+
+class RelatedTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = PersonalServer().enter(cls)
+        cls.lab = ablate.connect()
+
+    def setUp(self):
+        self.spec = _yaml.parse(PLACEMENT, "placement")
+
+    def test_returns_an_identical_experiment_unless_fresh(self):
+        spec = {**self.spec, "name": "twice"}
+        first = self.lab.submit(spec, seeds=[1, 2]).wait(progress=False)
+        self.assertEqual(self.lab.submit(spec, seeds=[1, 2]).name, first.name)
+        self.assertEqual(self.lab.submit(first).name, first.name)
+        self.assertNotEqual(self.lab.submit(first, fresh=True).name, first.name)
+
+    def test_extends_a_stored_experiment(self):
+        first = self.lab.submit({**self.spec, "name": "longer"}, seeds=2).wait(progress=False)
+        extended = self.lab.submit(first, seeds=3, extends=first, tags="paper", note="figure 2")
+        self.assertEqual(len(extended.wait(progress=False).runs()), 9)
+        self.assertEqual(extended.message.extends, first.name)
+        self.assertEqual(list(extended.message.changes), ["seeds=2", "seeds=3"])
+        self.assertEqual([one.name for one in self.lab.experiments(tag="paper")], [extended.name])
+        self.assertNotIn(first.name, [one.name for one in self.lab.experiments()])
+        self.assertIn(first.name, [one.name for one in self.lab.experiments(archived=True)])
+        self.assertEqual(len(self.lab.query("experiment = longer")), 9)
+        self.assertEqual(len(self.lab.query("experiment = longer", archived=True)), 15)
+        with self.assertRaises(ablate.InvalidArgument) as raised:
+            self.lab.submit(extended, seeds=1, extends="longer")
+        self.assertIn("6 cells of", dict(raised.exception.fields)["extends"])
+        first.edit(name="short", tag=["a", "b"], archived=False)
+        self.assertEqual(self.lab.experiment("short").name, first.name)
+        self.assertEqual(list(first.edit(untag="a").message.tags), ["b"])
 
 
 class DisplayNameTest(unittest.TestCase):
