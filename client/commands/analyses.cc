@@ -1,4 +1,5 @@
 // `ablate analyses`: lists analyses of trained models.
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -31,22 +32,54 @@ struct AnalysesOptions {
 struct Parent {
   std::string name;  // empty: all
   std::map<std::string, std::string> cells;
+  bool is_part = false;  // only these cells are wanted of the experiment
 };
 
+absl::StatusOr<Parent> ParentOf(const std::string& experiment,
+                                const absl::StatusOr<v1::ListRunsResponse>& runs, bool is_part) {
+  if (!runs.ok()) return runs.status();
+  Parent parent = {experiment, {}, is_part};
+  for (const v1::RunRow& row : runs->rows()) parent.cells.emplace(row.run(), row.cell());
+  return parent;
+}
+
 absl::StatusOr<Parent> FindParent(Connection* connection, const std::string& text) {
-  if (text.empty() || absl::StartsWith(text, "runs/")) return Parent{text, {}};
+  if (text.empty() || absl::StartsWith(text, "runs/")) return Parent{text, {}, false};
   if (const std::optional<CellName> cell = ParseCellName(text)) {
-    const absl::StatusOr<v1::RunRow> row = FindCell(connection, *cell);
-    if (!row.ok()) return row.status();
-    return Parent{row->run(), {{row->run(), row->cell()}}};
+    return ParentOf(cell->experiment, ListPart(connection, *cell), /*is_part=*/true);
   }
   const absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection, text);
   if (!experiment.ok()) return experiment.status();
-  const absl::StatusOr<v1::ListRunsResponse> runs = ListAllRuns(connection, experiment->name());
-  if (!runs.ok()) return runs.status();
-  Parent parent = {experiment->name(), {}};
-  for (const v1::RunRow& row : runs->rows()) parent.cells.emplace(row.run(), row.cell());
-  return parent;
+  return ParentOf(experiment->name(), ListAllRuns(connection, experiment->name()),
+                  /*is_part=*/false);
+}
+
+bool IsOf(const Parent& parent, const v1::Analysis& analysis) {
+  return std::any_of(
+      analysis.subjects().begin(), analysis.subjects().end(),
+      [&](const v1::AnalysisSubject& subject) { return parent.cells.count(subject.run()) > 0; });
+}
+
+// Lists the first `limit` analyses, 0 for all. Those of a part are chosen of the experiment's,
+// because an analysis has labels in an experiment.
+absl::StatusOr<v1::ListAnalysesResponse> ListOf(Connection* connection, const Parent& parent,
+                                                uint32_t limit) {
+  v1::ListAnalysesRequest request;
+  request.set_parent(parent.name);
+  auto list =
+      ListFirst(connection, &Connection::ListAnalyses, &v1::ListAnalysesResponse::mutable_analyses,
+                std::move(request), parent.is_part ? 0 : limit);
+  if (!list.ok() || !parent.is_part) return list;
+  v1::ListAnalysesResponse chosen;
+  for (v1::Analysis& analysis : *list->mutable_analyses()) {
+    if (!IsOf(parent, analysis)) continue;
+    if (limit > 0 && static_cast<uint32_t>(chosen.analyses_size()) == limit) {
+      chosen.set_next_page_token("more");
+      break;
+    }
+    *chosen.add_analyses() = std::move(analysis);
+  }
+  return chosen;
 }
 
 // Such as "pre-s1@1000, post-s1@1000", or of many the first and how many more: "pre-s1@1000 +29".
@@ -87,11 +120,7 @@ absl::StatusOr<int> Analyses(const AnalysesOptions& options, const Context& cont
                              Connection* connection) {
   const absl::StatusOr<Parent> parent = FindParent(connection, options.target);
   if (!parent.ok()) return parent.status();
-  v1::ListAnalysesRequest request;
-  request.set_parent(parent->name);
-  const absl::StatusOr<v1::ListAnalysesResponse> list =
-      ListFirst(connection, &Connection::ListAnalyses, &v1::ListAnalysesResponse::mutable_analyses,
-                std::move(request), *options.limit);
+  const absl::StatusOr<v1::ListAnalysesResponse> list = ListOf(connection, *parent, *options.limit);
   if (!list.ok()) return list.status();
   if (options.json) return PrintJson(context, *list);
   if (list->analyses().empty()) {
@@ -110,7 +139,7 @@ absl::StatusOr<int> Analyses(const AnalysesOptions& options, const Context& cont
 Action DefineAnalyses(Command* command) {
   auto options = std::make_shared<AnalysesOptions>();
   command->OptionalArgument(&options->target, "EXP",
-                            "Experiment, EXP/CELL or runs/ID that was analysed [all]");
+                            "Experiment, EXP/SETTING, EXP/CELL or runs/ID that was analysed [all]");
   command->Option(&options->limit, "--limit,-n", "N", "List at most N, 0 for all [100]");
   command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(

@@ -186,11 +186,13 @@ v1::AnalysisSubject SubjectOf(const std::string& experiment, const std::string& 
   return subject;
 }
 
-// Appends the models that `text` means.
+// Appends the models that `text` means and that aren't in `known`: each once, also if an experiment
+// and one of its cells are named.
 absl::Status AddTargets(Connection* connection, const std::string& text,
-                        std::vector<AnalysisTarget>* targets) {
+                        std::set<std::string>* known, std::vector<AnalysisTarget>* targets) {
   const std::optional<CellName> part = ParseCellName(text);
   if (!part && !IsExperiment(text)) {
+    if (!known->insert(text).second) return absl::OkStatus();
     targets->push_back({text, {}});
     targets->back().subject.set_run(text);
     return absl::OkStatus();
@@ -204,6 +206,7 @@ absl::Status AddTargets(Connection* connection, const std::string& text,
   const auto runs = part ? ListPart(connection, *part) : ListAllRuns(connection, name);
   if (!runs.ok()) return runs.status();
   for (const v1::RunRow& row : runs->rows()) {
+    if (!known->insert(absl::StrCat(row.experiment(), "/", row.cell())).second) continue;
     targets->push_back({absl::StrCat(Id(name), "/", row.cell()), SubjectOf(name, row.cell())});
   }
   return absl::OkStatus();
@@ -276,8 +279,10 @@ absl::StatusOr<std::vector<LabelledRequest>> MakeRequests(
     Connection* connection, const AnalyzeOptions& options,
     const v1::CreateAnalysisRequest& request) {
   std::vector<AnalysisTarget> targets;
+  std::set<std::string> known;
   for (const std::string& text : options.targets) {
-    if (absl::Status added = AddTargets(connection, text, &targets); !added.ok()) return added;
+    const absl::Status added = AddTargets(connection, text, &known, &targets);
+    if (!added.ok()) return added;
   }
   ShortenLabels(&targets);
   const auto steps = ReadSteps(options.at);

@@ -28,6 +28,7 @@ _ablate() {
   # Readline keeps what comes before the part that it completes.
   if [[ $word == [=:]* ]]; then word=''; fi
   local kept=${words[-1]%"$word"}
+  kept=${kept%@}  # which breaks words, but belongs to that part
   COMPREPLY=()
   {
     IFS= read -r kind
@@ -108,7 +109,7 @@ Action DefineCompletion(Command* command) {
   command->Argument(&options->shell, "SHELL", "Shell: bash, zsh or fish");
   command->Footer(
       "The script completes commands, options and their values, files, and names: of experiments, "
-      "cells, data sets, models, users and servers. Names are asked of the server that commands "
+      "cells, data sets, models and servers. Names are asked of the server that commands "
       "use, if it answers within 0.3 seconds.\n\n"
       "Lines for the files that a shell reads when it starts:\n"
       "  ~/.bashrc                   eval \"$(ablate completion bash)\"\n"

@@ -11,6 +11,7 @@
 #include "absl/types/span.h"
 #include "base/dataset_file.h"
 #include "base/decimal.h"
+#include "base/file.h"
 #include "base/text_split.h"
 #include "base/tokenizer/byte_pair_encoding.h"
 #include "client/command_table.h"
@@ -22,6 +23,9 @@
 
 namespace ablate::client {
 namespace {
+
+// Marks a folder that this command wrote: it may be replaced.
+constexpr char kMarkFile[] = ".ablate";
 
 struct GetOptions {
   std::string name;
@@ -49,8 +53,14 @@ absl::StatusOr<TokenBinFiles> BinsOf(const DatasetFile& file, double validation)
 absl::StatusOr<std::string> WriteTokenizerFolder(const GetOptions& options,
                                                  const DatasetFile& file) {
   const bool has_tokens = file.kind == DatasetKind::kTokens;
-  PartFolder folder(options.output, IsTokenizersFile);
+  PartFolder folder(
+      options.output,
+      [](const std::string& name) { return name == kMarkFile || IsTokenizersFile(name); },
+      [](const std::string& path) {
+        return !process::ReadWholeFile(absl::StrCat(path, "/", kMarkFile)).empty();
+      });
   absl::Status written = folder.Open();
+  if (written.ok()) written = folder.Write(kMarkFile, "written by ablate data get\n");
   if (written.ok()) written = folder.Write("vocab.json", file.tokenizer.vocabulary);
   if (written.ok()) written = folder.Write("merges.txt", file.tokenizer.merges);
   std::string facts = "a tokenizer";
@@ -117,7 +127,9 @@ Action DefineDataGet(Command* command) {
   command->Footer(
       "PATH is complete or isn't written: the hash of the bytes is checked first.\n\n"
       "The folder has vocab.json and merges.txt and, of tokens, train.bin and val.bin, "
-      "little-endian uint16, or uint32 if the vocabulary has more than 65,536. The server stores "
+      "little-endian uint16, or uint32 if the vocabulary has more than 65,536. --force replaces "
+      "only a "
+      "folder with the file .ablate, which this command writes. The server stores "
       "the tokens in one piece. To divide "
       "them as before `ablate data add`, give the value that it printed for "
       "task.text.validation. The file of tokens of documents is a safetensors file, as "

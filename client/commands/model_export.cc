@@ -1,5 +1,6 @@
 // `ablate model export`: writes a model as files that transformers loads.
 #include <google/protobuf/struct.pb.h>
+#include <google/protobuf/util/json_util.h>
 
 #include <cstdint>
 #include <memory>
@@ -9,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/format.h"
@@ -17,12 +19,23 @@
 namespace ablate::client {
 namespace {
 
+constexpr char kConfigFile[] = "config.json";
+
 struct ExportModelOptions {
   std::string model;
   Output output;
   std::optional<uint32_t> step;
   bool json = false;
 };
+
+// Returns true if the folder's config.json has the member that every export gets, and that
+// transformers ignores.
+bool IsExport(const std::string& folder) {
+  google::protobuf::Struct config;
+  const std::string text = process::ReadWholeFile(absl::StrCat(folder, "/", kConfigFile));
+  return google::protobuf::util::JsonStringToMessage(text, &config).ok() &&
+         config.fields().count("ablate") > 0;
+}
 
 absl::StatusOr<int> ExportModel(const ExportModelOptions& options, const Context& context,
                                 Connection* connection) {
@@ -34,9 +47,10 @@ absl::StatusOr<int> ExportModel(const ExportModelOptions& options, const Context
     request.set_name(*run);
   }
   if (options.step) request.set_step(*options.step);
-  PartFolder folder(options.output, [](const std::string& name) {
-    return name == "config.json" || name == "model.safetensors";
-  });
+  const auto ours = [](const std::string& name) {
+    return name == kConfigFile || name == "model.safetensors";
+  };
+  PartFolder folder(options.output, ours, IsExport);
   if (const absl::Status opened = folder.Open(); !opened.ok()) return opened;
   std::set<std::string> files;
   uint64_t bytes = 0;
@@ -75,7 +89,7 @@ Action DefineModelExport(Command* command) {
       "The model must be one that GPT-2's files can hold: pre-norm or no norms, LayerNorm or "
       "RMSNorm, learned positions, biases, softmax attention. transformers loads models with "
       "LayerNorms at all sites as GPT2LMHeadModel. --force replaces only the folder of an earlier "
-      "export.\n\n"
+      "export, by the member \"ablate\" of its config.json.\n\n"
       "Examples:\n  ablate model export fine-tuned/s0 -o fine-tuned\n"
       "  ablate model export models/gpt2 -o gpt2-copy");
   return WithServer(options, ExportModel);

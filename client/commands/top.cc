@@ -17,6 +17,7 @@
 #include "client/output/owners.h"
 #include "client/output/screen.h"
 #include "client/output/top_screen.h"
+#include "client/output/worker_lanes.h"
 
 namespace ablate::client {
 namespace {
@@ -127,21 +128,18 @@ TopView TopState::View(const Reading& reading, bool owners) {
     row.state = worker.stalled().empty() ? v1::WorkerState::Value_Name(worker.state())
                                          : absl::StrCat("STALLED: ", worker.stalled());
     row.device = worker.device();
-    const bool trains = worker.role() != v1::WorkerRole::analysis;
-    if (!trains || worker.state() == v1::WorkerState::AWAY) continue;
-    row.lanes = worker.lanes();
-    // Lanes take a worker's runs in this order; the rest wait.
+    WorkerLanes lanes(worker);
+    row.lanes = lanes.count();
     for (const std::string& run : worker.runs()) {
       const auto found = rows.find(run);
       const bool known = found != rows.end() && found->second->values_size() > 0;
-      const uint32_t threads =
-          known ? std::max(1U, static_cast<uint32_t>(found->second->values(0).number_value())) : 1;
-      if (row.training + threads > row.lanes) break;
-      row.training += threads;
+      if (!lanes.Take(known ? static_cast<uint32_t>(found->second->values(0).number_value()) : 1)) {
+        break;
+      }
       training.insert(run);
       if (known) view.lanes.push_back(Lane(*found->second, reading.time, &seen));
     }
-    row.training = std::min(row.lanes, row.training + worker.hidden_runs());
+    row.training = std::min(row.lanes, lanes.taken() + worker.hidden_runs());
   }
   std::map<std::string, uint64_t> on_lanes;  // cells by experiment
   for (const v1::RunRow& row : reading.runs.rows()) {

@@ -26,7 +26,6 @@ constexpr char kServerOption[] = "--server";
 struct Place {
   const CLI::App* command = nullptr;
   const CLI::Option* option = nullptr;  // the word is its value
-  bool only_arguments = false;          // after --
   bool in_help = false;                 // after `help`: the command is one to print the help of
   size_t arguments = 0;                 // before it
   std::string server;                   // of --server
@@ -79,9 +78,7 @@ Place FindPlace(const CLI::App& root, const std::vector<std::string>& before) {
     if (place.option != nullptr) {
       if (place.option->check_name(kServerOption)) place.server = word;
       place.option = nullptr;
-    } else if (!place.only_arguments && word == "--") {
-      place.only_arguments = true;
-    } else if (!place.only_arguments && absl::StartsWith(word, "-")) {
+    } else if (absl::StartsWith(word, "-")) {
       PassOption(word, &place);
     } else {
       PassArgument(word, &place);
@@ -149,13 +146,7 @@ Values ValuesOfOption(const CLI::App& command, const CLI::Option& option) {
   const bool is_server = !is_argument && option.check_name(kServerOption);
   const std::string name = is_server ? "ablate" : FullName(command);
   const std::string metavar = is_argument ? option.get_name(true) : option.get_type_name();
-  return ValuesOf(absl::StripPrefix(name, "ablate "), metavar).value_or(Values::kUnknown);
-}
-
-// Returns true if EXP, which `typed` begins, may go on with a slash and a part.
-bool MayGoOn(Values values, absl::string_view typed) {
-  absl::ConsumePrefix(&typed, "experiments/");
-  return values >= Values::kCells && !absl::StrContains(typed, '/');
+  return ValuesOf(absl::StripPrefix(name, "ablate "), metavar);
 }
 
 Answer Live(Values values, const std::string& typed, const std::string& server,
@@ -164,7 +155,9 @@ Answer Live(Values values, const std::string& typed, const std::string& server,
     if (!server.empty() && std::string(name) == "ABLATE_SERVER") return server;
     return environment(name);
   };
-  return {MayGoOn(values, typed) ? "nospace" : "words", LiveNames(values, typed, chosen)};
+  // A slash and a part may follow an experiment.
+  const bool may_go_on = values >= Values::kCells && !HasExperiment(typed);
+  return {may_go_on ? "nospace" : "words", LiveNames(values, typed, chosen)};
 }
 
 // Returns what completes `typed`, a value of `option`.
@@ -173,7 +166,7 @@ Answer ValuesFor(const Place& place, const CLI::Option& option, const std::strin
   const Values values = ValuesOfOption(*place.command, option);
   if (place.in_help && values != Values::kAnalysisKinds) return {};
   switch (values) {
-    case Values::kUnknown:
+    case Values::kNone:
       return {};
     case Values::kFiles:
       return {"files", {}};
@@ -193,7 +186,7 @@ Answer ValuesFor(const Place& place, const CLI::Option& option, const std::strin
 // Returns what completes `word` at `place`; not only the candidates that begin with it.
 Answer Complete(const Place& place, const std::string& word, const Environment& environment) {
   if (place.option != nullptr) return ValuesFor(place, *place.option, word, environment);
-  if (!place.only_arguments && absl::StartsWith(word, "-")) {
+  if (absl::StartsWith(word, "-")) {
     const size_t equals = word.find('=');
     if (equals == word.npos) return {"words", OptionNames(*place.command)};
     const CLI::Option* option = FindOption(place.command, word.substr(0, equals));

@@ -32,90 +32,77 @@ bool IsPlainWord(absl::string_view name) {
          });
 }
 
+// Returns a candidate for each row of one call's list, or none if the call fails.
+template <typename Request, typename Response, typename Rows, typename ToCandidate>
+std::vector<Candidate> NamesOf(Connection* connection,
+                               absl::StatusOr<Response> (Connection::*list)(const Request&),
+                               const Rows& (Response::*rows)() const, const ToCandidate& candidate,
+                               Request request = {}) {
+  request.set_page_size(kMaxNames);
+  const absl::StatusOr<Response> response = (connection->*list)(request);
+  std::vector<Candidate> names;
+  if (!response.ok()) return names;
+  for (const auto& row : ((*response).*rows)()) names.push_back(candidate(row));
+  return names;
+}
+
 // The experiments, each followed by `end`. A name is that of the newest experiment that has it;
 // older ones go by their IDs.
 std::vector<Candidate> ExperimentNames(Connection* connection, const std::string& typed,
                                        const char* end) {
-  v1::ListExperimentsRequest request;
-  request.set_page_size(kMaxNames);
-  const auto list = connection->ListExperiments(request);
-  if (!list.ok()) return {};
-  std::vector<Candidate> names;
   std::set<std::string> seen;
-  for (const v1::Experiment& experiment : list->experiments()) {
-    std::string name = experiment.spec().name();
-    if (absl::StartsWith(typed, kExperimentsFolder)) {
-      name = experiment.name();
-    } else if (!seen.insert(name).second) {
-      name = Id(experiment.name());
-    }
-    names.push_back({absl::StrCat(name, end), experiment.spec().question()});
-  }
-  return names;
+  const auto candidate = [&](const v1::Experiment& one) -> Candidate {
+    const std::string& name = one.spec().name();
+    const bool newest = seen.insert(name).second;
+    const bool whole = absl::StartsWith(typed, kExperimentsFolder);
+    return {absl::StrCat(whole    ? one.name()
+                         : newest ? name
+                                  : Id(one.name()),
+                         end),
+            one.spec().question()};
+  };
+  return NamesOf(connection, &Connection::ListExperiments,
+                 &v1::ListExperimentsResponse::experiments, candidate);
 }
 
-// The cells of the experiment in `typed`, which is such as names-norm/pre; first its settings if
-// they are wanted, too: what cells with other seeds have in common.
+// The cells of the experiment in `typed`, which is such as names-norm/pre, and @best; if they are
+// wanted also its settings: what cells with other seeds have in common.
 std::vector<Candidate> PartNames(Connection* connection, const std::string& typed,
                                  bool with_settings) {
   v1::ListRunsRequest request;
-  const std::string experiment = typed.substr(0, typed.rfind('/'));
-  request.set_experiment(ExperimentName(experiment));
-  request.set_page_size(kMaxNames);
-  const auto list = connection->ListRuns(request);
-  if (!list.ok()) return {};
-  std::vector<Candidate> names;
+  const std::string folder = typed.substr(0, typed.rfind('/') + 1);
+  request.set_experiment(ExperimentName(folder.substr(0, folder.size() - 1)));
   std::set<std::string> settings;
-  for (const v1::RunRow& row : list->rows()) {
+  const auto candidate = [&](const v1::RunRow& row) -> Candidate {
     absl::string_view setting = row.cell();
     const bool has_seed = absl::ConsumeSuffix(&setting, absl::StrCat("-s", row.seed()));
-    if (!with_settings || !has_seed || !settings.insert(std::string(setting)).second) continue;
-    names.push_back({absl::StrCat(experiment, "/", setting), "all seeds"});
-  }
-  for (const v1::RunRow& row : list->rows()) {
-    names.push_back({absl::StrCat(experiment, "/", row.cell()),
-                     absl::AsciiStrToLower(v1::RunState::Value_Name(row.state()))});
-  }
-  return names;
-}
-
-std::vector<Candidate> DatasetNames(Connection* connection) {
-  v1::ListDatasetsRequest request;
-  request.set_page_size(kMaxNames);
-  const auto list = connection->ListDatasets(request);
-  if (!list.ok()) return {};
-  std::vector<Candidate> names;
-  std::set<std::string> seen;
-  for (const v1::Dataset& dataset : list->datasets()) {
-    const bool newest = seen.insert(dataset.display_name()).second;
-    names.push_back({newest ? dataset.display_name() : Id(dataset.name()), Bytes(dataset.bytes())});
-  }
+    if (with_settings && has_seed) settings.emplace(setting);
+    return {folder + row.cell(), absl::AsciiStrToLower(v1::RunState::Value_Name(row.state()))};
+  };
+  std::vector<Candidate> names =
+      NamesOf(connection, &Connection::ListRuns, &v1::ListRunsResponse::rows, candidate, request);
+  for (const std::string& setting : settings) names.push_back({folder + setting, "all seeds"});
+  if (!names.empty()) names.push_back({folder + "@best", "the best run"});
   return names;
 }
 
 std::vector<Candidate> ModelNames(Connection* connection, const std::string& typed) {
-  v1::ListModelsRequest request;
-  request.set_page_size(kMaxNames);
-  const auto list = connection->ListModels(request);
-  if (!list.ok()) return {};
-  std::vector<Candidate> names;
-  for (const v1::Model& model : list->models()) {
-    names.push_back({absl::StartsWith(typed, kModelsFolder) ? model.name() : Id(model.name()),
-                     absl::StrCat(text::Grouped(model.parameters()), " parameters")});
-  }
-  return names;
+  return NamesOf(connection, &Connection::ListModels, &v1::ListModelsResponse::models,
+                 [&](const v1::Model& model) -> Candidate {
+                   const bool whole = absl::StartsWith(typed, kModelsFolder);
+                   return {whole ? model.name() : Id(model.name()),
+                           absl::StrCat(text::Grouped(model.parameters()), " parameters")};
+                 });
 }
 
-std::vector<Candidate> UserNames(Connection* connection) {
-  v1::ListUsersRequest request;
-  request.set_page_size(kMaxNames);
-  const auto list = connection->ListUsers(request);
-  if (!list.ok()) return {};
-  std::vector<Candidate> names;
-  for (const v1::User& user : list->users()) {
-    names.push_back({Id(user.name()), v1::Role::Value_Name(user.role())});
-  }
-  return names;
+std::vector<Candidate> DatasetNames(Connection* connection) {
+  std::set<std::string> seen;
+  return NamesOf(
+      connection, &Connection::ListDatasets, &v1::ListDatasetsResponse::datasets,
+      [&](const v1::Dataset& dataset) -> Candidate {
+        const std::string& name = dataset.display_name();
+        return {seen.insert(name).second ? name : Id(dataset.name()), Bytes(dataset.bytes())};
+      });
 }
 
 std::vector<Candidate> ServerNames(const Environment& environment) {
@@ -127,31 +114,15 @@ std::vector<Candidate> ServerNames(const Environment& environment) {
 }
 
 std::vector<Candidate> AskServer(Values values, const std::string& typed, Connection* connection) {
-  absl::string_view rest = typed;
-  absl::ConsumePrefix(&rest, kExperimentsFolder);
-  const bool has_experiment = absl::StrContains(rest, '/');
-  switch (values) {
-    case Values::kUsers:
-      return UserNames(connection);
-    case Values::kDatasets:
-      return DatasetNames(connection);
-    case Values::kModels:
-      return ModelNames(connection, typed);
-    case Values::kExperiments:
-      return ExperimentNames(connection, typed, "");
-    case Values::kCellsOrModels:
-      if (absl::StartsWith(typed, kModelsFolder)) return ModelNames(connection, typed);
-      [[fallthrough]];
-    case Values::kCells:
-      return has_experiment ? PartNames(connection, typed, false)
-                            : ExperimentNames(connection, typed, "/");
-    case Values::kExperimentsOrCells:
-    case Values::kExperimentsOrParts:
-      return has_experiment ? PartNames(connection, typed, values == Values::kExperimentsOrParts)
-                            : ExperimentNames(connection, typed, "");
-    default:
-      return {};
+  if (values == Values::kDatasets) return DatasetNames(connection);
+  const bool is_model = values == Values::kCellsOrModels && absl::StartsWith(typed, kModelsFolder);
+  if (values == Values::kModels || is_model) return ModelNames(connection, typed);
+  const bool takes_experiments =
+      values == Values::kExperiments || values == Values::kExperimentsOrParts;
+  if (values == Values::kExperiments || !HasExperiment(typed)) {
+    return ExperimentNames(connection, typed, takes_experiments ? "" : "/");
   }
+  return PartNames(connection, typed, values == Values::kExperimentsOrParts);
 }
 
 std::vector<Candidate> AllNames(Values values, const std::string& typed,
@@ -166,6 +137,11 @@ std::vector<Candidate> AllNames(Values values, const std::string& typed,
 }
 
 }  // namespace
+
+bool HasExperiment(absl::string_view typed) {
+  absl::ConsumePrefix(&typed, kExperimentsFolder);
+  return absl::StrContains(typed, '/');
+}
 
 std::vector<Candidate> LiveNames(Values values, const std::string& typed,
                                  const Environment& environment) {

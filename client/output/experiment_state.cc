@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "client/names.h"
 #include "client/output/experiment_text.h"
+#include "client/output/worker_lanes.h"
 
 namespace ablate::client {
 namespace {
@@ -137,39 +138,29 @@ void ExperimentState::Update(const v1::ExperimentEvent& event, absl::Time now) {
   SetResult(event.cell(), event.state(), value == event.last().end() ? nullptr : &value->second);
 }
 
-void ExperimentState::SetWorkers(const v1::ListWorkersResponse& workers) {
-  workers_.clear();
-  const uint32_t threads = std::max(1U, spec_.base().training().threads());
-  for (const v1::Worker& worker : workers.workers()) {
-    if (worker.role() == v1::WorkerRole::analysis || worker.state() == v1::WorkerState::AWAY) {
-      continue;
-    }
-    workers_.emplace_back(std::vector<std::string>(worker.runs().begin(), worker.runs().end()),
-                          std::max(1U, worker.lanes() / threads));
-  }
-}
+void ExperimentState::SetWorkers(const v1::ListWorkersResponse& workers) { workers_ = workers; }
 
 std::vector<std::string> ExperimentState::RunsOnLanes() const {
   std::vector<std::string> on_lanes;
   std::set<std::string> held;  // by workers
-  uint32_t spare = 0;          // lanes without a run
-  for (const auto& [runs, lanes] : workers_) {
-    uint32_t taken = 0;
-    for (const std::string& run : runs) {
+  size_t spare = 0;            // runs for which there are lanes
+  const uint32_t threads = spec_.base().training().threads();
+  for (const v1::Worker& worker : workers_.workers()) {
+    WorkerLanes lanes(worker);
+    for (const std::string& run : worker.runs()) {
       if (ended_or_queued_.count(run) > 0) continue;  // since the list was made
       held.insert(run);
-      if (taken == lanes) continue;
-      ++taken;
-      if (open_.count(run) > 0) on_lanes.push_back(run);
+      const bool own = open_.count(run) > 0;
+      if (lanes.Take(own ? threads : 1) && own) on_lanes.push_back(run);
     }
-    spare += lanes - taken;
+    while (lanes.Take(threads)) ++spare;
   }
   std::vector<std::pair<uint64_t, std::string>> others;  // granted since the list was made
   for (const auto& [name, run] : open_) {
     if (held.count(name) == 0) others.emplace_back(run.granted, name);
   }
   std::sort(others.begin(), others.end());
-  others.resize(std::min<size_t>(others.size(), spare));
+  others.resize(std::min(others.size(), spare));
   for (auto& [order, name] : others) on_lanes.push_back(std::move(name));
   return on_lanes;
 }

@@ -93,7 +93,7 @@ class ExperimentState {
   std::set<std::string> ended_or_queued_;  // runs that a list of workers may still name
   std::vector<std::string> slots_;         // runs by row of the screen
   uint64_t grants_ = 0;
-  std::vector<std::pair<std::vector<std::string>, uint32_t>> workers_;  // runs and lanes of each
+  v1::ListWorkersResponse workers_;
 };
 
 }  // namespace ablate::client

@@ -222,11 +222,12 @@ bool IsPathBelow(absl::string_view path) {
   return Printable(path) == path;
 }
 
-PartFolder::PartFolder(const Output& output, IsOurs ours)
+PartFolder::PartFolder(const Output& output, IsOurs ours, HasMark has_mark)
     : path_(WithoutSlashes(output.path)),
       part_(absl::StrCat(path_, ".", getpid(), ".part")),
       force_(output.force),
-      ours_(std::move(ours)) {}
+      ours_(std::move(ours)),
+      has_mark_(std::move(has_mark)) {}
 
 PartFolder::~PartFolder() {
   std::error_code ignored;
@@ -241,12 +242,20 @@ absl::Status PartFolder::CheckReplaceable() const {
   if (!fs::is_directory(status)) {
     return absl::FailedPreconditionError(absl::StrCat(path_, " is not a folder"));
   }
+  const auto refuse = [this](absl::string_view problem) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        path_, " is not replaced: ", problem, ". Remove the folder, or choose another one"));
+  };
+  bool has_files = false;
   for (auto at = fs::recursive_directory_iterator(path_, error);
        !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
-    const bool folder = fs::is_directory(at->symlink_status());
-    if (folder || (at->is_regular_file() && ours_(at->path().filename().string()))) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat(at->path().string(), " is not from an export: ", path_, " is not replaced"));
+    if (fs::is_directory(at->symlink_status())) continue;
+    has_files = true;
+    if (at->is_regular_file() && ours_(at->path().filename().string())) continue;
+    return refuse(absl::StrCat(at->path().string(), " is not from an export"));
+  }
+  if (has_files && has_mark_ != nullptr && !has_mark_(path_)) {
+    return refuse("it lacks the mark of a folder that ablate wrote");
   }
   return error ? absl::FailedPreconditionError(absl::StrCat(path_, ": ", error.message()))
                : absl::OkStatus();

@@ -85,10 +85,13 @@ class PartFolder {
  public:
   // Returns true if a file of this name may be deleted with a folder that is replaced.
   using IsOurs = std::function<bool(const std::string& name)>;
+  // Returns true if the folder has a mark that it was written by the same command, for files whose
+  // names tell nothing.
+  using HasMark = std::function<bool(const std::string& folder)>;
 
   // With `force` the final name may be a folder if it holds only folders and files that are
-  // `ours`. Slashes at the end of the path are left out.
-  PartFolder(const Output& output, IsOurs ours);
+  // `ours`, and has the mark or no file. Slashes at the end of the path are left out.
+  PartFolder(const Output& output, IsOurs ours, HasMark has_mark = nullptr);
   PartFolder(const PartFolder&) = delete;
   PartFolder& operator=(const PartFolder&) = delete;
   ~PartFolder();
@@ -109,6 +112,7 @@ class PartFolder {
   const std::string part_;
   const bool force_;
   const IsOurs ours_;
+  const HasMark has_mark_;
   bool open_ = false;
   std::string current_;  // path of the file that is being written
   process::FileDescriptor file_;

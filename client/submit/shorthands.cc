@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -62,6 +63,10 @@ absl::StatusOr<std::pair<double, double>> ReadEnds(const std::string& kind, cons
   return BadRange(absl::StrCat(kind, ": ", reflect::Quoted(ends), " is not a range"),
                   kind == "log" ? "two different numbers above 0, such as [1e-4, 1e-2]"
                                 : "two different numbers, such as [0, 1]");
+}
+
+size_t Different(const std::vector<double>& values) {
+  return std::set<double>(values.begin(), values.end()).size();
 }
 
 void ExpandSeeds(Value* seeds, std::vector<reflect::FieldProblem>* problems) {
@@ -145,9 +150,19 @@ absl::StatusOr<Value> ExpandRange(const Value& range, absl::string_view field) {
     return BadRange(absl::StrCat("count: ", reflect::Quoted(*count), " is not a number of values"),
                     absl::StrCat("a whole number from 2 to ", kMaxAxisValues));
   }
+  const auto values_of = [&](uint32_t wanted) {
+    return RangeValues(ends->first, ends->second, wanted, log != nullptr, IsWhole(field));
+  };
+  const std::vector<double> numbers = values_of(static_cast<uint32_t>(number));
+  if (const size_t whole = Different(numbers); IsWhole(field) && whole < numbers.size()) {
+    auto most = static_cast<uint32_t>(whole);
+    while (Different(values_of(most)) < most) --most;  // ends at 2, for the ends differ
+    return BadRange(absl::StrCat("the range has only ", whole,
+                                 " different whole numbers, fewer than count: ", numbers.size()),
+                    absl::StrCat("a count of at most ", most, ", or a list of values"));
+  }
   Value values;
-  for (const double value : RangeValues(ends->first, ends->second, static_cast<uint32_t>(number),
-                                        log != nullptr, IsWhole(field))) {
+  for (const double value : numbers) {
     values.mutable_list_value()->add_values()->set_number_value(value);
   }
   return values;

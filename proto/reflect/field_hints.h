@@ -29,7 +29,7 @@ std::vector<std::string> PathsEnding(const google::protobuf::Descriptor* root,
 
 // Returns " (did you mean PATH?)" with up to three paths below `root` that end as `rest` or as a
 // usual synonym (lr, batch_size), those below `type` first; otherwise with the nearest field of
-// `type`; empty if there is none. Fields of lists aren't suggested.
+// `type`; empty if there is none. Fields of lists below `root` aren't suggested.
 std::string FieldHint(const UnknownName& unknown);
 
 }  // namespace ablate::reflect

@@ -88,7 +88,8 @@ bool CheckAnything(const Value& value, const std::string& path, int depth, Probl
   return ok;
 }
 
-// The message that a value is below: unknown fields are looked for in all of it.
+// The message that a value is below: unknown fields are looked for in all of it. Inside of a list
+// it is the element, because nothing outside of that has the element's fields.
 struct Root {
   const Descriptor* type;
   std::string path;
@@ -163,7 +164,8 @@ void PutList(const Target& target, const Value& value, const std::string& path, 
   }
   const ProblemBudget budget(problems);
   for (int i = 0; i < value.list_value().values_size() && !budget.spent(); ++i) {
-    PutOne(target, value.list_value().values(i), absl::StrCat(path, "[", i, "]"), place.Below(),
+    const Root element = {target.field->message_type(), absl::StrCat(path, "[", i, "]")};
+    PutOne(target, value.list_value().values(i), element.path, {element, place.depth + 1},
            problems);
   }
 }

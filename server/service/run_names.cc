@@ -12,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "proto/reflect/field_hints.h"
 #include "proto/reflect/text.h"
 #include "server/results/trained_grid.h"
 #include "server/rpc/errors.h"
@@ -304,9 +305,16 @@ bool RunNames::Resolve(const filter::Name& name, RunKey* key, Mistake* mistake) 
   }
   for (const auto& [path, ignored] : spec::SpecPaths()) known.push_back(path);
   known.insert(known.end(), names_.axes.begin(), names_.axes.end());
+  std::vector<std::string> meant = reflect::PathsEnding(v1::BaseSpec::descriptor(), text);
+  const auto is_message = [](const std::string& path) {
+    return spec::SpecPaths().count(path) == 0;
+  };
+  meant.erase(std::remove_if(meant.begin(), meant.end(), is_message), meant.end());
   return Refuse(
       name.column,
-      absl::StrCat("unknown name ", reflect::Quoted(text), reflect::DidYouMean(text, known)),
+      absl::StrCat("unknown name ", reflect::Quoted(text),
+                   meant.empty() ? reflect::DidYouMean(text, known)
+                                 : absl::StrCat("; did you mean ", reflect::AnyOf(meant), "?")),
       "a field such as model.layers, an axis, a metric such as eval/loss, experiment, "
       "owner, tags, state, seed, parameters, created, started or ended",
       mistake);

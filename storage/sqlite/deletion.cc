@@ -94,34 +94,34 @@ class DeletionSum {
     AddNames(&other, &shared_with_);
   }
 
-  // Adds rows of (blob, bytes); an empty blob stands for bytes of the database.
-  void AddBytes(Statement* row) {
-    while (row->Row()) {
-      if (row->View(0).empty()) {
-        deletion_.bytes += row->As<uint64_t>(1);
+  // Adds a row by two queries of its ID: its device time, and rows of (blob, bytes), in which an
+  // empty blob stands for bytes of the database.
+  void AddCosts(int64_t id, const char* device_time, const char* bytes) {
+    Statement time(db_, device_time, id);
+    if (time.Row()) deletion_.device_time += time.Int(0);
+    Statement row(db_, bytes, id);
+    while (row.Row()) {
+      if (row.View(0).empty()) {
+        deletion_.bytes += row.As<uint64_t>(1);
         continue;
       }
-      DoomedBlob& blob = blobs_named_[row->Text(0)];
-      blob.bytes = std::max(blob.bytes, row->As<uint64_t>(1));
+      DoomedBlob& blob = blobs_named_[row.Text(0)];
+      blob.bytes = std::max(blob.bytes, row.As<uint64_t>(1));
       ++blob.names;
     }
   }
 
   void AddRun(int64_t run) {
     ++deletion_.runs;
-    Statement time(db_, "SELECT device_time FROM runs WHERE id = ?1", run);
-    if (time.Row()) deletion_.device_time += time.Int(0);
-    Statement bytes(db_,
-                    "SELECT '', length(data) FROM row_groups WHERE run = ?1 "
-                    "UNION ALL SELECT '', length(data) FROM chunks WHERE run = ?1 "
-                    "UNION ALL SELECT '', length(data) FROM summaries WHERE run = ?1 "
-                    "UNION ALL SELECT blob, bytes FROM artifacts WHERE run = ?1 "
-                    "UNION ALL SELECT blob, bytes FROM resume_states WHERE run = ?1 "
-                    "UNION ALL SELECT blob, bytes FROM last_states WHERE run = ?1 "
-                    "UNION ALL SELECT initial_blob, 0 FROM runs "
-                    "WHERE id = ?1 AND initial_blob <> ''",
-                    run);
-    AddBytes(&bytes);
+    AddCosts(run, "SELECT device_time FROM runs WHERE id = ?1",
+             "SELECT '', length(data) FROM row_groups WHERE run = ?1 "
+             "UNION ALL SELECT '', length(data) FROM chunks WHERE run = ?1 "
+             "UNION ALL SELECT '', length(data) FROM summaries WHERE run = ?1 "
+             "UNION ALL SELECT blob, bytes FROM artifacts WHERE run = ?1 "
+             "UNION ALL SELECT blob, bytes FROM resume_states WHERE run = ?1 "
+             "UNION ALL SELECT blob, bytes FROM last_states WHERE run = ?1 "
+             "UNION ALL SELECT initial_blob, 0 FROM runs "
+             "WHERE id = ?1 AND initial_blob <> ''");
     Statement analysis(db_, "SELECT analysis FROM analysis_subjects WHERE run = ?1", run);
     while (analysis.Row()) analyses_.insert(analysis.Int(0));
     Statement other(db_,
@@ -135,16 +135,12 @@ class DeletionSum {
   }
 
   void AddAnalysis(int64_t analysis) {
-    Statement time(db_, "SELECT device_time FROM analyses WHERE id = ?1", analysis);
-    if (time.Row()) deletion_.device_time += time.Int(0);
-    Statement bytes(db_,
-                    "SELECT '', length(result) FROM analyses WHERE id = ?1 "
-                    "UNION ALL SELECT state_blob, state_bytes FROM analyses "
-                    "WHERE id = ?1 AND state_blob IS NOT NULL "
-                    "UNION ALL SELECT artifact, artifact_bytes FROM analyses "
-                    "WHERE id = ?1 AND artifact IS NOT NULL",
-                    analysis);
-    AddBytes(&bytes);
+    AddCosts(analysis, "SELECT device_time FROM analyses WHERE id = ?1",
+             "SELECT '', length(result) FROM analyses WHERE id = ?1 "
+             "UNION ALL SELECT state_blob, state_bytes FROM analyses "
+             "WHERE id = ?1 AND state_blob IS NOT NULL "
+             "UNION ALL SELECT artifact, artifact_bytes FROM analyses "
+             "WHERE id = ?1 AND artifact IS NOT NULL");
   }
 
   Connection& db_;

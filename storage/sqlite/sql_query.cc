@@ -33,21 +33,33 @@ namespace {
 struct SqlLimit {
   int id;
   int value;
+  const char* error = nullptr;  // beginning of SQLite's error if that lacks the number
 };
 constexpr SqlLimit kSqlLimits[] = {
-    {SQLITE_LIMIT_LENGTH, kMaxSqlValueBytes},
+    {SQLITE_LIMIT_LENGTH, kMaxSqlValueBytes, "string or blob too big"},
     {SQLITE_LIMIT_SQL_LENGTH, static_cast<int>(kMaxSqlBytes)},
-    {SQLITE_LIMIT_COLUMN, 100},
+    {SQLITE_LIMIT_COLUMN, 100, "too many columns"},
+    {SQLITE_LIMIT_COLUMN, 100, "too many terms in ORDER BY"},
+    {SQLITE_LIMIT_COLUMN, 100, "too many terms in GROUP BY"},
     {SQLITE_LIMIT_EXPR_DEPTH, 50},
-    {SQLITE_LIMIT_COMPOUND_SELECT, 10},
+    {SQLITE_LIMIT_COMPOUND_SELECT, 10, "too many terms in compound SELECT"},
     {SQLITE_LIMIT_VDBE_OP, 50'000},
-    {SQLITE_LIMIT_FUNCTION_ARG, 8},
+    {SQLITE_LIMIT_FUNCTION_ARG, 8, "too many arguments on function"},
     {SQLITE_LIMIT_ATTACHED, 0},
-    {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 100},
+    {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 100, "LIKE or GLOB pattern too complex"},
     {SQLITE_LIMIT_VARIABLE_NUMBER, 1},
     {SQLITE_LIMIT_TRIGGER_DEPTH, 0},
     {SQLITE_LIMIT_WORKER_THREADS, 0},
 };
+
+// Returns ", at most N" for an error about a limit; otherwise "".
+std::string AtMost(absl::string_view error) {
+  for (const SqlLimit& limit : kSqlLimits) {
+    const bool about = limit.error != nullptr && absl::StartsWith(error, limit.error);
+    if (about) return absl::StrCat(", at most ", limit.value);
+  }
+  return "";
+}
 
 struct SqlSwitch {
   int id;
@@ -308,7 +320,8 @@ bool SqlGate::AdmitsRead(absl::string_view table, absl::string_view database,
 
 absl::Status SqlGate::Error(int code) const {
   if (!refused_.empty()) return absl::InvalidArgumentError(refused_);
-  const std::string message = sqlite3_errmsg(db_);
+  std::string message = sqlite3_errmsg(db_);
+  absl::StrAppend(&message, AtMost(message));
   switch (code & 0xff) {
     case SQLITE_NOMEM:
       return absl::ResourceExhaustedError(

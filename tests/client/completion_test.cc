@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
@@ -65,6 +66,17 @@ class CompletionTest : public ClientTest {
   }
 };
 
+// Nothing can be offered for these; a new metavar is added here or to client/completion/values.cc.
+const std::set<std::string>& MetavarsWithoutValues() {
+  static const auto& metavars = *new std::set<std::string>{
+      "A,B,…",         "ADDRESS", "AXIS",       "AXIS=LABEL", "DEVICES", "HOST",    "HOST:PORT",
+      "ID,...",        "KEY",     "LABEL",      "LIST",       "N",       "NAME",    "NAME=VALUE",
+      "NAME=VALUES",   "P",       "PATH=VALUE", "PREFIX",     "QUERY",   "SECONDS", "SEEDS",
+      "SETTING=VALUE", "SHARE",   "SIZE",       "STEP",       "TEXT",    "TOKEN",   "USER",
+      "TAG",           "WIDTH",   "X"};
+  return metavars;
+}
+
 TEST(ValuesTest, KnowsTheMetavarsOfEveryCommand) {
   for (const CommandRow& row : CommandTable()) {
     std::string name = row.name;
@@ -79,7 +91,8 @@ TEST(ValuesTest, KnowsTheMetavarsOfEveryCommand) {
       const std::string metavar =
           option->get_positional() ? option->get_name(true) : option->get_type_name();
       if (option->get_items_expected_max() == 0) continue;  // a flag
-      EXPECT_TRUE(ValuesOf(name, metavar).has_value())
+      const bool known = ValuesOf(name, metavar) != Values::kNone;
+      EXPECT_TRUE(known || MetavarsWithoutValues().count(metavar) > 0)
           << "ablate " << name << ": add " << metavar << " to client/completion/values.cc";
     }
   }
@@ -104,7 +117,6 @@ TEST_F(CompletionTest, OffersWhatTheTableOfCommandsHas) {
        {"words", "--help", "--owner", "--mine", "--tag", "--archived", "--limit", "--json",
         "--server"}},
       {{"submit", ""}, {"files"}},
-      {{"submit", "--", "--"}, {"files"}},
       {{"submit", "--set", "a"}, {"words"}},
       {{"submit", "--wait", "f"}, {"files"}},
       {{"up", "--home", ""}, {"folders"}},
@@ -140,10 +152,11 @@ TEST_F(CompletionTest, OffersExperimentsByOneCall) {
   EXPECT_THAT(Complete({"logs", "da"}), ElementsAre("nospace", "data/"));
   EXPECT_THAT(Complete({"logs", "experiments/d"}), ElementsAre("nospace", "experiments/data-1/"));
   EXPECT_THAT(Complete({"metrics", "da"}), ElementsAre("nospace", "data"));
+  EXPECT_THAT(Complete({"runs", "da"}), ElementsAre("nospace", "data"));
   EXPECT_THAT(Complete({"compare", "a", "da"}), ElementsAre("nospace", "data"));
   EXPECT_THAT(Complete({"generate", ""}),
               ElementsAre("nospace", "norm/", "norm-1/", "data/", "models/"));
-  EXPECT_EQ(asked_.size(), 9);
+  EXPECT_EQ(asked_.size(), 10);
 }
 
 TEST_F(CompletionTest, OffersCellsAndSettingsAfterASlash) {
@@ -152,8 +165,14 @@ TEST_F(CompletionTest, OffersCellsAndSettingsAfterASlash) {
   EXPECT_THAT(Complete({"logs", "norm/p"}), ElementsAre("words", "norm/pre-s1", "norm/pre-s2"));
   EXPECT_THAT(asked_, ElementsAre("experiments/norm"));
   EXPECT_THAT(Complete({"diff", "a", "experiments/norm/"}),
-              ElementsAre("words", "experiments/norm/pre", "experiments/norm/pre-s1",
-                          "experiments/norm/pre-s2", "experiments/norm/s3"));
+              ElementsAre("words", "experiments/norm/pre-s1", "experiments/norm/pre-s2",
+                          "experiments/norm/s3", "experiments/norm/pre", "experiments/norm/@best"));
+  for (const char* command : {"metrics", "runs", "analyses"}) {
+    EXPECT_THAT(Complete({command, "norm/pre"}),
+                ElementsAre("words", "norm/pre-s1", "norm/pre-s2", "norm/pre"));
+  }
+  EXPECT_THAT(Complete({"analyze", "cka", "norm/@"}), ElementsAre("words", "norm/@best"));
+  EXPECT_THAT(Complete({"logs", "norm/@"}), ElementsAre("words", "norm/@best"));
   EXPECT_THAT(Complete({"table", "e", "--with=norm/s"}), ElementsAre("words", "--with=norm/s3"));
   EXPECT_EQ(Run({"__complete", "logs", "norm/s"}).out, "words\nnorm/s3\tdone\n");
 }
@@ -167,15 +186,10 @@ TEST_F(CompletionTest, OffersOtherNames) {
     response->add_models()->set_name("models/gpt2");
     return absl::OkStatus();
   };
-  answers_.users = [](const v1::ListUsersRequest&, v1::ListUsersResponse* response) {
-    response->add_users()->set_name("users/ada");
-    return absl::OkStatus();
-  };
   StartServer();
   EXPECT_THAT(Complete({"data", "get", "n"}), ElementsAre("words", "names.txt"));
   EXPECT_THAT(Complete({"model", "show", ""}), ElementsAre("words", "gpt2"));
   EXPECT_THAT(Complete({"generate", "models/"}), ElementsAre("words", "models/gpt2"));
-  EXPECT_THAT(Complete({"admin", "token", "add", ""}), ElementsAre("words", "ada"));
   environment_["XDG_CONFIG_HOME"] = folder_;
   ASSERT_TRUE(Known().Add("lab", JoinOf("lab.example.org")).ok());
   EXPECT_THAT(Complete({"ls", "--server", ""}), ElementsAre("words", "personal", "lab"));

@@ -61,6 +61,8 @@ offer 'ablate show s' ablate show s
 offer 'ablate show ' ablate show ''
 offer 'ablate logs s' ablate logs s
 offer 'ablate logs small/' ablate logs small/
+offer 'ablate logs small/@' ablate logs small/ @
+offer 'ablate logs small/@b' ablate logs small/ @ b
 offer 'ablate compare small small/' ablate compare small small/
 offer 'ablate data get n' ablate data get n
 offer 'ablate table small --format=c' ablate table small --format = c
@@ -79,8 +81,10 @@ offer "$program show o" "$program" show o
             "ablate show s: small\n"
             "ablate show : other small\n"
             "ablate logs s: small/\n"
-            "ablate logs small/: small/s0 small/s1\n"
-            "ablate compare small small/: small/s0 small/s1\n"
+            "ablate logs small/: small/s0 small/s1 small/@best\n"
+            "ablate logs small/@: @best\n"
+            "ablate logs small/@b: @best\n"
+            "ablate compare small small/: small/s0 small/s1 small/@best\n"
             "ablate data get n: names.txt\n"
             "ablate table small --format=c: csv\n"
             "ablate table small --with=: other small\n"
@@ -123,6 +127,7 @@ complete -C 'ablate show s'
   EXPECT_THAT(output.out,
               ::testing::StartsWith("submit\tCreate an experiment from a file and queue its runs\n"
                                     "small/s0\tdone\nsmall/s1\tdone\n"
+                                    "small/@best\tthe best run\n"
                                     "--format=csv\n"
                                     "small\tIs it $(touch hit) `touch hit` %F{red} \\"));
   ExpectNothingRun();

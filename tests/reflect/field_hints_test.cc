@@ -68,19 +68,22 @@ TEST(FieldHintTest, HasPathsOfTheWholeFile) {
   v1::ExperimentSpec spec;
   std::vector<FieldProblem> problems;
   FromValue(FromJson(R"({"model": {"width": 8}, "seed": 3, "axes": [{"lr": [1]}],
+                         "analyses": [{"kind": "spectrum"}, {"documents": 3}],
                          "base": {"training": {"lr": 1}, "norm": {"kind": "rms"}}})"),
             "", &spec, &problems);
   std::vector<std::string> messages;
   for (const FieldProblem& problem : problems) {
     messages.push_back(problem.message.substr(0, problem.message.find(';')));
   }
-  EXPECT_THAT(messages,
-              ElementsAre("axes[0].lr: unknown field (did you mean base.training.learning_rate?)",
-                          "base.norm: unknown field (did you mean base.model.norm?)",
-                          "base.training.lr: unknown field (did you mean "
-                          "base.training.learning_rate?)",
-                          "model: unknown field (did you mean base.model?)",
-                          "seed: unknown field (did you mean seeds?)"));
+  EXPECT_THAT(messages, ElementsAre("analyses[0].kind: unknown field",
+                                    "analyses[1].documents: unknown field (did you mean "
+                                    "analyses[1].inputs.documents?)",
+                                    "axes[0].lr: unknown field",
+                                    "base.norm: unknown field (did you mean base.model.norm?)",
+                                    "base.training.lr: unknown field (did you mean "
+                                    "base.training.learning_rate?)",
+                                    "model: unknown field (did you mean base.model?)",
+                                    "seed: unknown field (did you mean seeds?)"));
 }
 
 TEST(PathsEndingTest, ReturnsAllThatEndSo) {

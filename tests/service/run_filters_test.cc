@@ -244,6 +244,10 @@ TEST_F(RunFiltersTest, ExplainsWhatIsWrongWithAName) {
   EXPECT_THAT(Refusal("a = 1 AND placemen = pre"), HasSubstr("column 1: unknown name \"a\""));
   EXPECT_THAT(Refusal("placemen = pre"), HasSubstr("did you mean placement?"));
   EXPECT_THAT(Refusal("stat = done"), HasSubstr("did you mean state?"));
+  EXPECT_THAT(Refusal("training.lr = 1"), HasSubstr("did you mean training.learning_rate?"));
+  EXPECT_THAT(Refusal("n_layer = 1"), HasSubstr("did you mean model.layers?"));
+  EXPECT_THAT(Refusal("eps = 1"), HasSubstr("did you mean model.norm.eps or training.eps?"));
+  EXPECT_THAT(Refusal("norm = rms"), Not(HasSubstr("mean model.norm?"))) << "has no value";
   EXPECT_THAT(Refusal("eval/los < 1"),
               HasSubstr("no run has the metric \"eval/los\"; did you mean eval/loss?"));
   EXPECT_THAT(Refusal("mean(eval/loss) < 1"),

@@ -319,5 +319,26 @@ TEST_P(SqlQueryTest, NamesTheProblem) {
               ElementsAre("blob blob inf ü"));
 }
 
+TEST_P(SqlQueryTest, SaysTheNumberOfALimit) {
+  const auto many = [](int count, const char* part, const char* between) {
+    return absl::StrJoin(std::vector<std::string>(static_cast<size_t>(count), part), between);
+  };
+  EXPECT_THAT(Refusal(many(11, "SELECT 1", " UNION ALL ")),
+              HasSubstr("too many terms in compound SELECT, at most 10"));
+  EXPECT_THAT(Refusal(absl::StrCat("SELECT ", many(101, "1", ", "))),
+              HasSubstr("too many columns in result set, at most 100"));
+  EXPECT_THAT(Refusal(absl::StrCat("SELECT 1 GROUP BY ", many(101, "1", ", "))),
+              HasSubstr("too many terms in GROUP BY clause, at most 100"));
+  EXPECT_THAT(Refusal(absl::StrCat("SELECT max(", many(9, "1", ", "), ")")),
+              HasSubstr("too many arguments on function max, at most 8"));
+  EXPECT_THAT(Refusal(absl::StrCat("SELECT 'a' LIKE '", many(101, "a", ""), "'")),
+              HasSubstr("LIKE or GLOB pattern too complex, at most 100"));
+  EXPECT_THAT(Refusal("WITH RECURSIVE x(s) AS (SELECT 'a' UNION ALL SELECT s || s FROM x) "
+                      "SELECT s FROM x WHERE length(s) > 900000"),
+              HasSubstr("string or blob too big, at most 1000000"));
+  EXPECT_THAT(Refusal(absl::StrCat("SELECT ", many(60, "1", " + "))),
+              HasSubstr("Expression tree is too large (maximum depth 50)"));
+}
+
 }  // namespace
 }  // namespace ablate::storage

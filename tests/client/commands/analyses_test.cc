@@ -70,8 +70,15 @@ TEST_F(AnalysesTest, ListsThoseOfAnExperimentByItsCells) {
 }
 
 TEST_F(AnalysesTest, AsksForACellARunOrAll) {
-  EXPECT_THAT(Run({"analyses", "small/pre-s1"}).out, HasSubstr("pre-s1@1000"));
-  EXPECT_EQ(request_.parent(), "runs/r");
+  labels_ = {"late"};
+  const Outcome cell = Run({"analyses", "small/pre-s1"});
+  EXPECT_EQ(cell.out,
+            "analysis  kind  label  subjects                      state    progress  created\n"
+            "a1        cka   late   pre-s1@1000, runs/other@1000  RUNNING      42 %  1 min ago\n");
+  EXPECT_EQ(request_.parent(), "experiments/small") << "only an experiment has labels";
+  subjects_ = 0;
+  EXPECT_EQ(Run({"analyses", "small/pre-s1"}).out, "") << "analyses of other cells";
+  subjects_ = 2;
   EXPECT_THAT(Run({"analyses", "runs/r"}).out, HasSubstr("runs/r@1000"));
   EXPECT_EQ(request_.parent(), "runs/r");
   EXPECT_EQ(Run({"analyses"}).code, kSuccess);

@@ -206,6 +206,14 @@ TEST_F(AnalyzeTest, TakesEveryCellOfAnExperiment) {
   EXPECT_THAT(watched_, ElementsAre("analyses/pre-s1", "analyses/post-s1"));
 }
 
+TEST_F(AnalyzeTest, TakesACellOnceThatIsNamedTwice) {
+  Run({"analyze", "spectrum", "small/post-s1", "small", "small/post-s1", "runs/a", "runs/a"});
+  ASSERT_EQ(requests_.size(), 3u);
+  EXPECT_EQ(requests_[0].subjects(0).cell(), "post-s1");
+  EXPECT_EQ(requests_[1].subjects(0).cell(), "pre-s1");
+  EXPECT_EQ(requests_[2].subjects(0).run(), "runs/a");
+}
+
 TEST_F(AnalyzeTest, MakesOneTrajectoryOfEachRun) {
   const Outcome all = Run({"analyze", "trajectory", "small/pre-s1"});
   EXPECT_EQ(all.code, kSuccess) << all.err;

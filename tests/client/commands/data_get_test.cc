@@ -125,6 +125,20 @@ TEST_F(DataGetTest, WritesTokensAsTheFolderThatAddTook) {
   ExpectAddsTheSame();
 }
 
+TEST_F(DataGetTest, ReplacesOnlyAFolderThatItWrote) {
+  StoreTokenizer();
+  std::filesystem::create_directory(to_);
+  EXPECT_EQ(Get({"--force"}).code, kSuccess) << "nothing is lost with an empty folder";
+  EXPECT_EQ(Get({"--force"}).code, kSuccess);
+  std::filesystem::remove(to_ + "/.ablate");
+  const Outcome refused = Get({"--force"});
+  EXPECT_EQ(refused.code, kFailure);
+  EXPECT_EQ(refused.err, absl::StrCat("error: ", to_,
+                                      " is not replaced: it lacks the mark of a folder that "
+                                      "ablate wrote. Remove the folder, or choose another one\n"));
+  EXPECT_EQ(Read(to_ + "/merges.txt"), merges_);
+}
+
 TEST_F(DataGetTest, WritesIdsOfALargeVocabularyAsUint32) {
   vocabulary_.insert(vocabulary_.rfind('}'), ", \"large\": 69999");
   StoreTokens({1, 65'536, 2, 69'999}, 70'000);

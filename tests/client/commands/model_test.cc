@@ -87,7 +87,9 @@ class ModelTest : public ClientTest {
   v1::UploadModelRequest first_;
   std::vector<std::string> sent_;  // bytes of each file
   std::vector<std::pair<std::string, std::string>> chunks_ = {
-      {"config.json", "{}"}, {"model.safetensors", "abc"}, {"model.safetensors", "def"}};
+      {"config.json", R"({"ablate": {}, "eps": 1e-5, "bos_token_id": null})"},
+      {"model.safetensors", "abc"},
+      {"model.safetensors", "def"}};
 };
 
 TEST_F(ModelTest, AddsTheFilesOfAFolder) {
@@ -192,8 +194,8 @@ TEST_F(ModelTest, ExportsToAFolder) {
   const std::string target = folder_ + "/out";
   const Outcome outcome = Run({"model", "export", "models/tiny", "-o", target + "/"});
   EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
-  EXPECT_EQ(outcome.err, target + "/: 2 files, 8 B\n");
-  EXPECT_EQ(Read(target + "/config.json"), "{}");
+  EXPECT_EQ(outcome.err, target + "/: 2 files, 55 B\n");
+  EXPECT_EQ(Read(target + "/config.json"), chunks_[0].second);
   EXPECT_EQ(Read(target + "/model.safetensors"), "abcdef");
   EXPECT_THAT(asked_, ElementsAre("name: \"models/tiny\""));
   asked_.clear();
@@ -201,8 +203,17 @@ TEST_F(ModelTest, ExportsToAFolder) {
   const Outcome replaced =
       Run({"model", "export", "small/pre-s1", "--step", "0", "-o", target, "--force", "--json"});
   EXPECT_EQ(replaced.code, kSuccess) << replaced.err;
-  EXPECT_THAT(replaced.out, AllOf(HasSubstr("\"files\": 2"), HasSubstr("\"bytes\": 8")));
+  EXPECT_THAT(replaced.out, AllOf(HasSubstr("\"files\": 2"), HasSubstr("\"bytes\": 55")));
   EXPECT_THAT(asked_, ElementsAre("name: \"runs/r\" step: 0"));
+  for (const char* config : {"{\"eps\": 1e-5}", "no JSON", ""}) {
+    Write("out/config.json", config);
+    const Outcome refused =
+        Run({"model", "export", "small/pre-s1", "--step", "0", "-o", target, "--force"});
+    EXPECT_EQ(refused.code, kFailure) << config;
+    EXPECT_THAT(refused.err,
+                HasSubstr(absl::StrCat(target, " is not replaced: it lacks the mark")));
+    EXPECT_EQ(Read(target + "/config.json"), config);
+  }
 }
 
 TEST_F(ModelTest, LeavesNothingOfAnExportThatFails) {

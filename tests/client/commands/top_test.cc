@@ -77,6 +77,8 @@ TEST_F(TopTest, CountsTheLanesOfARunWithSeveralThreads) {
   const std::string out = Run({"top"}).out;
   EXPECT_THAT(out, HasSubstr("2 of 2 lanes training, 6 runs queued"));
   EXPECT_THAT(out, ::testing::Not(HasSubstr("cell-b")));
+  threads_ = 8;
+  EXPECT_THAT(Run({"top"}).out, HasSubstr("2 of 2 lanes training")) << "all that there are";
 }
 
 TEST_F(TopTest, PrintsTheMessagesAsJson) {

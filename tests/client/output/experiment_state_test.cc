@@ -13,7 +13,7 @@ using ::testing::IsEmpty;
 
 class ExperimentStateTest : public ::testing::Test {
  protected:
-  ExperimentStateTest() : state_(Experiment()) {
+  explicit ExperimentStateTest(uint32_t threads = 1) : state_(Experiment(threads)) {
     v1::ListRunsResponse rows;
     for (const char* norm : {"pre", "post"}) {
       for (const char* lr : {"0.01", "0.1"}) {
@@ -33,8 +33,9 @@ class ExperimentStateTest : public ::testing::Test {
     state_.SetCells(rows);
   }
 
-  static v1::Experiment Experiment() {
+  static v1::Experiment Experiment(uint32_t threads = 1) {
     v1::Experiment experiment;
+    experiment.mutable_spec()->mutable_base()->mutable_training()->set_threads(threads);
     experiment.set_name("experiments/exp-1");
     experiment.mutable_spec()->add_axes()->set_field("model.norm");
     v1::Axis* lr = experiment.mutable_spec()->add_axes();
@@ -99,6 +100,21 @@ TEST_F(ExperimentStateTest, GivesSpareLanesToRunsGrantedSinceTheListWasMade) {
     Tell(cell, kRunning, 0);
   }
   EXPECT_THAT(Lanes(), ElementsAre("pre-lr0.01-s1", "pre-lr0.1-s0"));
+}
+
+class TwoThreadsTest : public ExperimentStateTest {
+ protected:
+  TwoThreadsTest() : ExperimentStateTest(2) {}
+};
+
+TEST_F(TwoThreadsTest, ShowsTheRunsThatHaveTwoLanes) {
+  for (const char* cell : {"pre-lr0.01-s1", "pre-lr0.1-s0", "pre-lr0.1-s1"}) {
+    Tell(cell, kRunning, 0);
+  }
+  TellWorkers({"pre-lr0.01-s1", "another-experiments", "pre-lr0.1-s0"}, 4);
+  EXPECT_THAT(Lanes(), ElementsAre("pre-lr0.01-s1")) << "three lanes are taken, one is too few";
+  TellWorkers({"pre-lr0.01-s1", "pre-lr0.1-s0"}, 1);
+  EXPECT_THAT(Lanes(), ElementsAre("pre-lr0.01-s1")) << "more threads than lanes";
 }
 
 TEST_F(ExperimentStateTest, KeepsARunInItsRow) {

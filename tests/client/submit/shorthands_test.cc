@@ -100,6 +100,12 @@ TEST(ShorthandsTest, NameFieldAndValueOfMistakes) {
       {"axes: [{field: training.clip, values: {linear: [0, 1], count: 1}}]",
        "f:1:31: axes[0].values: count: 1 is not a number of values; expected a whole number from 2 "
        "to 1000"},
+      {"axes: [{field: model.layers, values: {log: [1, 3], count: 8}}]",
+       "f:1:30: axes[0].values: the range has only 3 different whole numbers, fewer than "
+       "count: 8; expected a count of at most 3, or a list of values"},
+      {"axes: [{field: model.width, values: {log: [1, 100], count: 20}}]",
+       "f:1:29: axes[0].values: the range has only 17 different whole numbers, fewer than "
+       "count: 20; expected a count of at most 11, or a list of values"},
       {"axes: [{field: training.clip, values: {linear: [0, 1], count: 1e9}}]",
        "f:1:31: axes[0].values: count: 1000000000 is not a number of values; expected a whole "
        "number from 2 to 1000"},
