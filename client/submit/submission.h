@@ -38,8 +38,8 @@ struct Submission {
   std::string extends;               // experiments/ID
   std::vector<std::string> changes;  // of the file, by --seeds and --axis or earlier submissions
   Overrides overrides;
-  bool seeds_given = false;          // on the command line
-  bool name_given = false;           // likewise
+  bool seeds_given = false;         // on the command line
+  bool name_given = false;          // likewise
   std::map<int, std::string> axes;  // options that gave axes their values, by index
 };
 
