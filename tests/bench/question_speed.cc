@@ -1,6 +1,6 @@
 // Measures questions to many runs: `question_speed FOLDER [EXPERIMENTS]` makes a store of so many
 // experiments (200) of 500 runs in FOLDER, unless it is there, asks it questions, and writes
-// FOLDER/runs.csv for question_speed.py, which asks pandas the same.
+// FOLDER/runs.csv for question_speed.py, which asks MLflow and pandas, too.
 #include <unistd.h>
 
 #include <algorithm>
@@ -198,7 +198,8 @@ void WriteCsv(storage::Store* store, const std::string& path) {
   out << "experiment,cell";
   for (const char* column :
        {"owner", "state", "seed", "model.layers", "model.norm.placement", "training.learning_rate",
-        "placement", "eval/loss", "min(eval/loss)", "train/loss"}) {
+        "placement", "eval/loss", "min(eval/loss)", "train/loss", "train/gradient_norm",
+        "eval/accuracy", "gradient/block.0", "gradient/block.1"}) {
     out << "," << column;
     query.columns.push_back(Value(names.Column("columns", column)));
   }
