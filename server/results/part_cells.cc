@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/reflect/text.h"
 #include "server/results/analyzed_cells.h"
 #include "server/results/operand.h"
 #include "server/results/trained_grid.h"
@@ -77,6 +78,11 @@ absl::StatusOr<std::vector<storage::CellRecord>> CellsOfPart(storage::Store* sto
     if (!analyzed.ok()) return analyzed.status();
     if (!analyzed->chosen.empty()) return std::move(analyzed->chosen);
     return absl::NotFoundError(absl::StrCat("no run of ", experiment, " is chosen: none is done"));
+  }
+  if (!part.empty() && part[0] == '@') {
+    return rpc::InvalidField(field,
+                             absl::StrCat(reflect::Quoted(part), " isn't a part of ", experiment),
+                             absl::StrCat(kBest, " or ", kChosen, ", or a cell or a setting"));
   }
   auto cells = store->ListCells(experiment, 0, std::numeric_limits<uint32_t>::max());
   if (!cells.ok()) return cells.status();

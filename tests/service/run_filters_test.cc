@@ -104,6 +104,8 @@ TEST_F(RunFiltersTest, RefusesPartsThatAreNotThere) {
   EXPECT_THAT(Refusal(request),
               AllOf(HasSubstr("part| "), HasSubstr("\"pots\" isn't a cell or setting of "),
                     HasSubstr("did you mean post?"), HasSubstr("a cell, or one of pre and post")));
+  request.set_part("@bets");
+  EXPECT_THAT(Refusal(request), HasSubstr("expected @best or @chosen, or a cell or a setting"));
   request.set_part("post");
   request.set_filter("seed = 1");
   EXPECT_THAT(Refusal(request), HasSubstr("has no filter, order or columns"));

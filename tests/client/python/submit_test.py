@@ -9,7 +9,9 @@ from ablate.v1 import run_pb2
 from personal_server import DATA, PLACEMENT, PersonalServer
 
 
-class SubmitTest(unittest.TestCase):
+class ServerTest(unittest.TestCase):
+    """Has a server of its own for the tests of a class."""
+
     @classmethod
     def setUpClass(cls):
         cls.server = PersonalServer().enter(cls)
@@ -18,6 +20,8 @@ class SubmitTest(unittest.TestCase):
     def setUp(self):
         self.spec = _yaml.parse(PLACEMENT, "placement")
 
+
+class SubmitTest(ServerTest):
     def problems(self, experiment, **options):
         with self.assertRaises(ablate.InvalidArgument) as raised:
             self.lab.submit(experiment, **options)
@@ -128,15 +132,7 @@ class SubmitTest(unittest.TestCase):
         self.assertEqual(raised.exception.reason, "EXPERIMENT_NOT_FOUND")
 
 
-class RelatedTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.server = PersonalServer().enter(cls)
-        cls.lab = ablate.connect()
-
-    def setUp(self):
-        self.spec = _yaml.parse(PLACEMENT, "placement")
-
+class RelatedTest(ServerTest):
     def test_returns_an_identical_experiment_unless_fresh(self):
         spec = {**self.spec, "name": "twice"}
         first = self.lab.submit(spec, seeds=[1, 2]).wait(progress=False)
