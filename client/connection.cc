@@ -267,7 +267,7 @@ class Connection::Caller {
       if (only) {
         return absl::InvalidArgumentError(
             absl::StrCat(reflect::Quoted(name), " is the name of several experiments, the newest ",
-                         id, "; expected a whole ID. `ablate ls` lists the IDs."));
+                         id, "; expected a whole ID. `ablate ls --archived` lists the IDs."));
       }
       if (told_.insert(name).second && on_newest_ != nullptr) on_newest_(name, id);
     }

@@ -211,7 +211,8 @@ struct CellRecord {
   uint32_t seed = 0;
   std::string run;
   bool reused = false;
-  // Number of the earliest stored experiment that has the run; earlier ones have lower numbers.
+  // Number of the experiment that first had the run, or another run of the same growth; earlier
+  // ones have lower numbers.
   // Only ListCells sets it.
   int64_t first_experiment = 0;
   // State of the run:

@@ -174,6 +174,8 @@ class Store final : public LeaseStore {
   absl::StatusOr<std::vector<NamedExperiment>> ExperimentsNamed(const Viewer& viewer,
                                                                 absl::string_view name,
                                                                 uint32_t limit);
+  // Returns the id of an experiment that extends this one; empty if there is none.
+  absl::StatusOr<std::string> ExtensionOf(absl::string_view id);
   // Changes what describes an experiment. NOT_FOUND; INVALID_ARGUMENT if it would have more than
   // kMaxTags tags.
   absl::Status UpdateExperiment(absl::string_view id, const ExperimentUpdate& update);

@@ -51,18 +51,26 @@ absl::StatusOr<v1::UpdateExperimentRequest> ReadEdit(const EditOptions& options)
 absl::StatusOr<int> Edit(const EditOptions& options, const v1::UpdateExperimentRequest& changes,
                          const Context& context, Connection* connection) {
   int code = kSuccess;
-  v1::UpdateExperimentRequest request = changes;
+  std::vector<std::string> names;
   for (const std::string& text : options.names) {
-    const auto name = ResolveExperimentName(connection, text, Shortened::kAllowed);
-    if (name.ok()) request.set_name(*name);
-    const absl::StatusOr<v1::Experiment> edited =
-        name.ok() ? connection->UpdateExperiment(request) : name.status();
+    auto name = ResolveExperimentName(connection, text, Shortened::kAllowed);
+    if (name.ok()) {
+      names.push_back(*std::move(name));
+    } else {
+      code = Fail(context, name.status());
+    }
+  }
+  if (code != kSuccess) return code;  // all or none, where that can be known
+  v1::UpdateExperimentRequest request = changes;
+  for (const std::string& name : names) {
+    request.set_name(name);
+    const absl::StatusOr<v1::Experiment> edited = connection->UpdateExperiment(request);
     if (!edited.ok()) {
       code = std::max(code, Fail(context, edited.status()));
     } else if (options.json) {
       PrintJson(context, *edited);
     } else {
-      context.console.Info(absl::StrCat("changed ", Id(*name)));
+      context.console.Info(absl::StrCat("changed ", Id(name)));
     }
   }
   return code;

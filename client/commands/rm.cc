@@ -214,6 +214,7 @@ Action DefineRm(Command* command) {
   command->Footer(
       "The same sizes are printed before the question. Bytes count the files that nothing else "
       "needs; checkpoints and arrays are kept in the server's trash for 7 days.\n\n"
+      "Removing an extension (`ablate submit --extend`) lists the extended experiment again.\n\n"
       "Without --yes, a unique prefix of an ID is enough. A name that several experiments have is "
       "refused: give the ID. In scripts write experiments/ID, which is used without a lookup.\n\n"
       "Removing analyses/ID, a whole name, removes its numbers and arrays; `ablate analyze` makes "

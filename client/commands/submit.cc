@@ -99,9 +99,10 @@ int Show(const Context& context, const SubmitOptions& options, const Submission&
     *context.console.out << Headline(response) << std::endl;
   }
   if (code != kSuccess) return code;  // notes about a plan with problems may change
-  if (!submission.extends.empty() && !options.dry_run) {
-    context.console.Info(
-        absl::StrCat("it extends ", Id(submission.extends), ", which is archived"));
+  if (!submission.extends.empty()) {
+    context.console.Note(absl::StrCat("it ", options.dry_run ? "would extend " : "extends ",
+                                      Id(submission.extends), ", which ",
+                                      options.dry_run ? "would be archived" : "is archived"));
   }
   for (const std::string& note : response.notes()) context.console.Note(note);
   if (!response.identical_to().empty()) {
@@ -122,18 +123,27 @@ int Wait(Connection* connection, const Context& context, const v1::Experiment& e
 // Tells about the experiment that the submission would only repeat, and shows it.
 int ShowIdentical(Connection* connection, const Context& context, const SubmitOptions& options,
                   const v1::CreateExperimentResponse& response) {
-  const std::string name = Id(response.identical_to());
-  context.console.Info(absl::StrCat("identical to ", name, ": nothing was created; --fresh trains ",
-                                    "its cells again"));
+  const std::string name = absl::StrCat(Id(response.identical_to()),
+                                        response.experiment().archived() ? " (archived)" : "");
+  context.console.Info(
+      options.extend.empty()
+          ? absl::StrCat("identical to ", name, ": nothing was created; --fresh trains its cells ",
+                         "again")
+          : absl::StrCat("nothing to add to ", name, ": give --seeds, --axis, --set or FILE"));
+  if (!options.tags.empty() || !options.note.empty()) {
+    context.console.Note(absl::StrCat("its tags and note stay as they are; `ablate edit ",
+                                      Id(response.identical_to()), "` changes them"));
+  }
   if (options.json) {
     *context.console.out << ToJson(response) << std::flush;
     return kSuccess;
   }
-  if (options.wait) {
-    *context.console.out << Headline(response) << std::endl;
-    return kSuccess;
-  }
-  const absl::Status shown = ShowExperiment(context, connection, response.experiment());
+  *context.console.out << Headline(response) << std::endl;
+  if (options.wait) return kSuccess;
+  // Standard output is the same line as of a new experiment.
+  Context beside = context;
+  beside.console.out = context.console.err;
+  const absl::Status shown = ShowExperiment(beside, connection, response.experiment());
   return shown.ok() ? kSuccess : Fail(context, shown);
 }
 
@@ -217,9 +227,9 @@ Action DefineSubmit(Command* command) {
                   "Submit a stored experiment again, in place of FILE; with other options, a "
                   "changed one");
   command->Option(&options->extend, "--extend", "EXP",
-                  "Extend an experiment by seeds, settings, steps or analyses: the new one keeps "
-                  "all of its cells and their runs, and EXP is archived. Without FILE, its stored "
-                  "spec is extended");
+                  "Extend an experiment by seeds, settings, steps or analyses of FILE: the new one "
+                  "has its name, keeps all of its cells and their runs, and EXP is archived. "
+                  "Without FILE, its stored spec is extended");
   command->Options(&options->set, "--set", "PATH=VALUE",
                    "Set a field of base, such as training.steps=100; null clears it");
   command->Options(&options->axes, "--axis", "NAME=VALUES",

@@ -176,7 +176,10 @@ absl::StatusOr<Submission> ReadSubmission(const SubmitOptions& options, std::ist
   submission.file =
       options.file.empty() ? StoredFile(*stored) : LoadExperimentFile(options.file, in);
   submission.changes = ChangesOf(options, stored);
-  if (!options.extend.empty()) submission.extends = stored->name();
+  if (!options.extend.empty()) {
+    submission.extends = stored->name();
+    submission.file.spec.set_name(stored->spec().name());
+  }
   CheckOverrides(submission.overrides, &submission.file.problems);
   if (submission.file.readable) submission.axes = ApplyAxes(*axes, &submission.file);
   if (!options.name.empty()) submission.file.spec.set_name(options.name);

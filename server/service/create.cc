@@ -113,14 +113,24 @@ struct Submission {
   std::optional<storage::ExperimentRecord> extends = {};
 };
 
-// Returns what the submission changed of its file: the client's texts, then the overrides.
+// Returns the submission's changes of its file: the client's texts, then the overrides. Of texts
+// with one word before the '=', the last stays.
 std::vector<std::string> ChangesOf(const v1::CreateExperimentRequest& request) {
-  std::vector<std::string> changes(request.changes().begin(), request.changes().end());
+  std::vector<std::string> all(request.changes().begin(), request.changes().end());
   const std::map<std::string, google::protobuf::Value> overrides(request.overrides().begin(),
                                                                  request.overrides().end());
   for (const auto& [path, value] : overrides) {
-    changes.push_back(absl::StrCat(path, "=", reflect::ShortText(value)));
+    all.push_back(absl::StrCat(path, "=", reflect::ShortText(value)));
   }
+  std::vector<std::string> changes;
+  std::set<std::string> words;
+  std::reverse(all.begin(), all.end());
+  for (std::string& change : all) {
+    if (words.insert(change.substr(0, change.find('='))).second) {
+      changes.push_back(std::move(change));
+    }
+  }
+  std::reverse(changes.begin(), changes.end());
   return changes;
 }
 
@@ -464,10 +474,10 @@ absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
     submission.extends = *std::move(extended);
     const size_t tags = TagsOf(submission, *request).size();
     if (tags > storage::kMaxTags) {
-      problems.push_back(reflect::MakeProblem(
-          "tags", absl::StrCat(tags),
-          absl::StrCat(tags, " tags with those of ", submission.extends->id),
-          absl::StrCat("at most ", storage::kMaxTags)));
+      problems.push_back(
+          reflect::MakeProblem("tags", absl::StrCat(tags),
+                               absl::StrCat(tags, " tags with those of ", submission.extends->id),
+                               absl::StrCat("at most ", storage::kMaxTags)));
     }
   }
   problems.insert(problems.end(), plan.resolution.problems.begin(), plan.resolution.problems.end());

@@ -199,6 +199,14 @@ void InsertCells(Transaction& t, int64_t id, const NewExperiment& experiment,
     created->cells.push_back({run.name, run.reused});
     if (run.reused) ++created->reused;
   }
+  for (const auto& [fingerprint, run] : runs) {
+    Statement(t.db,
+              "UPDATE runs SET first_experiment = coalesce((SELECT min(first_experiment) "
+              "FROM runs AS same WHERE same.growth = runs.growth AND same.growth <> '' "
+              "AND same.first_experiment > 0), ?2) WHERE id = ?1 AND first_experiment = 0",
+              run.id, id)
+        .Run();
+  }
   AddCellFields(t, id, experiment.private_to, variants.labels(), experiment.fields);
 }
 
@@ -474,6 +482,14 @@ absl::StatusOr<std::vector<NamedExperiment>> Store::ExperimentsNamed(const Viewe
   });
 }
 
+absl::StatusOr<std::string> Store::ExtensionOf(absl::string_view id) {
+  return db_->Read([&](Connection& db) -> std::string {
+    Statement row(db, "SELECT name FROM experiments WHERE extends = ?1 AND deleted = 0 LIMIT 1",
+                  id);
+    return row.Row() ? row.Text(0) : "";
+  });
+}
+
 absl::Status Store::UpdateExperiment(absl::string_view id, const ExperimentUpdate& update) {
   return db_->Write([&](Transaction& t) -> absl::Status {
     const auto experiment = FindExperimentRow(t.db, id);
@@ -551,7 +567,7 @@ absl::StatusOr<std::vector<CellRecord>> Store::ListCells(absl::string_view exper
     Statement row(db,
                   "SELECT cells.place, cells.name, labels, cells.seed, runs.name, reused, state, "
                   "runs.step, steps, failure, cells.change, origins.name, origins.step, "
-                  "(SELECT min(experiment) FROM cells AS first WHERE first.run = runs.id) "
+                  "first_experiment "
                   "FROM cells JOIN runs ON runs.id = cells.run "
                   "LEFT JOIN origins ON origins.run = runs.id "
                   "WHERE experiment = ?1 AND cells.place >= ?2 ORDER BY cells.place LIMIT ?3",

@@ -383,7 +383,7 @@ CREATE INDEX final_values_run ON final_values (run);
 CREATE INDEX runs_ends ON runs (state, end_time, start_time, parameters);
 )sql";
 
-// Annotations of experiments.
+// Annotations of experiments, and the order in which runs were asked for.
 constexpr char kAnnotations[] = R"sql(
 -- Texts of a list each end with a line feed.
 ALTER TABLE experiments ADD COLUMN tags TEXT NOT NULL DEFAULT '';
@@ -392,6 +392,12 @@ ALTER TABLE experiments ADD COLUMN archived INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE experiments ADD COLUMN extends TEXT NOT NULL DEFAULT '';  -- name of another one
 ALTER TABLE experiments ADD COLUMN changes TEXT NOT NULL DEFAULT '';  -- of its file
 CREATE INDEX experiments_title ON experiments (title);
+CREATE INDEX experiments_extends ON experiments (extends) WHERE extends <> '';
+-- The experiment that first had the run, or a run of the same growth; it may be gone.
+ALTER TABLE runs ADD COLUMN first_experiment INTEGER NOT NULL DEFAULT 0;
+UPDATE runs SET first_experiment =
+  coalesce((SELECT min(experiment) FROM cells WHERE run = runs.id), 0);
+CREATE INDEX runs_growth ON runs (growth) WHERE growth <> '';
 )sql";
 
 constexpr const char* kStoreSteps[] = {kStoreTables, kDatasetKinds, kInitialBlobs, kModels,

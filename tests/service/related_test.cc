@@ -145,13 +145,14 @@ TEST_F(RelatedTest, RefusesExtensionsThatLoseOrChangeCells) {
   EXPECT_EQ(
       Refusal(Extending(first, SmallSpec(1))),
       "extends| extends: 2 cells of " + id +
-          " would be lost: pre-s1 and post-s1; expected every cell of it, by labels and seed");
+          " would be lost: pre-s1 and post-s1; expected every cell of it, by labels and seed: "
+          "the old seeds and settings with the new ones");
   v1::ExperimentSpec wider = SmallSpec(2);
   wider.mutable_base()->mutable_model()->set_width(2 * std::max(wider.base().model().width(), 16u));
   EXPECT_THAT(Refusal(Extending(first, wider)),
               HasSubstr("4 cells of " + id +
-                        " would be another training: pre-s0, pre-s1 and 2 more; expected "
-                        "the same fields for its cells"));
+                        " would be another training: pre-s0, pre-s1 and 2 more "
+                        "(model.feed_forward.hidden 128 instead of 32 and model.width 32 "));
   EXPECT_THAT(Refusal(Extending(first, SmallSpec(2, "small", 5))), HasSubstr("another training"))
       << "fewer steps";
   v1::CreateExperimentRequest hidden = Extending(first, SmallSpec(3));
@@ -192,6 +193,32 @@ TEST_F(RelatedTest, RefusesBadTagsNotesAndChanges) {
   EXPECT_THAT(refusal, HasSubstr("changes[0]: "));
   EXPECT_THAT(refusal, HasSubstr("fresh: every cell would be trained again"));
   EXPECT_EQ(Experiments(), 0u);
+}
+
+TEST_F(RelatedTest, RefusesExtensionsThatChangeWhatWasDeclared) {
+  v1::ExperimentSpec spec = SmallSpec(1);
+  spec.add_analyses()->mutable_spectrum();
+  const std::string first = Create(spec).experiment().name();
+  v1::ExperimentSpec extended = SmallSpec(2);
+  *extended.mutable_analyses() = spec.analyses();
+  v1::ExperimentSpec other = extended;
+  other.mutable_axes(0)->mutable_settings()->SwapElements(0, 1);
+  EXPECT_THAT(Refusal(Extending(first, other)),
+              HasSubstr("its axes and their baselines would be placement (post); expected "
+                        "placement (pre); --again makes"));
+  other = extended;
+  other.mutable_report()->set_primary("train/loss");
+  EXPECT_THAT(Refusal(Extending(first, other)),
+              HasSubstr("primary: train/loss}; expected {primary: eval/loss}, as declared"));
+  other = extended;
+  other.clear_analyses();
+  EXPECT_THAT(Refusal(Extending(first, other)), HasSubstr("it would lose the analysis {spectrum:"));
+  const std::string second = Answer(Extending(first, extended)).experiment().name();
+  EXPECT_THAT(Refusal(Extending(first, extended)),
+              HasSubstr("is extended by " + second.substr(second.find('/') + 1)));
+  Cancel(second);
+  EXPECT_TRUE(TryDelete(second).ok());
+  EXPECT_FALSE(Get(first).archived()) << "it is the newest again";
 }
 
 class UpdateTest : public RelatedTest {

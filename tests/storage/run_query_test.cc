@@ -424,7 +424,13 @@ TEST_P(DescribeTest, WritesTheFieldsAndValuesOfAnOlderStore) {
   // As a store of version 19 is migrated.
   Alter(folder() + "/ablate.db",
         "DROP TABLE cell_fields; DROP TABLE final_values; DROP TABLE names; DROP INDEX runs_ends; "
-        "DROP INDEX experiments_undescribed; ALTER TABLE cells DROP COLUMN variant; "
+        "DROP INDEX experiments_undescribed; DROP INDEX experiments_title; "
+        "DROP INDEX experiments_extends; DROP INDEX runs_growth; "
+        "ALTER TABLE experiments DROP COLUMN tags; ALTER TABLE experiments DROP COLUMN note; "
+        "ALTER TABLE experiments DROP COLUMN archived; "
+        "ALTER TABLE experiments DROP COLUMN extends; "
+        "ALTER TABLE experiments DROP COLUMN changes; "
+        "ALTER TABLE runs DROP COLUMN first_experiment; ALTER TABLE cells DROP COLUMN variant; "
         "ALTER TABLE experiments DROP COLUMN described; PRAGMA user_version = 19");
   Reopen();
   ASSERT_THAT(Value(store().UndescribedExperiments()), ElementsAre(id));

@@ -285,18 +285,18 @@ class Experiment:
             cells[subject.run] for subject in one.subjects if subject.run in cells])
             for page in pages for one in page.analyses]
 
-    def edit(self, *, name: str = "", tag: str | Sequence[str] = (),
-             untag: str | Sequence[str] = (), note: str | None = None,
+    def edit(self, *, name: str = "", tags: str | Sequence[str] = (),
+             untags: str | Sequence[str] = (), note: str | None = None,
              archived: bool | None = None) -> Experiment:
-        """Changes the name, the tags, the note, or whether lists leave the experiment out. The ID
-        stays.
+        """Changes the name, the note, or whether lists leave the experiment out; adds `tags` and
+        removes `untags`. The ID stays.
 
-        >>> experiment.edit(tag="paper", note="figure 2").message.note
+        >>> experiment.edit(tags="paper", note="figure 2").message.note
         'figure 2'
         """
         request = _values.make(
             experiment_pb2.UpdateExperimentRequest, name=self.name, new_name=name,
-            add_tags=_values.listed(tag), remove_tags=_values.listed(untag), note=note,
+            add_tags=_values.listed(tags), remove_tags=_values.listed(untags), note=note,
             archived=archived)
         self.message = self._connection.call("Experiments/UpdateExperiment", request,
                                              experiment_pb2.Experiment)

@@ -130,6 +130,7 @@ class Lab:
         if extends:
             extended = self.experiment(extends) if isinstance(extends, str) else extends
             request.extends = extended.name
+            request.spec.name = extended.message.spec.name
         request.changes.extend(changes)
         if dry_run:
             return Plan(self._validate(request))

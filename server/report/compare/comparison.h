@@ -50,7 +50,8 @@ enum class Unit { kSeed, kSequence };
 struct Cell {
   std::vector<std::string> labels;  // one per axis, in the axes' order
   uint32_t seed = 0;
-  int64_t first_experiment = 0;  // number of the first experiment with the run; orders them by time
+  // Number of the first experiment with the run or a shorter one of it; orders them by time.
+  int64_t first_experiment = 0;
   RunOutcome outcome = RunOutcome::kMissing;
   // The metric, read if kDone; without it the cell counts as missing, a non-finite one as diverged.
   std::optional<double> value;

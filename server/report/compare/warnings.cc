@@ -404,9 +404,9 @@ Warnings SeedsAdded(const Facts& facts) {
       if (partner != baseline.end()) pairs.push_back(std::max(first, partner->second));
     }
     if (pairs.empty()) continue;
-    const int64_t last = *std::max_element(pairs.begin(), pairs.end());
-    const auto added = std::count(pairs.begin(), pairs.end(), last);
-    if (static_cast<size_t>(added) == pairs.size()) continue;
+    const int64_t first = *std::min_element(pairs.begin(), pairs.end());
+    const auto added = std::ssize(pairs) - std::count(pairs.begin(), pairs.end(), first);
+    if (added == 0) continue;
     parts.push_back(absl::StrCat(Quoted(row.label), " ", added, " of ", pairs.size()));
   }
   return Spoken(WarningKind::kSeedsAdded,

@@ -82,11 +82,11 @@ TEST_F(EditTest, LeavesTheRestAsItIs) {
   EXPECT_FALSE(requests_[2].has_archived());
 }
 
-TEST_F(EditTest, ChangesTheOthersIfOneIsMissing) {
-  const Outcome outcome = Run({"edit", "x", "b", "--tag", "t"});
+TEST_F(EditTest, ChangesNothingIfOneIsMissing) {
+  const Outcome outcome = Run({"edit", "b", "x", "--tag", "t"});
   EXPECT_EQ(outcome.code, kFailure);
   EXPECT_THAT(outcome.err, HasSubstr("no experiment \"x\""));
-  EXPECT_THAT(outcome.err, HasSubstr("changed b-1a2b\n"));
+  EXPECT_THAT(requests_, IsEmpty());
 }
 
 TEST_F(EditTest, RefusesWhatDoesntGoTogether) {

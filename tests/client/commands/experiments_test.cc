@@ -255,7 +255,10 @@ TEST_F(ExperimentsTest, SaysThatThereAreNoExperiments) {
   };
   const Outcome outcome = Run({"ls"});
   EXPECT_EQ(outcome.out, "");
-  EXPECT_EQ(outcome.err, "no experiments yet: `ablate submit FILE` creates one\n");
+  EXPECT_EQ(outcome.err,
+            "no experiments: `ablate submit FILE` creates one, --archived lists archived ones\n");
+  EXPECT_EQ(Run({"ls", "--archived"}).err,
+            "no experiments yet: `ablate submit FILE` creates one\n");
   EXPECT_THAT(Run({"ls", "--json"}).out, HasSubstr("\"experiments\": []"));
 }
 
@@ -308,7 +311,7 @@ TEST_F(ExperimentsTest, ChangesNoneOfSeveralExperimentsOfAName) {
     EXPECT_EQ(outcome.code, kFailure);
     EXPECT_EQ(outcome.err,
               "error: \"small\" is the name of several experiments, the newest small-1a2b; "
-              "expected a whole ID. `ablate ls` lists the IDs.\n");
+              "expected a whole ID. `ablate ls --archived` lists the IDs.\n");
   }
 }
 

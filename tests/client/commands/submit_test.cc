@@ -1,4 +1,5 @@
 // Tests `ablate submit` against a server of the test's own.
+#include <algorithm>
 #include <filesystem>
 
 #include "base/sha256.h"
@@ -136,9 +137,12 @@ TEST_F(SubmitTest, ShowsTheExperimentThatIsIdentical) {
   };
   const Outcome outcome = Run({"submit", "-"}, kFile);
   EXPECT_EQ(outcome.code, kSuccess);
-  EXPECT_EQ(outcome.err,
-            "identical to small-1a2b: nothing was created; --fresh trains its cells again\n");
-  EXPECT_THAT(outcome.out, StartsWith("small-1a2b "));
+  EXPECT_THAT(outcome.err, StartsWith("identical to small-1a2b: nothing was created; --fresh "
+                                      "trains its cells again\nsmall-1a2b   "));
+  EXPECT_THAT(Run({"submit", "-", "--tag", "t"}, kFile).err,
+              HasSubstr("note: its tags and note stay as they are; `ablate edit small-1a2b`"));
+  EXPECT_THAT(outcome.out, AllOf(StartsWith("small-1a2b   "), EndsWith("\n")));
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 1);
   const Outcome json = Run({"submit", "-", "--json"}, kFile);
   EXPECT_THAT(json.out, HasSubstr("\"identical_to\": \"experiments/small-1a2b\""));
   const Outcome planned = Run({"submit", "-", "--dry-run"}, kFile);
@@ -181,7 +185,7 @@ TEST_F(AgainTest, ExtendsAStoredExperimentByItsSpecOrAFile) {
   stored_.set_private_(true);
   const Outcome outcome = Run({"submit", "--extend", "small", "--seeds", "8"});
   EXPECT_EQ(outcome.code, kSuccess);
-  EXPECT_THAT(outcome.err, HasSubstr("it extends small-9z9z, which is archived\n"));
+  EXPECT_THAT(outcome.err, HasSubstr("note: it extends small-9z9z, which is archived\n"));
   EXPECT_EQ(Run({"submit", "-", "--extend", "small"}, kFile).code, kSuccess);
   ASSERT_EQ(requests_.size(), 2u);
   EXPECT_EQ(requests_[0].extends(), "experiments/small-9z9z");
@@ -189,6 +193,7 @@ TEST_F(AgainTest, ExtendsAStoredExperimentByItsSpecOrAFile) {
   EXPECT_EQ(requests_[0].spec().axes_size(), 0);
   EXPECT_EQ(requests_[1].extends(), "experiments/small-9z9z");
   EXPECT_EQ(requests_[1].spec().axes_size(), 1) << "of the file";
+  EXPECT_EQ(requests_[1].spec().name(), "small");
   EXPECT_THAT(requests_[1].changes(), IsEmpty());
 }
 

@@ -145,7 +145,7 @@ class RelatedTest(ServerTest):
         extended = self.lab.submit(first, seeds=3, extends=first, tags="paper", note="figure 2")
         self.assertEqual(len(extended.wait(progress=False).runs()), 9)
         self.assertEqual(extended.message.extends, first.name)
-        self.assertEqual(list(extended.message.changes), ["seeds=2", "seeds=3"])
+        self.assertEqual(list(extended.message.changes), ["seeds=3"])
         self.assertEqual([one.name for one in self.lab.experiments(tag="paper")], [extended.name])
         self.assertNotIn(first.name, [one.name for one in self.lab.experiments()])
         self.assertIn(first.name, [one.name for one in self.lab.experiments(archived=True)])
@@ -154,9 +154,9 @@ class RelatedTest(ServerTest):
         with self.assertRaises(ablate.InvalidArgument) as raised:
             self.lab.submit(extended, seeds=1, extends="longer")
         self.assertIn("6 cells of", dict(raised.exception.fields)["extends"])
-        first.edit(name="short", tag=["a", "b"], archived=False)
+        first.edit(name="short", tags=["a", "b"], archived=False)
         self.assertEqual(self.lab.experiment("short").name, first.name)
-        self.assertEqual(list(first.edit(untag="a").message.tags), ["b"])
+        self.assertEqual(list(first.edit(untags="a").message.tags), ["b"])
 
 
 class DisplayNameTest(unittest.TestCase):

@@ -302,9 +302,12 @@ TEST(FindWarningsTest, SaysWhichPairsWereAddedLater) {
   for (Cell& cell : input.cells) cell.first_experiment = cell.seed < 4 ? 1 : 2;
   EXPECT_THAT(Texts(input, WarningKind::kSeedsAdded),
               ElementsAre(StartsWith("some pairs were submitted later than others")));
+  input.cells.back().first_experiment = 3;  // in a third experiment
+  EXPECT_THAT(Texts(input, WarningKind::kSeedsAdded), ElementsAre(testing::HasSubstr(" of ")));
   // All pairs are as new as the newer of their two runs.
   for (Cell& cell : input.cells) {
     if (cell.labels[0] != "pre") cell.first_experiment = 2;
+    if (cell.labels[0] == "pre") cell.first_experiment = 1;
   }
   EXPECT_THAT(Texts(input, WarningKind::kSeedsAdded), IsEmpty());
 }
