@@ -164,10 +164,10 @@ absl::Status Store::DeleteExperiment(absl::string_view id) {
     Statement(t.db, "UPDATE experiments SET deleted = 1, request_id = NULL WHERE id = ?1",
               *experiment)
         .Run();
-    // Without the extension, the experiment that it extended is listed again.
+    // Without its newest extension, the experiment that it extended is listed again.
     Statement(t.db,
               "UPDATE experiments SET archived = 0 WHERE name = "
-              "(SELECT extends FROM experiments WHERE id = ?1 AND extends <> '')",
+              "(SELECT extends FROM experiments WHERE id = ?1 AND extends <> '' AND archived = 0)",
               *experiment)
         .Run();
     t.needs_maintenance = true;
