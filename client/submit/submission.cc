@@ -154,7 +154,7 @@ std::vector<std::string> ChangesOf(const SubmitOptions& options, const v1::Exper
   if (!options.seeds.empty()) changes.push_back(absl::StrCat("seeds=", options.seeds));
   changes.insert(changes.end(), options.axes.begin(), options.axes.end());
   for (std::string& change : changes) change = reflect::ShortText(change);
-  changes.resize(std::min(changes.size(), kMaxChanges));
+  if (changes.size() > kMaxChanges) changes.erase(changes.begin(), changes.end() - kMaxChanges);
   return changes;
 }
 

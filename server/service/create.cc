@@ -120,7 +120,7 @@ std::vector<std::string> ChangesOf(const v1::CreateExperimentRequest& request) {
   const std::map<std::string, google::protobuf::Value> overrides(request.overrides().begin(),
                                                                  request.overrides().end());
   for (const auto& [path, value] : overrides) {
-    all.push_back(absl::StrCat(path, "=", reflect::ShortText(value)));
+    all.push_back(reflect::ShortText(absl::StrCat(path, "=", reflect::ShortText(value))));
   }
   std::vector<std::string> changes;
   std::set<std::string> words;
@@ -486,7 +486,9 @@ absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
   if (problems.empty() && request->find_identical()) {
     auto found = FindIdentical(view, submission.private_to, plan);
     if (!found.ok()) return found.status();
-    identical = *std::move(found);
+    // One that isn't the extended one doesn't take its place.
+    const bool is_other = submission.extends.has_value() && *found != submission.extends->id;
+    if (!is_other) identical = *std::move(found);
   }
   if (validate_only) {
     if (problems.empty()) {

@@ -120,7 +120,7 @@ absl::StatusOr<std::string> DifferenceText(const storage::RunRecord& run,
   for (const auto& [path, value] : before) {
     if (!value.empty()) parts.push_back(absl::StrCat(path, " none instead of ", value));
   }
-  if (parts.empty()) return "its data or version differ";
+  if (parts.empty()) return "it was trained again since, or its data or version differ";
   return report::Enumerated(parts, 3);
 }
 
@@ -135,11 +135,10 @@ absl::StatusOr<Missing> FindMissing(storage::Store* store, const std::string& ex
   const auto cells = store->ListCells(extended, 0, kAllCells);
   if (!cells.ok()) return cells.status();
   using Key = std::pair<std::map<std::string, std::string>, uint32_t>;  // labels and seed
-  std::map<Key, const storage::NewRun*> planned;
+  std::map<Key, size_t> planned;                                        // index of its run
   for (size_t i = 0; i < plan.run_of_cell.size(); ++i) {
     const spec::ResolvedCell& cell = plan.resolution.cells[i];
-    planned[{{cell.labels.begin(), cell.labels.end()}, cell.seed}] =
-        &plan.runs[plan.run_of_cell[i]];
+    planned[{{cell.labels.begin(), cell.labels.end()}, cell.seed}] = plan.run_of_cell[i];
   }
   Missing missing;
   for (const storage::CellRecord& cell : *cells) {
@@ -148,13 +147,12 @@ absl::StatusOr<Missing> FindMissing(storage::Store* store, const std::string& ex
       missing.absent.push_back(cell.name);
       continue;
     }
-    const storage::NewRun& wanted = *found->second;
-    // A run's name is its fingerprint and, after a dot, its generation.
-    if (cell.run.substr(0, cell.run.find('.')) == wanted.fingerprint) continue;
+    if (cell.run == plan.known[found->second].run) continue;
+    const storage::NewRun& wanted = plan.runs[found->second];
     const auto run = store->GetRun(cell.run);
     if (!run.ok()) return run.status();
     const bool continues =
-        !run->growth.empty() && run->growth == wanted.growth && run->steps <= wanted.steps;
+        !run->growth.empty() && run->growth == wanted.growth && run->steps < wanted.steps;
     if (continues) continue;
     if (missing.other.empty()) {
       auto difference = DifferenceText(*run, wanted);
@@ -180,7 +178,9 @@ absl::StatusOr<std::string> FindIdentical(const rpc::View& view, const std::stri
     if (absl::IsNotFound(record.status())) continue;  // deleted meanwhile
     if (!record.ok()) return record.status();
     const bool whole = record->state != storage::ExperimentState::kCancelled &&
-                       record->counts.failed == 0 && record->counts.cancelled == 0;
+                       record->counts.failed == 0 && record->counts.cancelled == 0 &&
+                       record->analyses.failed == 0 && record->analyses.cancelled == 0 &&
+                       record->analyses.failure.empty();
     if (!whole || record->owner != view.viewer.user || record->private_to != private_to ||
         !HasSpec(*record, spec)) {
       continue;
@@ -230,12 +230,11 @@ absl::StatusOr<storage::ExperimentRecord> CheckExtension(const rpc::View& view,
   const auto missing = FindMissing(view.store, *id, plan);
   if (!missing.ok()) return missing.status();
   if (!missing->absent.empty()) {
-    AddProblem(
-        name,
-        absl::StrCat(CountText(missing->absent.size()), " of ", *id,
-                     " would be lost: ", report::Enumerated(missing->absent, kNamedCells)),
-        "every cell of it, by labels and seed: the old seeds and settings with the new ones",
-        problems);
+    AddProblem(name,
+               absl::StrCat(CountText(missing->absent.size()), " of ", *id,
+                            " would be lost: ", report::Enumerated(missing->absent, kNamedCells)),
+               "every cell of it, by labels and seed: the old seeds and settings with the new ones",
+               problems);
   }
   if (!missing->other.empty()) {
     AddProblem(name,

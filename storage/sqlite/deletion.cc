@@ -153,6 +153,30 @@ class DeletionSum {
   NewestFirst shared_with_, checkpoint_of_;
 };
 
+// Takes an experiment out of its chain of extensions: one that extends it then extends the one
+// before. Without such a one, the one before is the newest again, and is listed.
+void LeaveChain(Transaction& t, absl::string_view name, int64_t experiment) {
+  std::string before;
+  {
+    Statement row(t.db, "SELECT extends FROM experiments WHERE id = ?1", experiment);
+    if (row.Row()) before = row.Text(0);
+  }
+  const bool is_extended =
+      Statement(t.db,
+                "SELECT 1 FROM experiments WHERE extends = ?1 AND extends <> '' AND deleted = 0",
+                name)
+          .Row();
+  if (is_extended) {
+    Statement(t.db,
+              "UPDATE experiments SET extends = ?2 WHERE extends = ?1 AND extends <> '' "
+              "AND deleted = 0",
+              name, before)
+        .Run();
+  } else if (!before.empty()) {
+    Statement(t.db, "UPDATE experiments SET archived = 0 WHERE name = ?1", before).Run();
+  }
+}
+
 }  // namespace
 
 absl::Status Store::DeleteExperiment(absl::string_view id) {
@@ -164,12 +188,7 @@ absl::Status Store::DeleteExperiment(absl::string_view id) {
     Statement(t.db, "UPDATE experiments SET deleted = 1, request_id = NULL WHERE id = ?1",
               *experiment)
         .Run();
-    // Without its newest extension, the experiment that it extended is listed again.
-    Statement(t.db,
-              "UPDATE experiments SET archived = 0 WHERE name = "
-              "(SELECT extends FROM experiments WHERE id = ?1 AND extends <> '' AND archived = 0)",
-              *experiment)
-        .Run();
+    LeaveChain(t, id, *experiment);
     t.needs_maintenance = true;
     return absl::OkStatus();
   });

@@ -265,6 +265,14 @@ absl::Status Extend(Transaction& t, int64_t id, const NewExperiment& experiment)
   if (experiment.extends.empty()) return absl::OkStatus();
   const auto extended = FindExperimentRow(t.db, experiment.extends);
   if (!extended.ok()) return extended.status();
+  Statement other(t.db,
+                  "SELECT name FROM experiments WHERE extends = ?1 AND extends <> '' "
+                  "AND deleted = 0 AND id <> ?2",
+                  experiment.extends, id);
+  if (other.Row()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "extends: ", experiment.extends, " is extended by ", other.View(0), "; extend that one"));
+  }
   Statement(t.db, "UPDATE experiments SET archived = 1 WHERE id = ?1", *extended).Run();
   Statement(t.db,
             "INSERT INTO analysis_labels SELECT ?1, label, signature FROM analysis_labels "
@@ -484,8 +492,11 @@ absl::StatusOr<std::vector<NamedExperiment>> Store::ExperimentsNamed(const Viewe
 
 absl::StatusOr<std::string> Store::ExtensionOf(absl::string_view id) {
   return db_->Read([&](Connection& db) -> std::string {
-    Statement row(db, "SELECT name FROM experiments WHERE extends = ?1 AND deleted = 0 LIMIT 1",
-                  id);
+    Statement row(
+        db,
+        "SELECT name FROM experiments WHERE extends = ?1 AND extends <> '' AND deleted = 0 "
+        "LIMIT 1",
+        id);
     return row.Row() ? row.Text(0) : "";
   });
 }

@@ -398,6 +398,10 @@ ALTER TABLE runs ADD COLUMN first_experiment INTEGER NOT NULL DEFAULT 0;
 UPDATE runs SET first_experiment =
   coalesce((SELECT min(experiment) FROM cells WHERE run = runs.id), 0);
 CREATE INDEX runs_growth ON runs (growth) WHERE growth <> '';
+UPDATE runs SET first_experiment =
+  (SELECT min(first_experiment) FROM runs AS same
+   WHERE same.growth = runs.growth AND same.growth <> '' AND same.first_experiment > 0)
+  WHERE growth <> '' AND first_experiment > 0;
 )sql";
 
 constexpr const char* kStoreSteps[] = {kStoreTables, kDatasetKinds, kInitialBlobs, kModels,

@@ -216,8 +216,14 @@ TEST_F(RelatedTest, RefusesExtensionsThatChangeWhatWasDeclared) {
   const std::string second = Answer(Extending(first, extended)).experiment().name();
   EXPECT_THAT(Refusal(Extending(first, extended)),
               HasSubstr("is extended by " + second.substr(second.find('/') + 1)));
-  Cancel(second);
+  v1::ExperimentSpec third_spec = SmallSpec(3);
+  *third_spec.mutable_analyses() = spec.analyses();
+  const std::string third = Answer(Extending(second, third_spec)).experiment().name();
+  for (const std::string& name : {first, second, third}) Cancel(name);
   EXPECT_TRUE(TryDelete(second).ok());
+  EXPECT_EQ(Get(third).extends(), first);
+  EXPECT_TRUE(Get(first).archived());
+  EXPECT_TRUE(TryDelete(third).ok());
   EXPECT_FALSE(Get(first).archived()) << "it is the newest again";
 }
 

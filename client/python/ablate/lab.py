@@ -118,20 +118,22 @@ class Lab:
         if not isinstance(overrides, dict):
             raise InvalidArgument(f"set: {set!r} has no keys; expected fields below base and their "
                                   'values, such as {"training.steps": 200}')
+        extended = self.experiment(extends) if isinstance(extends, str) and extends else extends
+        for related in (stored, extended):
+            private = private or (isinstance(related, Experiment) and related.message.private)
         _request(spec, overrides, stored)  # raises before anything is uploaded
         _datasets.replace_paths(self._connection, spec, overrides, folder,
                                 [Path(one) for one in _values.listed(files)], private)
         request = _request(spec, overrides, stored)
         request.request_id, request.fresh = uuid.uuid4().hex, fresh
         request.find_identical = not fresh
-        request.private = private or (stored is not None and stored.message.private)
+        request.private = private
         request.tags.extend(_values.listed(tags))
         request.note = note
-        if extends:
-            extended = self.experiment(extends) if isinstance(extends, str) else extends
+        if isinstance(extended, Experiment):
             request.extends = extended.name
             request.spec.name = extended.message.spec.name
-        request.changes.extend(changes)
+        request.changes.extend(one[:200] for one in changes[-100:])
         if dry_run:
             return Plan(self._validate(request))
         try:
