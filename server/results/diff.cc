@@ -104,8 +104,7 @@ absl::StatusOr<Side> ReadOperand(const rpc::View& view, absl::string_view name,
   if (!operand.ok()) return operand.status();
   const auto experiment = LoadExperiment(view.store, operand->experiment);
   if (!experiment.ok()) return experiment.status();
-  const auto cells =
-      CellsOfPart(view.store, view.viewer, operand->experiment, operand->part, field);
+  const auto cells = CellsOfPart(view, *experiment, operand->part, field, cancelled);
   if (!cells.ok()) return cells.status();
   Side side;
   side.name = rpc::ExperimentName(OperandName(operand->experiment, operand->part));

@@ -8,7 +8,6 @@
 #include "proto/reflect/text.h"
 #include "server/results/analyzed_cells.h"
 #include "server/results/operand.h"
-#include "server/results/trained_grid.h"
 #include "server/rpc/errors.h"
 #include "server/spec/experiment_analyses.h"
 #include "storage/run_query.h"
@@ -61,32 +60,30 @@ absl::StatusOr<storage::CellRecord> FindBest(storage::Store* store, const storag
 
 }  // namespace
 
-absl::StatusOr<std::vector<storage::CellRecord>> CellsOfPart(storage::Store* store,
-                                                             const storage::Viewer& viewer,
-                                                             const std::string& experiment,
+absl::StatusOr<std::vector<storage::CellRecord>> CellsOfPart(const rpc::View& view,
+                                                             const StoredExperiment& experiment,
                                                              const std::string& part,
-                                                             absl::string_view field) {
-  const auto stored = LoadExperiment(store, experiment);
-  if (!stored.ok()) return stored.status();
+                                                             absl::string_view field,
+                                                             const rpc::Cancelled& cancelled) {
+  const std::string& id = experiment.record.id;
   if (part == kBest) {
-    auto best = FindBest(store, viewer, *stored, field);
+    auto best = FindBest(view.store, view.viewer, experiment, field);
     if (!best.ok()) return best.status();
     return std::vector<storage::CellRecord>{*std::move(best)};
   }
   if (part == kChosen) {
-    auto analyzed = FindAnalyzedCells(store, *stored, [] { return false; });
+    auto analyzed = FindAnalyzedCells(view.store, experiment, cancelled);
     if (!analyzed.ok()) return analyzed.status();
     if (!analyzed->chosen.empty()) return std::move(analyzed->chosen);
-    return absl::NotFoundError(absl::StrCat("no run of ", experiment, " is chosen: none is done"));
+    return absl::NotFoundError(absl::StrCat("no run of ", id, " is chosen: none is done"));
   }
   if (!part.empty() && part[0] == '@') {
-    return rpc::InvalidField(field,
-                             absl::StrCat(reflect::Quoted(part), " isn't a part of ", experiment),
+    return rpc::InvalidField(field, absl::StrCat(reflect::Quoted(part), " isn't a part of ", id),
                              absl::StrCat(kBest, " or ", kChosen, ", or a cell or a setting"));
   }
-  auto cells = store->ListCells(experiment, 0, std::numeric_limits<uint32_t>::max());
+  auto cells = view.store->ListCells(id, 0, std::numeric_limits<uint32_t>::max());
   if (!cells.ok()) return cells.status();
-  const auto selected = PartNames(stored->spec).Select(*cells, {experiment, part}, field);
+  const auto selected = PartNames(experiment.spec).Select(*cells, {id, part}, field);
   if (!selected.ok()) return selected.status();
   std::vector<storage::CellRecord> of_part;
   for (const size_t cell : *selected) of_part.push_back(std::move((*cells)[cell]));

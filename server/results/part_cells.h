@@ -7,20 +7,23 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "storage/store.h"
+#include "server/results/trained_grid.h"
+#include "server/rpc/cancelled.h"
+#include "server/rpc/names.h"
+#include "storage/records.h"
 
 namespace ablate::results {
 
-// Returns the cells of `part`, in grid order: a cell, a setting as Operand has it;
-// `@best`, the cell that is DONE and has the best last value of the experiment's primary metric; or
-// `@chosen`, those that analyses of the experiment's file read by default.
-// `experiment` is an ID. INVALID_ARGUMENT about `field` for a part that isn't there, and for @best
-// if no direction of the metric is better or an analysis measures it; NOT_FOUND if no cell is DONE.
-absl::StatusOr<std::vector<storage::CellRecord>> CellsOfPart(storage::Store* store,
-                                                             const storage::Viewer& viewer,
-                                                             const std::string& experiment,
+// Returns the cells of `part`, in grid order: a cell, a setting as Operand has it; `@best`, the
+// cell that is DONE and has the best last value of the experiment's primary metric; or `@chosen`,
+// those that analyses of the experiment's file read by default, by a comparison. INVALID_ARGUMENT
+// about `field` for a part that isn't there, and for @best if no direction of the metric is better
+// or an analysis measures it; NOT_FOUND if no cell is DONE.
+absl::StatusOr<std::vector<storage::CellRecord>> CellsOfPart(const rpc::View& view,
+                                                             const StoredExperiment& experiment,
                                                              const std::string& part,
-                                                             absl::string_view field);
+                                                             absl::string_view field,
+                                                             const rpc::Cancelled& cancelled);
 
 }  // namespace ablate::results
 

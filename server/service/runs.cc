@@ -17,6 +17,7 @@
 #include "server/results/part_cells.h"
 #include "server/results/trained_grid.h"
 #include "server/rpc/call.h"
+#include "server/rpc/cancelled.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/limits.h"
 #include "server/rpc/names.h"
@@ -128,25 +129,30 @@ absl::Status ListInGridOrder(const Backend& backend, const std::string& experime
   return absl::OkStatus();
 }
 
-absl::Status ListGrid(const Backend& backend, const std::string& experiment,
+// Lists all cells of one experiment.
+absl::Status ListGrid(const Backend& backend, const rpc::View& view,
                       const v1::ListRunsRequest& request, v1::ListRunsResponse* response) {
+  const auto experiment = rpc::FindExperiment(view, request.experiment(), "experiment");
+  if (!experiment.ok()) return experiment.status();
   const auto read = [&](uint32_t first, uint32_t count) {
-    return backend.store->ListCells(experiment, first, count);
+    return backend.store->ListCells(*experiment, first, count);
   };
-  return ListInGridOrder(backend, experiment, absl::StrCat("runs of ", experiment), request, read,
+  return ListInGridOrder(backend, *experiment, absl::StrCat("runs of ", *experiment), request, read,
                          response);
 }
 
 absl::Status ListPart(const Backend& backend, const rpc::View& view, const std::string& experiment,
-                      const v1::ListRunsRequest& request, v1::ListRunsResponse* response) {
+                      const v1::ListRunsRequest& request, const rpc::Cancelled& cancelled,
+                      v1::ListRunsResponse* response) {
   if (!request.filter().empty() || !request.order_by().empty() || !request.columns().empty()) {
     return rpc::InvalidField(
         "part", "a part (EXP/SETTING, EXP/@best, EXP/@chosen) has no filter, order or columns",
         "a part alone, or a filter on the experiment");
   }
+  const auto stored = results::LoadExperiment(backend.store, experiment);
+  if (!stored.ok()) return stored.status();
   const ReadCells read = [&](uint32_t first, uint32_t count) {
-    auto cells =
-        results::CellsOfPart(backend.store, view.viewer, experiment, request.part(), "part");
+    auto cells = results::CellsOfPart(view, *stored, request.part(), "part", cancelled);
     if (!cells.ok()) return cells;
     const auto begin = cells->begin() + std::min<ptrdiff_t>(first, std::ssize(*cells));
     cells->erase(cells->begin(), begin);
@@ -256,22 +262,24 @@ absl::Status ListMatching(const Backend& backend, const rpc::View& view,
   return absl::OkStatus();
 }
 
-// Returns false for a list that may take seconds.
+// Returns false for a list that may take seconds, also because a part needs a comparison.
 bool ListsGrid(const v1::ListRunsRequest& request) {
   return request.experiment() != kAllExperiments && request.filter().empty() &&
-         request.order_by().empty() && request.columns().empty();
+         request.order_by().empty() && request.columns().empty() && request.part().empty();
 }
 
-absl::Status List(const Backend& backend, const rpc::View& view, const v1::ListRunsRequest& request,
-                  v1::ListRunsResponse* response) {
+absl::Status ListSelected(const Backend& backend, const rpc::View& view,
+                          const v1::ListRunsRequest& request, const rpc::Cancelled& cancelled,
+                          v1::ListRunsResponse* response) {
   if (request.experiment() == kAllExperiments) {
     if (request.part().empty()) return ListMatching(backend, view, "", request, response);
     return rpc::InvalidField("part", "it is given for all experiments", "one experiment");
   }
   const auto experiment = rpc::FindExperiment(view, request.experiment(), "experiment");
   if (!experiment.ok()) return experiment.status();
-  if (!request.part().empty()) return ListPart(backend, view, *experiment, request, response);
-  if (ListsGrid(request)) return ListGrid(backend, *experiment, request, response);
+  if (!request.part().empty()) {
+    return ListPart(backend, view, *experiment, request, cancelled, response);
+  }
   return ListMatching(backend, view, *experiment, request, response);
 }
 
@@ -305,9 +313,10 @@ class RunsService final : public v1::Runs::CallbackService {
   grpc::ServerUnaryReactor* ListRuns(grpc::CallbackServerContext* context,
                                      const v1::ListRunsRequest* request,
                                      v1::ListRunsResponse* response) override {
-    if (ListsGrid(*request)) return backend_->Answer(context, List, request, response);
-    const auto list = [this](const auto& view, const auto& asked, const auto&, auto* found) {
-      return List(*backend_, view, asked, found);
+    if (ListsGrid(*request)) return backend_->Answer(context, ListGrid, request, response);
+    const auto list = [this](const auto& view, const auto& asked, const auto& cancelled,
+                             auto* found) {
+      return ListSelected(*backend_, view, asked, cancelled, found);
     };
     return backend_->AnswerByComparing(context, list, request, response);
   }
