@@ -189,7 +189,8 @@ absl::StatusOr<absl::string_view> IdIn(const Collection& collection, absl::strin
 }
 
 // Returns the ID of the newest with this name that isn't archived, or is if all are; empty if none
-// has the name, or the collection has no names. Several are worth a note if a list has them.
+// has the name, or the collection has no names. If lists have several such, the call's metadata
+// says which is meant.
 absl::StatusOr<std::string> FindNamed(const View& view, const Collection& collection,
                                       absl::string_view name) {
   if (collection.named == nullptr) return "";

@@ -16,6 +16,7 @@
 #include "proto/reflect/text.h"
 #include "server/analysis/subjects.h"
 #include "server/report/compare/wording.h"
+#include "server/results/trained_grid.h"
 #include "server/rpc/errors.h"
 #include "server/spec/axes.h"
 #include "server/spec/field_values.h"
@@ -164,8 +165,6 @@ absl::StatusOr<Missing> FindMissing(storage::Store* store, const std::string& ex
   return missing;
 }
 
-std::string CountText(size_t cells) { return absl::StrCat(cells, cells == 1 ? " cell" : " cells"); }
-
 }  // namespace
 
 absl::StatusOr<std::string> FindIdentical(const rpc::View& view, const std::string& private_to,
@@ -198,17 +197,18 @@ absl::StatusOr<storage::ExperimentRecord> CheckExtension(const rpc::View& view,
                                                          std::vector<spec::Problem>* problems) {
   const auto id = rpc::FindWholeExperiment(view, name, "extends");
   if (!id.ok()) return id.status();
-  const auto record = view.store->GetExperiment(*id);
-  if (!record.ok()) return record.status();
-  if (!view.viewer.sees_all && record->owner != view.viewer.user) {
+  const auto stored = results::LoadExperiment(view.store, *id);
+  if (!stored.ok()) return stored.status();
+  const storage::ExperimentRecord& record = stored->record;
+  if (!view.viewer.sees_all && record.owner != view.viewer.user) {
     return rpc::WithReason(absl::PermissionDeniedError(
-                               absl::StrCat("experiments/", *id, " is ", record->owner, "'s: only ",
-                                            record->owner, " or an admin may extend it")),
+                               absl::StrCat("experiments/", *id, " is ", record.owner, "'s: only ",
+                                            record.owner, " or an admin may extend it")),
                            "NOT_YOURS");
   }
-  if (record->private_to != private_to) {
+  if (record.private_to != private_to) {
     AddProblem(name,
-               absl::StrCat(*id, " is ", record->private_to.empty() ? "public" : "private",
+               absl::StrCat(*id, " is ", record.private_to.empty() ? "public" : "private",
                             ", and they share no runs"),
                "a private experiment for a private one, a public for a public", problems);
     return record;
@@ -220,18 +220,14 @@ absl::StatusOr<storage::ExperimentRecord> CheckExtension(const rpc::View& view,
     AddProblem(name, absl::StrCat(*id, " is extended by ", *successor), *successor, problems);
     return record;
   }
-  v1::ExperimentSpec before;
-  if (!before.ParseFromString(record->spec)) {
-    return absl::DataLossError(absl::StrCat("the spec of ", *id, " can't be read"));
-  }
   const size_t known = problems->size();
-  CheckDeclared(name, before, plan.resolution.spec, problems);
+  CheckDeclared(name, stored->spec, plan.resolution.spec, problems);
   if (problems->size() > known) return record;
   const auto missing = FindMissing(view.store, *id, plan);
   if (!missing.ok()) return missing.status();
   if (!missing->absent.empty()) {
     AddProblem(name,
-               absl::StrCat(CountText(missing->absent.size()), " of ", *id,
+               absl::StrCat(report::Counted(missing->absent.size(), "cell"), " of ", *id,
                             " would be lost: ", report::Enumerated(missing->absent, kNamedCells)),
                "every cell of it, by labels and seed: the old seeds and settings with the new ones",
                problems);
@@ -239,8 +235,9 @@ absl::StatusOr<storage::ExperimentRecord> CheckExtension(const rpc::View& view,
   if (!missing->other.empty()) {
     AddProblem(name,
                absl::StrCat(
-                   CountText(missing->other.size()), " of ", *id, " would be another training: ",
-                   report::Enumerated(missing->other, kNamedCells), " (", missing->difference, ")"),
+                   report::Counted(missing->other.size(), "cell"), " of ", *id,
+                   " would be another training: ", report::Enumerated(missing->other, kNamedCells),
+                   " (", missing->difference, ")"),
                "the same fields, except that training.steps may grow where the schedule doesn't "
                "depend on it; --again makes an experiment with other fields",
                problems);
