@@ -9,14 +9,18 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class DeviceUse(_message.Message):
-    __slots__ = ["others", "used_bytes", "utilization"]
+    __slots__ = ["ecc_errors", "others", "used_bytes", "utilization", "watts"]
+    ECC_ERRORS_FIELD_NUMBER: _ClassVar[int]
     OTHERS_FIELD_NUMBER: _ClassVar[int]
     USED_BYTES_FIELD_NUMBER: _ClassVar[int]
     UTILIZATION_FIELD_NUMBER: _ClassVar[int]
+    WATTS_FIELD_NUMBER: _ClassVar[int]
+    ecc_errors: int
     others: int
     used_bytes: int
     utilization: int
-    def __init__(self, utilization: _Optional[int] = ..., used_bytes: _Optional[int] = ..., others: _Optional[int] = ...) -> None: ...
+    watts: int
+    def __init__(self, utilization: _Optional[int] = ..., used_bytes: _Optional[int] = ..., others: _Optional[int] = ..., watts: _Optional[int] = ..., ecc_errors: _Optional[int] = ...) -> None: ...
 
 class ListWorkersRequest(_message.Message):
     __slots__ = ["page_size", "page_token"]
