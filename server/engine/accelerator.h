@@ -26,10 +26,12 @@ struct AcceleratorInfo {
 class Accelerator;
 
 // Loads the plugin with the device's code, a shared library, and opens the first device that
-// CUDA_VISIBLE_DEVICES shows. A process opens at most one. Returns FAILED_PRECONDITION, which says
-// why, if the plugin or a library that it needs is missing, or if there is no device that the
-// driver lets this process use.
-absl::StatusOr<std::shared_ptr<Accelerator>> OpenAccelerator(const std::string& plugin);
+// CUDA_VISIBLE_DEVICES shows. A process opens at most one. Its tensors together take at most the
+// fraction `memory_share` of the device's memory; more is out of memory. Returns
+// FAILED_PRECONDITION, which says why, if the plugin or a library that it needs is missing, or if
+// there is no device that the driver lets this process use.
+absl::StatusOr<std::shared_ptr<Accelerator>> OpenAccelerator(const std::string& plugin,
+                                                             double memory_share = 1);
 
 AcceleratorInfo InfoOf(const Accelerator& accelerator);
 

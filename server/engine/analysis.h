@@ -18,6 +18,7 @@
 #include "absl/types/span.h"
 #include "base/safetensors.h"
 #include "base/shared_bytes.h"
+#include "server/engine/accelerator.h"
 #include "server/engine/config.h"
 #include "server/engine/samples.h"
 
@@ -274,8 +275,10 @@ class Analysis {
 // Creates an analysis. Returns INVALID_ARGUMENT, which names options and inputs by their field in
 // the request, if the model lacks a site, its data can't spell the prompt or the other text, the
 // subjects read different sequences, or the checkpoint belongs to another model. Other errors as
-// MakeTrainer's.
-absl::StatusOr<std::unique_ptr<Analysis>> MakeAnalysis(AnalysisRequest request);
+// MakeTrainer's. With an accelerator, models and activations are on its device, and only analyses
+// there can continue from the states.
+absl::StatusOr<std::unique_ptr<Analysis>> MakeAnalysis(
+    AnalysisRequest request, const std::shared_ptr<Accelerator>& accelerator = nullptr);
 
 // Selects how the forward passes of an analysis are computed.
 enum class AnalysisPass {

@@ -6,11 +6,13 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/engine/accelerator.h"
 #include "server/engine/config.h"
 
 namespace ablate::engine {
@@ -75,7 +77,8 @@ uint32_t LongestPrompt(const ModelConfig& model);
 // string, max_tokens or the full context may end it.
 //
 // `on_samples` receives the samples in order, some at a time. The task's text defines the meaning
-// of tokens and, with the run's seed, the held-out part. Errors:
+// of tokens and, with the run's seed, the held-out part. With an accelerator its device reads the
+// tokens. Errors:
 // - CANCELLED once `stop` is true, checked between two tokens and between two passes over the data
 // - INVALID_ARGUMENT: the prompt, an option, or a checkpoint of another model
 // - FAILED_PRECONDITION: a task without text, or logits that aren't finite
@@ -84,7 +87,8 @@ uint32_t LongestPrompt(const ModelConfig& model);
 // - UNAVAILABLE: this process has lost the device
 absl::StatusOr<SampleCounts> GenerateSamples(
     const RunConfig& config, absl::string_view checkpoint, const SampleOptions& options,
-    const std::atomic<bool>& stop, const std::function<void(std::vector<Sample>)>& on_samples);
+    const std::atomic<bool>& stop, const std::function<void(std::vector<Sample>)>& on_samples,
+    const std::shared_ptr<Accelerator>& accelerator = nullptr);
 
 }  // namespace ablate::engine
 

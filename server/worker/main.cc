@@ -201,7 +201,12 @@ WorkerOptions OptionsOf(const Flags& flags, join::ServerAddress server,
   options.make_trainer = [accelerator](const engine::RunConfig& run) {
     return engine::MakeTrainer(run, accelerator);
   };
-  options.analysis = {engine::GenerateSamples, engine::MakeAnalysis, {}};
+  options.analysis.generate = [accelerator](const auto&... arguments) {
+    return engine::GenerateSamples(arguments..., accelerator);
+  };
+  options.analysis.make = [accelerator](engine::AnalysisRequest request) {
+    return engine::MakeAnalysis(std::move(request), accelerator);
+  };
   options.analysis.pace.save_every = absl::Seconds(flags.resume_every);
   if (accelerator != nullptr) {
     options.device_use = AskForUse(Nvml::Load(), engine::InfoOf(*accelerator).uuid);

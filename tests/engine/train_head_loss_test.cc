@@ -122,7 +122,7 @@ TEST(BatchLossTest, IsTheSameForPassesThatAreDifferentiatedOnce) {
   run.model.head_bias = false;
   run.precision = Precision::kFloat64;
   FlatParameters parameters(run.model, LearningRule::kBackprop,
-                            TensorOptionsOf(Device::kCpu, run.precision));
+                            TensorOptionsOf(at::kCPU, run.precision));
   parameters.values().copy_(InitialParameters(run.model, parameters.layout(), 1));
   TokenBatch batch;
   batch.rows = 1;
@@ -134,7 +134,7 @@ TEST(BatchLossTest, IsTheSameForPassesThatAreDifferentiatedOnce) {
   }
   ASSERT_TRUE(HasManyLogits(256, run.model.vocabulary));
   const std::vector<BatchTensors> tensors = {
-      TensorsOf(batch, TensorOptionsOf(Device::kCpu, run.precision))};
+      TensorsOf(batch, TensorOptionsOf(at::kCPU, run.precision))};
   const at::Tensor often = Differentiate(run.model, {}, tensors, parameters);
   const at::Tensor expected = parameters.gradients().clone();
   const at::Tensor once = Differentiate(run.model, {.once = true}, tensors, parameters);

@@ -1,5 +1,5 @@
-// Checks training on a GPU; deploy/gpu-check.sh runs it. Each check prints "ok" or "FAILED", its
-// name and what it found. Needs LibTorch and the plugin, and no server.
+// Checks training and analyses on a GPU; deploy/gpu-check.sh runs it. Each check prints "ok" or
+// "FAILED", its name and what it found. Needs LibTorch and the plugin, and no server.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +15,7 @@
 #include "server/engine/device/accelerator_parts.h"
 #include "server/engine/trainer.h"
 #include "tests/engine/device_runs.h"
+#include "tests/engine/on_device/compared.h"
 #include "tests/parity/device_check.h"
 
 namespace ablate::engine {
@@ -33,6 +34,7 @@ class Checks {
     Check("step of divergence", [this] { return Divergence(); });
     Check("bits beside other lanes", [this] { return Lanes(); });
     Check("loss on names as on the CPU", [this] { return Names(); });
+    Check("analyses as on the CPU", [this] { return Analyses(); });
     Check("out of memory, then training", [this] { return OutOfMemory(); });
     return failed_;
   }
@@ -147,6 +149,13 @@ class Checks {
     };
     const double a = loss(expected.points), b = loss(found.points);
     return std::abs(a - b) < 0.01 ? "" : absl::StrCat(b, ", not ", a);
+  }
+
+  std::string Analyses() const {
+    for (const AnalysisOptions& options : EveryKind()) {
+      if (std::string wrong = WrongOnDevice(options, accelerator_); !wrong.empty()) return wrong;
+    }
+    return "";
   }
 
   std::string OutOfMemory() const {

@@ -59,7 +59,7 @@ struct Exact {
 
 // Computes by autograd in float64.
 Exact ByAutograd(const Case& of, const Pass& pass) {
-  const at::TensorOptions options = TensorOptionsOf(Device::kCpu, Precision::kFloat64);
+  const at::TensorOptions options = TensorOptionsOf(at::kCPU, Precision::kFloat64);
   const auto rounded = [&](const std::vector<float>& floats) {
     return at::tensor(floats).to(options);
   };

@@ -25,7 +25,7 @@ std::unique_ptr<Backend> TorchOf(RunConfig config, Precision precision, const St
   config.precision = precision;
   auto backend = MakeTorchBackend(config);
   EXPECT_TRUE(backend.ok()) << backend.status();
-  const at::TensorOptions options = TensorOptionsOf(Device::kCpu, precision);
+  const at::TensorOptions options = TensorOptionsOf(at::kCPU, precision);
   const at::Tensor buffers = start.buffers.defined() ? start.buffers.to(options) : at::Tensor();
   SetState(backend->get(), config.training, {start.values.to(options), buffers, {}});
   return *std::move(backend);

@@ -21,7 +21,7 @@ constexpr double kTolerance = 1e-7;
 // Returns everything that a backend computes for a case, by name.
 absl::StatusOr<TensorMap> Train(const GridCase& grid, Backend& backend,
                                 const std::vector<size_t>& blocks) {
-  const at::TensorOptions options = TensorOptionsOf(Device::kCpu, Precision::kFloat64);
+  const at::TensorOptions options = TensorOptionsOf(at::kCPU, Precision::kFloat64);
   const ParameterLayout layout = MakeLayout(grid.model, grid.training.rule);
   RunState state = {RandomParameters(grid.model, layout, grid.seed).to(options), {}, {}};
   if (layout.buffer_size > 0) state.buffers = RandomBuffers(layout, grid.seed).to(options);

@@ -33,7 +33,7 @@ ImportedModel Import(const std::string& folder) {
 
 // Returns logits [T, V] of tokens [1, T], computed in float32.
 at::Tensor LogitsInFloat32(const ImportedModel& imported, const at::Tensor& tokens) {
-  const at::TensorOptions options = TensorOptionsOf(Device::kCpu, Precision::kFloat32);
+  const at::TensorOptions options = TensorOptionsOf(at::kCPU, Precision::kFloat32);
   FlatParameters parameters(imported.model, LearningRule::kBackprop, options);
   parameters.values().copy_(at::tensor(at::ArrayRef<float>(imported.parameters)));
   const c10::NoGradGuard no_grad;

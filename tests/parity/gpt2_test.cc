@@ -31,7 +31,7 @@ namespace {
 // the last hidden state is the head's input, the others are the inputs of blocks.
 TensorMap OursOf(const ImportedModel& imported, Precision precision, const at::Tensor& tokens) {
   const ModelConfig& model = imported.model;
-  const at::TensorOptions options = TensorOptionsOf(Device::kCpu, precision);
+  const at::TensorOptions options = TensorOptionsOf(at::kCPU, precision);
   FlatParameters parameters(model, LearningRule::kBackprop, options);
   parameters.values().copy_(at::tensor(at::ArrayRef<float>(imported.parameters)));
   const int64_t rows = tokens.size(0), length = tokens.size(1);

@@ -57,7 +57,7 @@ double RateOf(const GridCase& grid, uint32_t step) {
 
 void WriteGridCase(const std::string& folder, const GridCase& grid, uint32_t step) {
   const ParameterLayout layout = MakeLayout(grid.model, grid.training.rule);
-  const at::TensorOptions options = TensorOptionsOf(Device::kCpu, grid.precision);
+  const at::TensorOptions options = TensorOptionsOf(at::kCPU, grid.precision);
   const uint32_t seed = grid.seed;
   TensorMap tensors =
       ByName(layout.parameters, RandomParameters(grid.model, layout, seed).to(options), "initial.");

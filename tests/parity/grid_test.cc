@@ -63,7 +63,7 @@ at::Tensor Evaluations(const GridCase& grid, Backend& backend) {
 
 // Returns the same quantities as reference.py.
 TensorMap Train(const GridCase& grid) {
-  const at::TensorOptions options = TensorOptionsOf(Device::kCpu, grid.precision);
+  const at::TensorOptions options = TensorOptionsOf(at::kCPU, grid.precision);
   FlatParameters start(grid.model, grid.training.rule, options);
   const ParameterLayout& layout = start.layout();
   start.values().copy_(RandomParameters(grid.model, layout, grid.seed));

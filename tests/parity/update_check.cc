@@ -85,7 +85,7 @@ at::Tensor FlatOf(const RunTensors& tensors, absl::string_view bytes) {
 
 // Returns the logits of the first batch before the update.
 at::Tensor LogitsOf(const GridCase& grid, const ParameterLayout& layout, const RunState& state) {
-  const at::TensorOptions options = TensorOptionsOf(Device::kCpu, Precision::kFloat32);
+  const at::TensorOptions options = TensorOptionsOf(at::kCPU, Precision::kFloat32);
   const ModelParameters model =
       BindParameters(grid.model, layout, ParameterViews(layout, state.values), state.buffers);
   const TokenBatch& batch = grid.batches.front();

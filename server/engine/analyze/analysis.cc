@@ -11,13 +11,16 @@
 #include "server/engine/analyze/analysis_context.h"
 #include "server/engine/analyze/computation.h"
 #include "server/engine/analyze/inputs.h"
+#include "server/engine/device/on_stream.h"
 #include "server/engine/train/boundary.h"
 
 namespace ablate::engine {
 namespace {
 
-// Metadata keys of a state: pieces made and total, which must match, kind and revision.
-constexpr char kMade[] = "made", kPieces[] = "pieces", kKind[] = "kind", kRevision[] = "revision";
+// Metadata keys of a state: pieces made and total, which must match, kind, revision and device.
+constexpr char kCores[] = "cpu";
+constexpr char kMade[] = "made", kPieces[] = "pieces", kKind[] = "kind", kRevision[] = "revision",
+               kDevice[] = "device";
 
 absl::Status NoState(absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("no state of this analysis: ", why));
@@ -42,27 +45,34 @@ at::Tensor PartOfShape(const StateTensor& of, const std::vector<int64_t>& shape)
 class PiecewiseAnalysis : public Analysis {
  public:
   // Creates the analysis from a checked request.
-  static absl::StatusOr<std::unique_ptr<Analysis>> Make(AnalysisRequest request) {
-    AnalysisOptions options = request.options;
-    absl::StatusOr<AnalysisContext> analysis = ReadAnalysisContext(std::move(request));
-    if (!analysis.ok()) return analysis.status();
-    auto made = std::make_unique<PiecewiseAnalysis>(std::move(options), *std::move(analysis));
-    auto computation =
-        std::visit([&](const auto& of) { return Compute(of, made->analysis_); }, made->options_);
-    if (!computation.ok()) return computation.status();
-    made->computation_ = *std::move(computation);
+  static absl::StatusOr<std::unique_ptr<Analysis>> Make(
+      AnalysisRequest request, const std::shared_ptr<Accelerator>& accelerator) {
+    auto made = std::make_unique<PiecewiseAnalysis>(request.options, accelerator);
+    const absl::Status status = made->OnDevice([&]() -> absl::Status {
+      auto analysis = ReadAnalysisContext(std::move(request), made->on_stream_.device());
+      if (!analysis.ok()) return analysis.status();
+      made->analysis_ = *std::move(analysis);
+      auto computation =
+          std::visit([&](const auto& of) { return Compute(of, made->analysis_); }, made->options_);
+      if (!computation.ok()) return computation.status();
+      made->computation_ = *std::move(computation);
+      return absl::OkStatus();
+    });
+    if (!status.ok()) return status;
     return made;
   }
 
-  PiecewiseAnalysis(AnalysisOptions options, AnalysisContext analysis)
-      : options_(std::move(options)), analysis_(std::move(analysis)) {}
+  PiecewiseAnalysis(AnalysisOptions options, const std::shared_ptr<Accelerator>& accelerator)
+      : device_name_(accelerator == nullptr ? "" : InfoOf(*accelerator).name),
+        on_stream_(accelerator),
+        options_(std::move(options)) {}
 
   int64_t pieces() const override { return computation_->pieces(); }
   int64_t made() const override { return made_; }
 
   absl::Status Advance(const std::atomic<bool>& stop) override {
     analysis_.stop = &stop;
-    const absl::Status added = AtBoundary([&] {
+    const absl::Status added = OnDevice([&] {
       CheckStop(analysis_);
       computation_->Add(made_);
       return absl::OkStatus();
@@ -74,17 +84,18 @@ class PiecewiseAnalysis : public Analysis {
   }
 
   absl::StatusOr<std::string> Save() override {
-    return AtBoundary([&]() -> absl::StatusOr<std::string> {
+    return OnDevice([&]() -> absl::StatusOr<std::string> {
       const std::vector<StateTensor> state = computation_->State();
       std::vector<at::Tensor> hosts;
       std::vector<TensorView> views;
       for (const StateTensor& of : state) {
-        hosts.push_back(SavedPart(of).contiguous());
+        hosts.push_back(OnHost(SavedPart(of)).contiguous());
         views.push_back(
             {of.name, TensorTypeOf(of.tensor), hosts.back().sizes().vec(), BytesOf(hosts.back())});
       }
       return WriteSafetensors(views, {{kKind, std::string(KindOf(options_).name)},
                                       {kRevision, absl::StrCat(KindOf(options_).revision)},
+                                      {kDevice, DeviceKind()},
                                       {kMade, absl::StrCat(made_)},
                                       {kPieces, absl::StrCat(pieces())}});
     });
@@ -97,7 +108,7 @@ class PiecewiseAnalysis : public Analysis {
   }
 
   absl::Status Restore(absl::string_view bytes) override {
-    return AtBoundary([&]() -> absl::Status {
+    return OnDevice([&]() -> absl::Status {
       const absl::StatusOr<SafetensorsFile> file = ParseSafetensors(bytes);
       if (!file.ok()) return file.status();
       const auto said = [&](const char* key) {
@@ -110,6 +121,10 @@ class PiecewiseAnalysis : public Analysis {
       const std::string revision = said(kRevision).empty() ? "0" : said(kRevision);
       if (revision != absl::StrCat(KindOf(options_).revision)) {
         return NoState("it is of another revision of its kind");
+      }
+      // States of earlier versions lack the key on the cores.
+      if ((said(kDevice).empty() ? kCores : said(kDevice)) != DeviceKind()) {
+        return NoState("it was computed on another device");
       }
       if (said(kPieces) != absl::StrCat(pieces()) || !absl::SimpleAtoi(said(kMade), &made) ||
           made < 0 || made > pieces()) {
@@ -124,7 +139,7 @@ class PiecewiseAnalysis : public Analysis {
       }
       for (const StateTensor& to : state) {
         const TensorView& from = *file->Find(to.name);
-        const at::Tensor read = at::empty(from.shape, to.tensor.options());
+        const at::Tensor read = at::empty(from.shape, to.tensor.scalar_type());
         if (!from.bytes.empty()) {
           std::memcpy(read.mutable_data_ptr(), from.bytes.data(), from.bytes.size());
         }
@@ -136,17 +151,30 @@ class PiecewiseAnalysis : public Analysis {
   }
 
   absl::StatusOr<AnalysisResult> Finish() override {
-    return AtBoundary([&]() -> absl::StatusOr<AnalysisResult> {
+    return OnDevice([&]() -> absl::StatusOr<AnalysisResult> {
       if (made_ < pieces()) return absl::FailedPreconditionError("pieces are missing");
-      return computation_->Finish();
+      AnalysisResult result = computation_->Finish();
+      if (!device_name_.empty()) result.notes.push_back("computed on " + device_name_);
+      return result;
     });
   }
 
  private:
+  // Returns the result of `function`, a Status or StatusOr, which runs on the stream, if there is
+  // one, or the Status of its exception.
+  template <typename Function>
+  auto OnDevice(const Function& function) -> decltype(function()) {
+    return AtBoundary([&] { return on_stream_(function); });
+  }
+
+  std::string DeviceKind() const { return device_name_.empty() ? kCores : "cuda"; }
+
   static absl::string_view BytesOf(const at::Tensor& tensor) {
     return {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()};
   }
 
+  const std::string device_name_;  // empty: the cores
+  const OnStream on_stream_;       // before the tensors on it
   const AnalysisOptions options_;
   AnalysisContext analysis_;
   std::unique_ptr<Computation> computation_;
@@ -179,9 +207,10 @@ absl::Status CheckRequest(const AnalysisRequest& request) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Analysis>> MakeAnalysis(AnalysisRequest request) {
+absl::StatusOr<std::unique_ptr<Analysis>> MakeAnalysis(
+    AnalysisRequest request, const std::shared_ptr<Accelerator>& accelerator) {
   if (const absl::Status checked = CheckRequest(request); !checked.ok()) return checked;
-  return AtBoundary([&] { return PiecewiseAnalysis::Make(std::move(request)); });
+  return AtBoundary([&] { return PiecewiseAnalysis::Make(std::move(request), accelerator); });
 }
 
 }  // namespace ablate::engine

@@ -55,27 +55,28 @@ at::Tensor ParametersOf(const CheckpointTensors& read, const SharedBytes& checkp
 
 }  // namespace
 
-absl::StatusOr<SubjectModel> ReadSubject(RunConfig config, const SharedBytes& checkpoint) {
+absl::StatusOr<SubjectModel> ReadSubject(RunConfig config, const SharedBytes& checkpoint,
+                                         at::Device device) {
   SubjectModel subject;
   subject.layout = MakeLayout(config.model, config.training.rule);
   const absl::StatusOr<CheckpointTensors> read = ReadCheckpoint(subject.layout, checkpoint.view());
   if (!read.ok()) return read.status();
   subject.config = std::move(config);
-  subject.values = ParametersOf(*read, checkpoint);
+  subject.values = ParametersOf(*read, checkpoint).to(device);
   const at::Tensor buffers = FlatTensor(read->type, read->buffers);
-  if (buffers.numel() > 0) subject.buffers = buffers;
+  if (buffers.numel() > 0) subject.buffers = buffers.to(device);
   subject.parameters =
       BindParameters(subject.config.model, subject.layout,
                      ParameterViews(subject.layout, subject.values), subject.buffers);
   return subject;
 }
 
-absl::StatusOr<AnalysisContext> ReadAnalysisContext(AnalysisRequest request) {
+absl::StatusOr<AnalysisContext> ReadAnalysisContext(AnalysisRequest request, at::Device device) {
   AnalysisContext analysis;
   analysis.seed = request.seed;
   std::vector<const RunConfig*> configs;
   for (AnalysisSubject& from : request.subjects) {
-    absl::StatusOr<SubjectModel> subject = ReadSubject(from.config, from.checkpoint);
+    absl::StatusOr<SubjectModel> subject = ReadSubject(from.config, from.checkpoint, device);
     from.checkpoint = SharedBytes();  // frees it before the next model is read
     if (!subject.ok()) {
       return absl::Status(subject.status().code(), absl::StrCat("subjects[", configs.size(),

@@ -49,13 +49,21 @@ struct AnalysisContext {
 };
 
 // Loads the models and data that a request names. Errors as MakeAnalysis's.
-absl::StatusOr<AnalysisContext> ReadAnalysisContext(AnalysisRequest request);
+absl::StatusOr<AnalysisContext> ReadAnalysisContext(AnalysisRequest request,
+                                                    at::Device device = at::kCPU);
 
-// Returns INVALID_ARGUMENT if the bytes aren't a checkpoint of such a run. The parameters stay in
-// the memory of a mapped file.
-absl::StatusOr<SubjectModel> ReadSubject(RunConfig config, const SharedBytes& checkpoint);
+// Returns INVALID_ARGUMENT if the bytes aren't a checkpoint of such a run. On the CPU the
+// parameters stay in the memory of a mapped file.
+absl::StatusOr<SubjectModel> ReadSubject(RunConfig config, const SharedBytes& checkpoint,
+                                         at::Device device = at::kCPU);
 
 // --- Shared by kinds
+//
+// Models, batches, activations and vectors of all parameters are on the device of the subjects.
+// Small tables, such as sums over targets, are the host's on every device.
+
+// Returns the values in the host's memory: the tensor itself, or a copy of a device's.
+inline at::Tensor OnHost(const at::Tensor& values) { return values.to(at::kCPU); }
 
 // Returns the requested hook point; the last block's output if the options name none.
 std::string HookPointOr(const std::string& hook_point, const ModelConfig& model);

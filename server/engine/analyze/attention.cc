@@ -140,7 +140,7 @@ class AttentionLook : public Computation {
     for (int i = 0; i < model_.layers; ++i) {
       const auto look = [&, i](const at::Tensor& of_heads) {
         const at::Tensor weights =
-            of_heads.contiguous().view({batch.rows, model_.heads, length, length});
+            OnHost(of_heads.contiguous()).view({batch.rows, model_.heads, length, length});
         const at::Tensor mean = weights.mean(1, /*keepdim=*/false, at::kDouble);  // [B, T, T]
         blocks[static_cast<size_t>(i)] = weights.scalar_type() == at::kDouble
                                              ? LookAt<double>(weights, rows)

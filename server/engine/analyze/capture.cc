@@ -32,7 +32,7 @@ class Capture : public Computation {
       matrices_.push_back(HasHeadMatrices(hook_points_[i], subject_.config.model));
       std::vector<int64_t> shape = Shaped(i, first[i], analysis.batches[0]).sizes().vec();
       shape[0] = matrices_[i] ? Sequences() : static_cast<int64_t>(analysis.tokens);
-      captured_.push_back(at::zeros(shape, first[i].options()));
+      captured_.push_back(at::zeros(shape, first[i].scalar_type()));
     }
   }
 

@@ -71,7 +71,7 @@ CheckpointPlane PlaneOf(const at::Tensor& gram) {
 at::Tensor MakeAxes(const std::vector<at::Tensor>& points, const std::function<void()>& check,
                     CheckpointPlane* plane) {
   const int64_t size = points.back().numel();
-  at::Tensor axes = at::zeros({2, size}, at::kDouble);
+  at::Tensor axes = at::zeros({2, size}, points.back().options().dtype(at::kDouble));
   for (int64_t from = 0; from < size; from += kElements) {
     const int64_t elements = std::min(kElements, size - from);
     for (size_t k = 0; k + 1 < points.size(); ++k) {

@@ -126,8 +126,10 @@ class MinibatchCka : public Computation {
     const int64_t block_bytes =
         std::max<int64_t>(1, largest * columns * static_cast<int64_t>(at::elementSize(type)));
     together_ = std::clamp<int64_t>(static_cast<int64_t>(most_bytes) / block_bytes, 1, blocks_);
-    gathered_ = at::zeros({std::min(together_ * largest, tokens), columns}, type);
-    place_ = ShuffledPlaces(tokens);
+    const at::Device device = analysis.subjects[0].values.device();
+    gathered_ = at::zeros({std::min(together_ * largest, tokens), columns},
+                          at::TensorOptions(type).device(device));
+    place_ = ShuffledPlaces(tokens).to(device);
     const auto m = static_cast<int64_t>(features.size());
     values_ = at::zeros({m, m}, at::kDouble);
     scale_ = at::zeros({m}, at::kDouble);

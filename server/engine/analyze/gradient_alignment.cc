@@ -46,8 +46,8 @@ class GradientAlignment : public Computation {
   explicit GradientAlignment(const AnalysisContext& analysis)
       : analysis_(analysis),
         subject_(analysis.subjects[0]),
-        learned_(at::zeros({subject_.layout.size}, at::kDouble)),
-        exact_(at::zeros({subject_.layout.size}, at::kDouble)) {}
+        learned_(at::zeros({subject_.layout.size}, subject_.values.options().dtype(at::kDouble))),
+        exact_(at::zeros_like(learned_)) {}
 
   int64_t pieces() const override { return analysis_.batch_count(); }
 

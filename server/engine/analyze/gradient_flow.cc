@@ -34,7 +34,8 @@ class GradientFlow : public Computation {
         pass_(PassOf(options, options.signal, subject_.config)),
         hook_points_(HookPointsOr({}, subject_.config.model)),
         squares_(at::zeros({static_cast<int64_t>(hook_points_.size())}, at::kDouble)),
-        gradient_(at::zeros({subject_.layout.size}, at::kDouble)) {}
+        gradient_(at::zeros({subject_.layout.size}, subject_.values.options().dtype(at::kDouble))) {
+  }
 
   int64_t pieces() const override { return analysis_.batch_count(); }
 
@@ -43,7 +44,7 @@ class GradientFlow : public Computation {
         GradientsOf(analysis_, subject_, analysis_.Batch(piece), pass_, {true, hook_points_, {}});
     std::vector<at::Tensor> squares;
     for (const at::Tensor& g : gradients.hook_points) squares.push_back(g.square().sum());
-    squares_ += at::stack(squares);
+    squares_ += OnHost(at::stack(squares));
     const std::vector<ParameterInfo>& parameters = subject_.layout.parameters;
     for (size_t i = 0; i < parameters.size(); ++i) {
       AddTo(gradients.parameters[i].flatten(),

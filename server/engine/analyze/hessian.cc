@@ -68,7 +68,8 @@ class Hessian : public Computation {
         products_(analysis, subject_),
         loss_(at::zeros({1}, at::kDouble)),
         gradient_norm_(at::zeros({1}, at::kDouble)),
-        sum_(at::zeros({batches_ > 1 ? subject_.layout.size : 0}, at::kDouble)),
+        sum_(at::zeros({batches_ > 1 ? subject_.layout.size : 0},
+                       subject_.values.options().dtype(at::kDouble))),
         basis_(at::empty({steps_, subject_.layout.size}, subject_.values.options())),
         basis_rows_(at::zeros({1}, at::kLong)),
         alphas_(at::zeros({runs_, steps_}, at::kDouble)),
@@ -180,13 +181,13 @@ class Hessian : public Computation {
   // Returns the start vector, with elements ±1/√P.
   at::Tensor StartOf(int64_t run) const {
     const at::Tensor signs = SignVector(analysis_, subject_.layout,
-                                        absl::StrCat("hessian/start.", run), basis_.scalar_type());
+                                        absl::StrCat("hessian/start.", run), basis_.options());
     return signs.mul_(1 / std::sqrt(static_cast<double>(signs.numel())));
   }
 
   void AddToSample(int64_t sample, size_t batch) {
-    const at::Tensor signs = SignVector(
-        analysis_, subject_.layout, absl::StrCat("hessian/trace.", sample), basis_.scalar_type());
+    const at::Tensor signs = SignVector(analysis_, subject_.layout,
+                                        absl::StrCat("hessian/trace.", sample), basis_.options());
     const double summand = DotOf(products_.Multiply(batch, signs), signs);
     samples_.mutable_data_ptr<double>()[sample] += summand;
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/analyze/analysis_context.h"
 
 namespace ablate::engine {
 namespace {
@@ -31,14 +32,18 @@ at::Tensor UnbiasedFromGrams(const at::Tensor& products, const at::Tensor& sums)
          (n * (n - 3));
 }
 
+HsicMatrix HsicOnHost(const HsicMatrix& hsic) {
+  return {OnHost(hsic.values), OnHost(hsic.scale), OnHost(hsic.varies)};
+}
+
 }  // namespace
 
 HsicMatrix UnbiasedHsic(const std::vector<at::Tensor>& matrices) {
   const auto m = static_cast<int64_t>(matrices.size());
   const int64_t n = matrices[0].size(0);
-  const at::Tensor grams = at::empty({m, n * n}, at::kDouble);
-  const at::Tensor sums = at::empty({m, n}, at::kDouble);
-  HsicMatrix hsic = {{}, at::empty({m}, at::kDouble), at::empty({m}, at::kBool)};
+  const at::TensorOptions exact = matrices[0].options();
+  const at::Tensor grams = at::empty({m, n * n}, exact), sums = at::empty({m, n}, exact);
+  HsicMatrix hsic = {{}, at::empty({m}, exact), at::empty({m}, exact.dtype(at::kBool))};
   for (int64_t i = 0; i < m; ++i) {
     const at::Tensor& x = matrices[static_cast<size_t>(i)];
     // HSIC_u doesn't depend on a shift of all rows, but its accuracy does.
@@ -51,7 +56,7 @@ HsicMatrix UnbiasedHsic(const std::vector<at::Tensor>& matrices) {
     grams[i].copy_(gram.flatten());
   }
   hsic.values = Mirrored(UnbiasedFromGrams(grams.mm(grams.t()), sums));
-  return hsic;
+  return HsicOnHost(hsic);
 }
 
 HsicSums::HsicSums(std::vector<int64_t> columns, const std::vector<at::Tensor>& shift)
@@ -61,13 +66,13 @@ HsicSums::HsicSums(std::vector<int64_t> columns, const std::vector<at::Tensor>& 
   int64_t offset = 0;
   for (const int64_t count : columns_) {
     offsets_.push_back(offset);
-    products_.push_back(at::zeros({count, all - offset}, at::kDouble));
+    products_.push_back(at::zeros({count, all - offset}, shift_.options()));
     offset += count;
   }
-  sums_ = at::zeros({all}, at::kDouble);
-  squares_ = at::zeros({m}, at::kDouble);
-  square_products_ = at::zeros({m, m}, at::kDouble);
-  weighted_ = at::zeros({m, all}, at::kDouble);
+  sums_ = at::zeros({all}, shift_.options());
+  squares_ = at::zeros({m}, shift_.options());
+  square_products_ = at::zeros({m, m}, shift_.options());
+  weighted_ = at::zeros({m, all}, shift_.options());
 }
 
 void HsicSums::Add(const std::vector<at::Tensor>& matrices) {
@@ -106,11 +111,12 @@ HsicMatrix HsicSums::Estimate(CkaEstimator estimator, uint64_t rows) {
     const auto at = static_cast<size_t>(i);
     return all.narrow(-1, offsets_[at], columns_[at]);
   };
-  at::Tensor cross = at::empty({m, m}, at::kDouble);      // ‖XᵀY‖² of centred matrices
-  at::Tensor quadratic = at::empty({m, m}, at::kDouble);  // mᵀ(Σ x yᵀ)v with the means m and v
-  at::Tensor weighted = at::empty({m, m}, at::kDouble);   // Σ k·(vᵀy)
-  at::Tensor means = at::empty({m}, at::kDouble);         // ‖m‖²
-  at::Tensor unshifted = at::empty({m}, at::kDouble);     // Σ‖x‖² of unshifted rows
+  const at::TensorOptions exact = shift_.options();
+  at::Tensor cross = at::empty({m, m}, exact);      // ‖XᵀY‖² of centred matrices
+  at::Tensor quadratic = at::empty({m, m}, exact);  // mᵀ(Σ x yᵀ)v with the means m and v
+  at::Tensor weighted = at::empty({m, m}, exact);   // Σ k·(vᵀy)
+  at::Tensor means = at::empty({m}, exact);         // ‖m‖²
+  at::Tensor unshifted = at::empty({m}, exact);     // Σ‖x‖² of unshifted rows
   for (int64_t i = 0; i < m; ++i) {
     const at::Tensor x = of(mean, i), shift = of(shift_, i);
     means[i].copy_(x.square().sum());
@@ -132,7 +138,7 @@ HsicMatrix HsicSums::Estimate(CkaEstimator estimator, uint64_t rows) {
   if (estimator == CkaEstimator::kBiased) {
     hsic.values = Mirrored(cross) / ((n - 1) * (n - 1));
     hsic.scale = hsic.values.diagonal();
-    return hsic;
+    return HsicOnHost(hsic);
   }
   // Σ‖x − m‖²‖y − v‖², expanded.
   const at::Tensor squares = square_products_ - 2 * (weighted + weighted.t()) +
@@ -142,7 +148,7 @@ HsicMatrix HsicSums::Estimate(CkaEstimator estimator, uint64_t rows) {
       cross - squares * (n / (n - 2)) + centred.outer(centred) / ((n - 1) * (n - 2));
   hsic.values = Mirrored(unbiased) / (n * (n - 3));
   hsic.scale = cross.diagonal() / (n * (n - 3));
-  return hsic;
+  return HsicOnHost(hsic);
 }
 
 }  // namespace ablate::engine

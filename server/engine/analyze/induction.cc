@@ -74,8 +74,8 @@ class Induction : public Computation {
     const at::Tensor first = losses.narrow(1, 0, period_ - 1).sum();
     const at::Tensor repeated = losses.narrow(1, period_ - 1, length_ - period_).sum();
     const at::Tensor of_batch = at::stack(blocks);
-    weights_ += of_batch;
-    losses_ += at::stack({first, repeated});
+    weights_ += OnHost(of_batch);
+    losses_ += OnHost(at::stack({first, repeated}));
   }
 
   std::vector<StateTensor> State() override { return {{"weights", weights_}, {"losses", losses_}}; }

@@ -8,11 +8,12 @@ namespace ablate::engine {
 LanczosStep StepOf(const at::Tensor& basis, at::Tensor product, int64_t elements) {
   // Columns of the basis at a time, so that each part is converted once for a subtraction and the
   // dot products after it.
+  if (elements == 0) elements = LargePartOf(basis);
   const int64_t columns = std::max<int64_t>(elements / basis.size(0), 1);
   LanczosStep step;
   at::Tensor along;  // [j], of the parts that are subtracted next
   for (int pass = 0; pass < 3; ++pass) {
-    const at::Tensor left = at::zeros({basis.size(0)}, at::kDouble);
+    const at::Tensor left = at::zeros({basis.size(0)}, basis.options().dtype(at::kDouble));
     double squares = 0;
     ForEachPart(basis.size(1), columns, [&](int64_t first, int64_t count) {
       const at::Tensor some = basis.narrow(1, first, count).to(at::kDouble);

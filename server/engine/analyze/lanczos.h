@@ -21,8 +21,8 @@ struct LanczosStep {
 // Orthogonalises `product` [P] against all of `basis` [j, P], each of either precision, by two
 // passes of classical Gram–Schmidt in float64. The three-term recurrence alone loses orthogonality
 // and finds the same eigenvalues again. Changes `product`, which becomes the result's `next`.
-// Converts so many elements of the basis to float64 at a time.
-LanczosStep StepOf(const at::Tensor& basis, at::Tensor product, int64_t elements = kLargePart);
+// Converts so many elements of the basis to float64 at a time; 0: LargePartOf.
+LanczosStep StepOf(const at::Tensor& basis, at::Tensor product, int64_t elements = 0);
 
 // Eigenvalues of the tridiagonal matrix, ascending.
 struct RitzValues {

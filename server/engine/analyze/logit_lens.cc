@@ -79,7 +79,7 @@ class LogitLens : public Computation {
     const at::NoGradGuard no_grad;
     const Streams streams = StreamsOf(analysis_.Batch(piece));
     const Lens lens(options_.statistics, subject_, streams.at.back());
-    at::Tensor sums = at::zeros_like(sums_);
+    const at::Tensor sums = at::zeros(sums_.sizes(), streams.logits.options().dtype(at::kDouble));
     const auto last = static_cast<int64_t>(depths_.size()) - 1;
     const auto add = [&](int64_t first, int64_t count) {
       const at::Tensor targets = streams.counted.targets.narrow(0, first, count);
@@ -93,7 +93,7 @@ class LogitLens : public Computation {
       sums[last] += SumsAt(whole.log_probabilities, whole, targets);
     };
     VisitTargetChunks(streams.counted.targets.numel(), subject_.config.model.vocabulary, add);
-    sums_ += sums;
+    sums_ += OnHost(sums);
   }
 
   std::vector<StateTensor> State() override { return {{"sums", sums_}}; }

@@ -165,15 +165,14 @@ class LossLandscape : public Computation {
 
   void DrawAxes(int64_t grid) {
     if (grid == drawn_) return;
-    const at::ScalarType type = subject_.values.scalar_type();
     drawn_ = kNowhere;
     axes_.clear();
     axis_norms_.clear();
     for (uint32_t axis = 0; axis < options_.dims; ++axis) {
       const std::string name = absl::StrCat("loss_landscape/", grid * options_.dims + axis);
-      const at::Tensor direction =
-          ScaledDirection(options_.direction, subject_.layout, subject_.values,
-                          NormalVector(analysis_, subject_.layout, name, type));
+      const at::Tensor direction = ScaledDirection(
+          options_.direction, subject_.layout, subject_.values,
+          NormalVector(analysis_, subject_.layout, name, subject_.values.options()));
       axis_norms_.push_back(NormOf(direction));
       axes_.push_back(direction);
     }

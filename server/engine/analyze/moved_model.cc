@@ -28,7 +28,8 @@ MovedModel::MovedModel(const AnalysisContext& analysis, const SubjectModel& subj
 absl::StatusOr<MovedModel> MovedModel::Make(const AnalysisContext& analysis,
                                             const SubjectModel& subject) {
   MovedModel model(analysis, subject);
-  if (subject.values.scalar_type() == at::kFloat && WhyNotNative(subject.config).empty()) {
+  const bool has_native = subject.values.is_cpu() && subject.values.scalar_type() == at::kFloat;
+  if (has_native && WhyNotNative(subject.config).empty()) {
     auto made = native::NativeForward::Make(subject.config,
                                             {FloatsIn(subject.values), FloatsIn(subject.buffers)});
     if (!made.ok()) return made.status();

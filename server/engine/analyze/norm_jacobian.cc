@@ -78,7 +78,7 @@ at::Tensor JacobianSumsOf(const NormParts& parts) {
   sums[kRatioCentred] = sum(ratio(parts.centred), flat);
   sums[kRatioProjected] = sum(parts.sigma, flat);
   sums[kRatioIdentity] = sum(parts.sigma * ratio(parts.gradient), flat);
-  return at::stack(sums);
+  return OnHost(at::stack(sums));
 }
 
 // Merges the sums of two sets of vectors, each [kJacobianSums]; `more` isn't empty.

@@ -32,10 +32,10 @@ struct StageSums {
 // Returns the sums over vectors [v, m].
 StageSums SumsOfVectors(const at::Tensor& x) {
   const at::Tensor mean = x.mean(1);
-  return {at::stack({at::ones_like(mean).sum(), mean.sum(),
-                     (x - mean.unsqueeze(1)).square().mean(1).sqrt().sum(),
-                     x.square().mean(1).sqrt().sum()}),
-          x.abs().max()};
+  return {OnHost(at::stack({at::ones_like(mean).sum(), mean.sum(),
+                            (x - mean.unsqueeze(1)).square().mean(1).sqrt().sum(),
+                            x.square().mean(1).sqrt().sum()})),
+          OnHost(x.abs().max())};
 }
 
 // Regroups the rows of all batches in order, `size` per batch; drops an incomplete last batch.
@@ -183,8 +183,9 @@ class NormStatistics : public Computation {
   // them.
   void Merge(const at::Tensor& values, const at::Tensor& means, const at::Tensor& squares) const {
     const auto n = static_cast<double>(values.size(0)), before = tokens_.item<double>();
-    const at::Tensor mean = values.mean(0), apart = mean - means;
-    squares.add_((values - mean).square().sum(0) + apart.square() * (before * n / (before + n)));
+    const at::Tensor mean = values.mean(0), apart = OnHost(mean) - means;
+    squares.add_(OnHost((values - mean).square().sum(0)) +
+                 apart.square() * (before * n / (before + n)));
     at::Tensor(means).add_(apart * (n / (before + n)));
   }
 

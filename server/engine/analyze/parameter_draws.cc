@@ -13,20 +13,21 @@ namespace {
 // Calls `draw` with each tensor's seed and its part of the vector, which it fills.
 template <typename Draw>
 at::Tensor DrawByTensor(const AnalysisContext& analysis, const ParameterLayout& layout,
-                        absl::string_view name, at::ScalarType type, const Draw& draw) {
-  const at::Tensor drawn = at::empty({layout.size}, type);
+                        absl::string_view name, at::TensorOptions options, const Draw& draw) {
+  const at::Tensor drawn = at::empty({layout.size}, options.device(at::kCPU));
   for (const ParameterInfo& parameter : layout.parameters) {
     draw(DrawSeed(analysis, absl::StrCat(name, "/", parameter.name)),
          drawn.narrow(0, parameter.offset, parameter.size));
   }
-  return drawn;
+  return drawn.to(options.device());
 }
 
 // Returns the norms of the rows of x [rows, n] in float64, [rows, 1], without a copy of it.
 at::Tensor RowNorms(const at::Tensor& x) {
-  if (x.size(0) == 1) return at::full({1, 1}, NormOf(x), at::kDouble);
-  const at::Tensor norms = at::empty({x.size(0), 1}, at::kDouble);
-  ForEachPart(x.size(0), std::max<int64_t>(kLargePart / x.size(1), 1),
+  const at::TensorOptions exact = x.options().dtype(at::kDouble);
+  if (x.size(0) == 1) return at::full({1, 1}, NormOf(x), exact);
+  const at::Tensor norms = at::empty({x.size(0), 1}, exact);
+  ForEachPart(x.size(0), std::max<int64_t>(LargePartOf(x) / x.size(1), 1),
               [&](int64_t first, int64_t count) {
                 const at::Tensor some = x.narrow(0, first, count).to(at::kDouble);
                 norms.narrow(0, first, count).copy_((some * some).sum(1, true).sqrt_());
@@ -45,16 +46,16 @@ void ScaleRows(const at::Tensor& a, const at::Tensor& b) {
 }  // namespace
 
 at::Tensor NormalVector(const AnalysisContext& analysis, const ParameterLayout& layout,
-                        absl::string_view name, at::ScalarType type) {
-  return DrawByTensor(analysis, layout, name, type, FillWithNormals);
+                        absl::string_view name, at::TensorOptions options) {
+  return DrawByTensor(analysis, layout, name, options, FillWithNormals);
 }
 
 at::Tensor SignVector(const AnalysisContext& analysis, const ParameterLayout& layout,
-                      absl::string_view name, at::ScalarType type) {
-  return DrawByTensor(analysis, layout, name, type, [](uint64_t seed, const at::Tensor& part) {
+                      absl::string_view name, at::TensorOptions options) {
+  return DrawByTensor(analysis, layout, name, options, [](uint64_t seed, const at::Tensor& part) {
     AT_DISPATCH_FLOATING_TYPES(part.scalar_type(), "SignVector", [&] {
       scalar_t* const signs = part.mutable_data_ptr<scalar_t>();
-      ForEachPart(part.size(0), kLargePart, [&](int64_t first, int64_t count) {
+      ForEachPart(part.size(0), LargePartOf(part), [&](int64_t first, int64_t count) {
         const at::Tensor uniforms = UniformSequence(seed, first, count);
         std::transform(uniforms.const_data_ptr<double>(), uniforms.const_data_ptr<double>() + count,
                        signs + first,

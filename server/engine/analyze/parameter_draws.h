@@ -12,12 +12,12 @@
 
 namespace ablate::engine {
 
-// Return the vector called `name`, [P]: every element standard normal, drawn in float64, or −1
-// or 1.
+// Return the vector called `name`, [P], with the options' type and device: every element standard
+// normal, drawn in float64, or −1 or 1.
 at::Tensor NormalVector(const AnalysisContext& analysis, const ParameterLayout& layout,
-                        absl::string_view name, at::ScalarType type = at::kDouble);
+                        absl::string_view name, at::TensorOptions options = at::kDouble);
 at::Tensor SignVector(const AnalysisContext& analysis, const ParameterLayout& layout,
-                      absl::string_view name, at::ScalarType type = at::kDouble);
+                      absl::string_view name, at::TensorOptions options = at::kDouble);
 
 // Returns `drawn` [P], which is scaled in place as a direction from `values` [P]:
 //

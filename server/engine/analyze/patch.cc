@@ -200,8 +200,8 @@ class Patching : public Computation {
     const Hooks made = HooksOf(analysis_, model_, std::move(hooks));
     const at::Tensor logits = Logits(model_, subject_.parameters, BatchOf(subject_, batch),
                                      {.hooks = &made});  // [rows, V]
-    return logits.select(1, pair.right).to(at::kDouble) -
-           logits.select(1, pair.wrong).to(at::kDouble);
+    return OnHost(logits.select(1, pair.right).to(at::kDouble) -
+                  logits.select(1, pair.wrong).to(at::kDouble));
   }
 
   void ReadWhole(int64_t index, int64_t step) {
@@ -245,7 +245,7 @@ class Patching : public Computation {
   Hook Patched(const PatchedPlace& place, int64_t first, int64_t length) const {
     const at::Tensor row = at::arange(first, first + rows_).unsqueeze(1);
     const at::Tensor replaced =
-        row.eq(at::arange(1, length + 1)).logical_or(row.eq(0));  // [rows, T]
+        row.eq(at::arange(1, length + 1)).logical_or(row.eq(0)).to(given_.device());  // [rows, T]
     const at::Tensor given = given_[place.hook_point].narrow(-1, place.first, place.count);
     return [place, replaced, given](const at::Tensor& x) {
       // The last block computes last positions only.

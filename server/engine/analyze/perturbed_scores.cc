@@ -31,12 +31,12 @@ TargetScores ScoresOf(const AnalysisContext& analysis, const SubjectModel& subje
   const BatchTensors tensors = BatchOf(subject, batch);
   const CountedTargets counted = CountedTargetsOf(tensors);
   std::vector<std::pair<std::string, Hook>> moves;
-  if (step.defined()) moves.emplace_back(kEmbedded, Add(step.to(subject.values.scalar_type())));
+  if (step.defined()) moves.emplace_back(kEmbedded, Add(step.to(subject.values.options())));
   const Hooks hooks = HooksOf(analysis, subject.config.model, std::move(moves));
   const at::Tensor all =
       Logits(subject.config.model, subject.parameters, tensors, {.hooks = &hooks});  // [N, V]
 
-  const at::TensorOptions exact = at::TensorOptions().dtype(at::kDouble);
+  const at::TensorOptions exact = all.options().dtype(at::kDouble);
   TargetScores scores = {at::zeros({all.size(0)}, exact), tensors.targets,
                          at::zeros_like(tensors.targets), at::zeros({all.size(0)}, exact)};
   const auto fill = [&](int64_t first, int64_t count) {
@@ -49,7 +49,8 @@ TargetScores ScoresOf(const AnalysisContext& analysis, const SubjectModel& subje
   };
   VisitTargetChunks(counted.targets.numel(), subject.config.model.vocabulary, fill);
   scores.counted.index_fill_(0, counted.places, 1);
-  return scores;
+  return {OnHost(scores.losses), OnHost(scores.targets), OnHost(scores.predicted),
+          OnHost(scores.counted)};
 }
 
 double EmbeddingRms(const SubjectModel& subject, const std::vector<TokenBatch>& batches) {
@@ -69,8 +70,8 @@ double EmbeddingRms(const SubjectModel& subject, const std::vector<TokenBatch>& 
   double sum = 0;
   for (int64_t first = 0; first < table.size(0); first += kTogether) {
     const int64_t count = std::min(kTogether, table.size(0) - first);
-    const at::Tensor squares =
-        table.narrow(0, first, count).to(at::kDouble).pow(2).sum(1).contiguous();  // [count]
+    const at::Tensor squares = OnHost(table.narrow(0, first, count).to(at::kDouble).pow(2).sum(1))
+                                   .contiguous();  // [count]
     const double* const square = squares.const_data_ptr<double>();
     for (int64_t i = 0; i < count; ++i) {
       const double often = times[static_cast<size_t>(first + i)];

@@ -26,7 +26,7 @@ enum PositionSum { kPositionLoss, kPositionTargets, kPositionSums };
 // Sums over sequences with two edges: the losses of an edge, and the sequences.
 enum EdgeSum { kEarlyLoss, kLateLoss, kEdgeSequences, kEdgeSums };
 
-// Values of each target of a batch that counts, [n] float64.
+// Values of each target of a batch that counts, [n] float64, the host's.
 struct TargetValues {
   at::Tensor loss;
   at::Tensor correct;  // 1 or 0
@@ -58,8 +58,9 @@ class Predictions : public Computation {
   void Add(int64_t piece) override {
     const at::NoGradGuard no_grad;
     const BatchTensors batch = BatchOf(subject_, analysis_.Batch(piece));
-    const CountedTargets counted = CountedTargetsOf(batch);
-    const TargetValues values = ValuesOf(batch, counted);
+    const CountedTargets on_device = CountedTargetsOf(batch);
+    const TargetValues values = ValuesOf(batch, on_device);
+    const CountedTargets counted = OnHost(on_device);
     const at::Tensor one = at::ones_like(values.loss);
     // NaN is in no bin, but its sums are NaN anyway.
     const auto bins = static_cast<double>(bins_.size(1));
@@ -125,7 +126,7 @@ class Predictions : public Computation {
     const at::Tensor all =
         Logits(subject_.config.model, subject_.parameters, batch, {.hooks = &hooks});  // [N, V]
     const int64_t targets = counted.targets.numel();
-    const at::TensorOptions exact = at::TensorOptions().dtype(at::kDouble);
+    const at::TensorOptions exact = all.options().dtype(at::kDouble);
     TargetValues values = {at::empty({targets}, exact), at::empty({targets}, exact),
                            at::empty({targets}, exact), at::empty({targets}, exact)};
     const auto fill = [&](int64_t first, int64_t count) {
@@ -144,7 +145,8 @@ class Predictions : public Computation {
       put(values.entropy, -(p * log_p).sum(-1));
     };
     VisitTargetChunks(targets, subject_.config.model.vocabulary, fill);
-    return values;
+    return {OnHost(values.loss), OnHost(values.correct), OnHost(values.confidence),
+            OnHost(values.entropy)};
   }
 
   // Returns the sums [kEdgeSums] over the sequences of a batch with at least 2·edge targets.

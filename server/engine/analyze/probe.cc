@@ -97,7 +97,7 @@ class Probing : public Computation {
     steps_ = static_cast<int64_t>(
         std::clamp(limits.piece_operations / step, 1.0, static_cast<double>(kMostPieceSteps)));
     parts_ = (limits.steps + steps_ - 1) / steps_;
-    vectors_ = at::zeros({together_, words, features}, subject_.values.options());
+    vectors_ = at::zeros({together_, words, features}, subject_.values.scalar_type());
     minimum_ = LbfgsState::Make(classes * (features + 1));
     predicted_ = at::zeros({Depths(), Scored()}, at::kLong);
     outcomes_ =
@@ -249,7 +249,7 @@ class Probing : public Computation {
     const at::Tensor token_index = TensorOfLabels(tokens), owner = TensorOfLabels(span_of_token);
     std::vector<at::Tensor> read;
     for (const at::Tensor& activations : captured) {
-      at::Tensor of_spans = activations.index_select(0, token_index);
+      at::Tensor of_spans = OnHost(activations).index_select(0, token_index);
       if (options_.subtoken == Subtoken::kMean) {
         at::Tensor sums = at::zeros({spans, of_spans.size(1)}, at::kDouble);
         sums.index_add_(0, owner, of_spans.to(at::kDouble));

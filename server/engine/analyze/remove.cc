@@ -132,7 +132,7 @@ class Removal : public Computation {
     for (const at::Tensor& rows : CaptureRows(analysis_, subject_, batch, hook_points)) {
       sums.push_back(rows.sum(0));
     }
-    sums_ += at::stack(sums);
+    sums_ += OnHost(at::stack(sums));
   }
 
   std::vector<std::pair<std::string, Hook>> HooksWithout(const RemovedPlace& place,

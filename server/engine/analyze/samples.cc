@@ -18,6 +18,7 @@
 #include "server/engine/analyze/sequence_reader.h"
 #include "server/engine/analyze/stop_strings.h"
 #include "server/engine/analyze/torch_reader.h"
+#include "server/engine/device/on_stream.h"
 #include "server/engine/layout.h"
 #include "server/engine/model/parameters.h"
 #include "server/engine/native/forward.h"
@@ -64,9 +65,9 @@ absl::StatusOr<ReaderMaker> NativeReaders(const RunConfig& config, const Checkpo
 }
 
 ReaderMaker TorchReaders(const ModelConfig& config, const ParameterLayout& layout,
-                         const CheckpointTensors& read) {
-  const at::Tensor flat = FlatTensor(read.type, read.parameters);
-  const at::Tensor buffers = FlatTensor(read.type, read.buffers);
+                         const CheckpointTensors& read, at::Device device) {
+  const at::Tensor flat = FlatTensor(read.type, read.parameters).to(device);
+  const at::Tensor buffers = FlatTensor(read.type, read.buffers).to(device);
   const auto parameters = std::make_shared<const ModelParameters>(
       BindParameters(config, layout, ParameterViews(layout, flat), buffers));
   return [&config, parameters](int sequences) {
@@ -75,16 +76,17 @@ ReaderMaker TorchReaders(const ModelConfig& config, const ParameterLayout& layou
 }
 
 // `config` must outlive the result.
-absl::StatusOr<ReaderMaker> ReadersOf(const RunConfig& config, absl::string_view checkpoint) {
+absl::StatusOr<ReaderMaker> ReadersOf(const RunConfig& config, absl::string_view checkpoint,
+                                      at::Device device) {
   const ParameterLayout layout = MakeLayout(config.model, config.training.rule);
   const absl::StatusOr<CheckpointTensors> read = ReadCheckpoint(layout, checkpoint);
   if (!read.ok()) return read.status();
   // A native reader allocates a whole vector of sequences, even for a few.
-  const bool fits = RowsAtOnce(config.model) >= native::kColumns;
+  const bool fits = device.is_cpu() && RowsAtOnce(config.model) >= native::kColumns;
   if (fits && WhyNotNative(config).empty() && read->type == TensorType::kF32) {
     return NativeReaders(config, *read);
   }
-  return TorchReaders(config.model, layout, *read);
+  return TorchReaders(config.model, layout, *read, device);
 }
 
 // Shared by all groups of samples of one request.
@@ -195,7 +197,8 @@ SampleWriter WriterOf(const SampledData& data, const RunConfig& config) {
 
 absl::StatusOr<SampleCounts> Generate(const RunConfig& config, absl::string_view checkpoint,
                                       const SampleOptions& options, const std::atomic<bool>& stop,
-                                      const std::function<void(std::vector<Sample>)>& on_samples) {
+                                      const std::function<void(std::vector<Sample>)>& on_samples,
+                                      at::Device device) {
   if (absl::Status refused = RefusalOf(CheckSampleOptions(options)); !refused.ok()) return refused;
   const absl::StatusOr<SampledData> data = SampledDataOf(config);
   if (!data.ok()) return data.status();
@@ -204,7 +207,7 @@ absl::StatusOr<SampleCounts> Generate(const RunConfig& config, absl::string_view
   if (!prompt.ok()) return prompt.status();
   const absl::StatusOr<Opening> opening = OpeningOf(*data, *prompt);
   if (!opening.ok()) return opening.status();
-  const absl::StatusOr<ReaderMaker> make_reader = ReadersOf(config, checkpoint);
+  const absl::StatusOr<ReaderMaker> make_reader = ReadersOf(config, checkpoint, device);
   if (!make_reader.ok()) return make_reader.status();
   const absl::StatusOr<TaskShape> shape = KindOf(config.task).shape(config.task);
   if (!shape.ok()) return shape.status();
@@ -225,8 +228,12 @@ absl::StatusOr<SampleCounts> Generate(const RunConfig& config, absl::string_view
 
 absl::StatusOr<SampleCounts> GenerateSamples(
     const RunConfig& config, absl::string_view checkpoint, const SampleOptions& options,
-    const std::atomic<bool>& stop, const std::function<void(std::vector<Sample>)>& on_samples) {
-  return AtBoundary([&] { return Generate(config, checkpoint, options, stop, on_samples); });
+    const std::atomic<bool>& stop, const std::function<void(std::vector<Sample>)>& on_samples,
+    const std::shared_ptr<Accelerator>& accelerator) {
+  return AtBoundary([&] {
+    const OnStream on(accelerator);
+    return on([&] { return Generate(config, checkpoint, options, stop, on_samples, on.device()); });
+  });
 }
 
 }  // namespace ablate::engine

@@ -26,8 +26,8 @@ SequenceSums::SequenceSums(const std::vector<TokenBatch>& batches, std::vector<s
 void SequenceSums::Add(int64_t batch, const at::Tensor& rows,
                        const std::vector<at::Tensor>& values) {
   std::vector<at::Tensor> all = values;
-  all.push_back(at::ones({rows.size(0)}, at::kDouble));
-  sums_.index_add_(1, rows + first_[static_cast<size_t>(batch)], at::stack(all));
+  all.push_back(at::ones_like(values[0]));
+  sums_.index_add_(1, OnHost(rows) + first_[static_cast<size_t>(batch)], OnHost(at::stack(all)));
 }
 
 void SequenceSums::AddArrays(AnalysisResult* result) const {

@@ -38,8 +38,8 @@ class Spectrum : public Computation {
                   {HookPointOr(options.site, analysis.subjects[0].config.model)}),
         shift_(captured_.FirstRows()[0].mean(0)),
         features_(shift_.size(0)),
-        gram_(at::zeros({features_, features_}, at::kDouble)),
-        sum_(at::zeros({features_}, at::kDouble)) {}
+        gram_(at::zeros({features_, features_}, shift_.options())),
+        sum_(at::zeros({features_}, shift_.options())) {}
 
   int64_t pieces() const override { return analysis_.batch_count(); }
 
@@ -55,13 +55,14 @@ class Spectrum : public Computation {
 
   AnalysisResult Finish() override {
     const auto tokens = static_cast<double>(analysis_.tokens);
-    const at::Tensor outer = sum_.outer(sum_) / tokens;
-    const at::Tensor moved = sum_.outer(shift_);
-    const at::Tensor uncentred = gram_ + moved + moved.t() + tokens * shift_.outer(shift_);
+    const at::Tensor gram = OnHost(gram_), sum = OnHost(sum_), shift = OnHost(shift_);
+    const at::Tensor outer = sum.outer(sum) / tokens;
+    const at::Tensor moved = sum.outer(shift);
+    const at::Tensor uncentred = gram + moved + moved.t() + tokens * shift.outer(shift);
     AnalysisResult result;
     // Rounding error for tokens that are all equal.
     const double rounding = std::pow(4 * DBL_EPSILON, 2) * uncentred.trace().item<double>();
-    Describe("", gram_ - outer, rounding, &result);
+    Describe("", gram - outer, rounding, &result);
     Describe("uncentred_", uncentred, 0, &result);
     result.notes.push_back(
         absl::StrCat("of ", analysis_.tokens, " tokens in ", features_, " features"));

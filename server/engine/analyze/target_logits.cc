@@ -1,5 +1,6 @@
 #include "server/engine/analyze/target_logits.h"
 
+#include "server/engine/analyze/analysis_context.h"
 #include "server/engine/model/attention.h"
 
 namespace ablate::engine {
@@ -19,6 +20,11 @@ CountedTargets CountedTargetsOf(const BatchTensors& batch) {
                                                 : at::full_like(counted.places, batch.length - 1);
   }
   return counted;
+}
+
+CountedTargets OnHost(const CountedTargets& counted) {
+  return {OnHost(counted.places), OnHost(counted.targets), OnHost(counted.rows),
+          OnHost(counted.positions)};
 }
 
 at::Tensor AtCounted(const at::Tensor& x, const BatchTensors& batch,

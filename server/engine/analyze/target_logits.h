@@ -20,6 +20,8 @@ struct CountedTargets {
   at::Tensor positions;  // the position in its sequence whose prediction it is, [n] int64
 };
 CountedTargets CountedTargetsOf(const BatchTensors& batch);
+// Returns them in the host's memory.
+CountedTargets OnHost(const CountedTargets& counted);
 
 // Returns the features at the predictions that count, [n, d]. `x` has all positions [B·T, d], or
 // only those of the batch's targets [N, d].

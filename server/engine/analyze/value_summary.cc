@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/analyze/analysis_context.h"
 
 namespace ablate::engine {
 namespace {
@@ -117,8 +118,8 @@ void ValueSummaries::Add(int64_t pass, size_t place, const at::Tensor& values) {
   if (pass == 0) return AddMoments(place, values);
   if (!MomentsOf(place).AreFinite()) return;
   const auto row = static_cast<int64_t>(place);
-  if (!Keeps(place)) bins_[row] += CountInBins(values, QuantileBins(place), kQuantileBins);
-  if (histograms_) histogram_[row] += CountInBins(values, HistogramBins(), kHistogramBins);
+  if (!Keeps(place)) bins_[row] += OnHost(CountInBins(values, QuantileBins(place), kQuantileBins));
+  if (histograms_) histogram_[row] += OnHost(CountInBins(values, HistogramBins(), kHistogramBins));
 }
 
 // Adds moments. Deviations are taken from the mean of a part, and parts are merged (Pébay 2008),
@@ -128,7 +129,8 @@ void ValueSummaries::AddMoments(size_t place, const at::Tensor& values) {
   const at::Tensor exact = values.to(at::kDouble);
   const double mean = exact.mean().item<double>();
   const at::Tensor deviation = exact - mean, squared = deviation.square();
-  const auto [least, largest] = at::aminmax(exact);
+  const auto [least_value, largest_value] = at::aminmax(exact);
+  const at::Tensor least = OnHost(least_value), largest = OnHost(largest_value);
   const Moments a = MomentsOf(place);
   const Moments b = {static_cast<double>(exact.numel()),
                      mean,
@@ -149,7 +151,7 @@ void ValueSummaries::AddMoments(size_t place, const at::Tensor& values) {
       at::kDouble);
   const at::Tensor extremes = at::stack(  // NaN if any value is
       {at::minimum(extremes_[row][0], least), at::maximum(extremes_[row][1], largest)});
-  if (places_[place].features > 0) squares_[place] += exact.square().sum(0);
+  if (places_[place].features > 0) squares_[place] += OnHost(exact.square().sum(0));
   if (Keeps(place)) {
     kept_[place].narrow(0, static_cast<int64_t>(a.n), exact.numel()).copy_(values.flatten());
   }

@@ -248,7 +248,7 @@ void CudaStream::Synchronize() {
   Check(error);
 }
 
-std::shared_ptr<StreamSource> Open(std::string* why_not) {
+std::shared_ptr<StreamSource> Open(double memory_share, std::string* why_not) {
   int devices = 0;
   const cudaError_t error = cudaGetDeviceCount(&devices);
   if (error != cudaSuccess || devices == 0) {
@@ -264,6 +264,7 @@ std::shared_ptr<StreamSource> Open(std::string* why_not) {
   context.setDeterministicAlgorithms(true, /*warn_only=*/false);
   context.setDeterministicFillUninitializedMemory(false);
   context.lazyInitDevice(at::kCUDA);
+  c10::cuda::CUDACachingAllocator::setMemoryFraction(memory_share, /*device=*/0);
   cudaDeviceProp properties;
   Check(cudaGetDeviceProperties(&properties, 0));
   return std::make_shared<CudaDevice>(properties);
@@ -273,6 +274,7 @@ std::shared_ptr<StreamSource> Open(std::string* why_not) {
 }  // namespace ablate::engine
 
 extern "C" __attribute__((visibility("default"))) void ablate_open_device(
-    std::shared_ptr<ablate::engine::StreamSource>* opened, std::string* why_not) {
-  *opened = ablate::engine::Open(why_not);
+    double memory_share, std::shared_ptr<ablate::engine::StreamSource>* opened,
+    std::string* why_not) {
+  *opened = ablate::engine::Open(memory_share, why_not);
 }

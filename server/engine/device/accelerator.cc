@@ -11,7 +11,8 @@
 
 namespace ablate::engine {
 
-absl::StatusOr<std::shared_ptr<Accelerator>> OpenAccelerator(const std::string& plugin) {
+absl::StatusOr<std::shared_ptr<Accelerator>> OpenAccelerator(const std::string& plugin,
+                                                             double memory_share) {
   // Never closed: LibTorch's device code stays registered until the process ends.
   void* const library = dlopen(plugin.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr) {
@@ -24,7 +25,7 @@ absl::StatusOr<std::shared_ptr<Accelerator>> OpenAccelerator(const std::string& 
   return AtBoundary([&]() -> absl::StatusOr<std::shared_ptr<Accelerator>> {
     std::string why_not;
     std::shared_ptr<StreamSource> streams;
-    open(&streams, &why_not);
+    open(memory_share, &streams, &why_not);
     if (streams == nullptr) return absl::FailedPreconditionError(why_not);
     return std::make_shared<Accelerator>(std::move(streams));
   });

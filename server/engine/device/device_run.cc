@@ -133,7 +133,7 @@ DeviceRun::DeviceRun(const RunConfig& config, std::unique_ptr<DeviceStream> stre
   // Drawn without the lock, because it takes the host seconds for a large model.
   const InitialValues start = DrawInitialValues(config);
   stream_->Run([&] {
-    run_.emplace(config, start);
+    run_.emplace(config, start, stream_->device());
     frozen_ = at::zeros({}, at::TensorOptions(stream_->device()).dtype(at::kBool));
   });
 }

@@ -66,9 +66,10 @@ class StreamSource {
   virtual void ReleaseMemory() = 0;
 };
 
-// The function that a plugin exports: opens the first visible device, or sets `why_not` if there is
-// none that can be used. Throws c10::Error.
-using OpenDevice = void(std::shared_ptr<StreamSource>* opened, std::string* why_not);
+// The function that a plugin exports: opens the first visible device, with a share of its memory,
+// or sets `why_not` if there is none that can be used. Throws c10::Error.
+using OpenDevice = void(double memory_share, std::shared_ptr<StreamSource>* opened,
+                        std::string* why_not);
 
 inline constexpr char kOpenDevice[] = "ablate_open_device";  // its symbol
 

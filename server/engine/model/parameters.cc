@@ -89,10 +89,9 @@ at::Tensor ViewOf(const Info& info, const at::Tensor& flat) {
 
 }  // namespace
 
-at::TensorOptions TensorOptionsOf(Device device, Precision precision) {
-  return at::TensorOptions()
-      .device(device == Device::kCuda ? at::kCUDA : at::kCPU)
-      .dtype(precision == Precision::kFloat64 ? at::kDouble : at::kFloat);
+at::TensorOptions TensorOptionsOf(at::Device device, Precision precision) {
+  return at::TensorOptions().device(device).dtype(precision == Precision::kFloat64 ? at::kDouble
+                                                                                   : at::kFloat);
 }
 
 std::vector<at::Tensor> ParameterViews(const ParameterLayout& layout, const at::Tensor& flat) {

@@ -56,7 +56,7 @@ inline std::optional<at::Tensor> IfDefined(const at::Tensor& tensor) {
   return tensor.defined() ? std::optional<at::Tensor>(tensor) : std::nullopt;
 }
 
-at::TensorOptions TensorOptionsOf(Device device, Precision precision);
+at::TensorOptions TensorOptionsOf(at::Device device, Precision precision);
 
 // Returns views [shape…] of the parameters in `flat` [P], in layout order.
 std::vector<at::Tensor> ParameterViews(const ParameterLayout& layout, const at::Tensor& flat);

@@ -36,7 +36,7 @@ native::GradientRecorder RecorderOf(const RunConfig& config, const ParameterLayo
   return [config, layout](absl::Span<const float> values, absl::Span<const float> buffers,
                           const TokenBatch& batch) {
     return AtBoundary([&]() -> absl::StatusOr<std::vector<RecordedValue>> {
-      const at::TensorOptions options = TensorOptionsOf(config.device, config.precision);
+      const at::TensorOptions options = TensorOptionsOf(at::kCPU, config.precision);
       return RecordGradients(config, layout, TensorOf(values), TensorOf(buffers),
                              TensorsOf(batch, options));
     });

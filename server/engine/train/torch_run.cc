@@ -78,9 +78,9 @@ InitialValues DrawInitialValues(const RunConfig& config) {
           InitialBuffers(layout, config.seed)};
 }
 
-TorchRun::TorchRun(const RunConfig& config, const InitialValues& start)
+TorchRun::TorchRun(const RunConfig& config, const InitialValues& start, at::Device device)
     : config_(config),
-      options_(TensorOptionsOf(config.device, config.precision)),
+      options_(TensorOptionsOf(device, config.precision)),
       parameters_(config.model, config.training.rule, options_),
       optimizer_(config.training, parameters_.layout(), parameters_.values()) {
   const at::NoGradGuard no_grad;

@@ -27,7 +27,7 @@ InitialValues DrawInitialValues(const RunConfig& config);
 // c10::Error.
 class TorchRun {
  public:
-  TorchRun(const RunConfig& config, const InitialValues& start);
+  TorchRun(const RunConfig& config, const InitialValues& start, at::Device device = at::kCPU);
 
   // Starts a run of the same model and optimizer in the same memory.
   void Restart(const InitialValues& start);

@@ -78,9 +78,9 @@ inline AnalysisSubject SubjectOf(const RunConfig& run, uint64_t number) {
         buffers.narrow(0, buffer.offset, buffer.size) += 1;
       }
     }
-    buffers = buffers.to(TensorOptionsOf(Device::kCpu, run.precision));
+    buffers = buffers.to(TensorOptionsOf(at::kCPU, run.precision));
   }
-  return {run, CheckpointOf(run, values.to(TensorOptionsOf(Device::kCpu, run.precision)), buffers)};
+  return {run, CheckpointOf(run, values.to(TensorOptionsOf(at::kCPU, run.precision)), buffers)};
 }
 
 // The same, from its number alone.

@@ -37,7 +37,7 @@ AnalysisSubject ChainOf(double factor, int layers, Precision precision) {
     const double scale = parameter.module == Module::kDown ? factor : 1;
     values.narrow(0, parameter.offset, parameter.size).copy_((scale * at::eye(4)).flatten());
   }
-  return {run, CheckpointOf(run, values.to(TensorOptionsOf(Device::kCpu, precision)))};
+  return {run, CheckpointOf(run, values.to(TensorOptionsOf(at::kCPU, precision)))};
 }
 
 TEST(GradientFlowTest, GivesTheOracle) {

@@ -62,7 +62,7 @@ inline std::string CheckpointOf(const RunConfig& config, const at::Tensor& value
 // Returns the initial model of a run, in the precision of its config.
 inline AnalysisSubject UntrainedSubject(const RunConfig& config) {
   const ParameterLayout layout = MakeLayout(config.model, config.training.rule);
-  const at::TensorOptions options = TensorOptionsOf(Device::kCpu, config.precision);
+  const at::TensorOptions options = TensorOptionsOf(at::kCPU, config.precision);
   const at::Tensor buffers = InitialBuffers(layout, config.seed);
   return {config,
           CheckpointOf(config, InitialParameters(config.model, layout, config.seed).to(options),

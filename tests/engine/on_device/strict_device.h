@@ -1,0 +1,23 @@
+// Makes an accelerator in the host's memory that refuses what a GPU refuses, so that code for GPUs
+// is tested on machines without one.
+#ifndef ABLATE_TESTS_ENGINE_ON_DEVICE_STRICT_DEVICE_H_
+#define ABLATE_TESTS_ENGINE_ON_DEVICE_STRICT_DEVICE_H_
+
+#include <memory>
+
+#include "server/engine/accelerator.h"
+
+namespace ablate::engine {
+
+// Returns an accelerator whose device is LibTorch's PrivateUse1. Its operations are those of the
+// CPU. They throw c10::Error
+// - if one of their tensors is the host's, except scalars, which CUDA accepts
+// - if CUDA has no deterministic kernel for them
+// - outside DeviceStream::Run.
+// The host's code can't read the memory of its tensors: it gets SIGSEGV, and a stack trace is
+// printed. Random numbers are the engine's own, so there is no generator.
+std::shared_ptr<Accelerator> StrictAccelerator();
+
+}  // namespace ablate::engine
+
+#endif  // ABLATE_TESTS_ENGINE_ON_DEVICE_STRICT_DEVICE_H_
