@@ -194,6 +194,9 @@ struct ComparisonRow {
   // p of the row's test: of the difference, or of the wins if in some pair only one of the two
   // diverged and the metric has a better direction. Undefined: difference.p_sign_flip's reasons.
   Number p;
+  // p of the same test of the selected runs alone, without reselection. kNotRecorded if `p` isn't
+  // by reselection.
+  Number p_selected = {std::numeric_limits<double>::quiet_NaN(), Undefined::kNotRecorded};
   bool exact = false;  // p counts all patterns of signs
   bool by_wins = false;
   Number p_holm;  // Holm-adjusted p over all rows that can be tested

@@ -46,6 +46,11 @@ bool IsIdentical(const ComparisonRow& row, Scale scale) {
 
 bool AtMostAlpha(const Number& p) { return p.defined() && p.value <= kAlpha; }
 
+// Returns true if `p` is small although the selected runs alone hardly differ.
+bool DiffersElsewhere(const ComparisonRow& row) {
+  return AtMostAlpha(row.p) && row.p_selected.defined() && row.p_selected.value > kMostSelected;
+}
+
 // Returns +1 if the baseline diverged in more of the pairs, -1 if the row did.
 int StabilityOf(const Pairs& pairs) {
   if (pairs.only_row_diverged == pairs.only_baseline_diverged) return 0;
@@ -62,10 +67,10 @@ bool Conflicts(const ComparisonRow& row, Better better, int wins) {
 }
 
 Ground GroundOf(const Comparison& comparison, const ComparisonRow& row, int toward) {
-  if (row.by_wins) {
-    return Conflicts(row, comparison.better, toward) ? Ground::kConflict : Ground::kDivergence;
-  }
-  if (IsIdentical(row, comparison.scale)) return Ground::kIdentical;
+  if (row.by_wins && Conflicts(row, comparison.better, toward)) return Ground::kConflict;
+  if (!row.by_wins && IsIdentical(row, comparison.scale)) return Ground::kIdentical;
+  if (DiffersElsewhere(row)) return Ground::kElsewhere;
+  if (row.by_wins) return Ground::kDivergence;
   if (IsConstant(row.difference)) return Ground::kConstant;
   return row.p.undefined == Undefined::kNonFinite ? Ground::kNonFinite : Ground::kDifference;
 }
@@ -83,7 +88,7 @@ Grade GradeOf(const Comparison& comparison, const ComparisonRow& row, const Deci
   if (decision.ground == Ground::kIdentical || decision.ground == Ground::kConflict) {
     return Grade::kInconclusive;
   }
-  const bool sided = decision.toward != 0;
+  const bool sided = decision.toward != 0 && decision.ground != Ground::kElsewhere;
   if (sided && AtMostAlpha(row.p_holm)) return Grade::kEstablished;
   if (sided && AtMostAlpha(row.p_t_holm) && MayBeProbable(comparison, row)) return Grade::kProbable;
   if (decision.equivalent) return Grade::kEquivalent;

@@ -50,9 +50,14 @@ enum class Ground {
   kConstant,    // the same, with one nonzero difference on every seed: no variance
   kDivergence,  // in some pair only one diverged, and one direction is better: wins over all pairs
   kConflict,    // the same: better if both converge, but diverges more often, or the reverse
+  kElsewhere,   // p <= kAlpha because of tuned values that aren't selected
   kIdentical,   // equal on every seed
   kNonFinite,   // differences too large for the computation
 };
+
+// The largest p_selected with which a row has a direction. The null hypothesis of `p` is that the
+// settings are alike at every tuned value, and a verdict is about the selected ones.
+inline constexpr double kMostSelected = 0.2;
 
 struct Decision {
   // Better, worse, higher or lower from kProbable on.

@@ -278,10 +278,42 @@ std::string DetectableText(const Subject& of) {
                       " (80 % power)");
 }
 
+// Returns the number of pairs of equal values.
+size_t EqualPairs(const Pairs& pairs) {
+  const size_t one_diverged = pairs.only_row_diverged + pairs.only_baseline_diverged;
+  return pairs.ties - (pairs.all - pairs.converged - one_diverged);
+}
+
+// Returns true if nearly all pairs are equal, as if a metric is at its ceiling, and pairs aren't
+// too few to be decided.
+bool AreMostlyEqual(const Subject& of) {
+  const Pairs& pairs = of.row.pairs;
+  return pairs.all >= LeastSeedsForSignFlip(of.comparison.family) &&
+         4 * EqualPairs(pairs) >= 3 * pairs.all;
+}
+
+std::string MostlyEqualText(const Subject& of) {
+  const Pairs& pairs = of.row.pairs;
+  const bool coarse = of.comparison.key != "eval/loss";
+  return absl::StrCat(EqualPairs(pairs), " of ", Counted(pairs.all, "pair"), " are equal, so more ",
+                      UnitName(of.comparison.unit), "s help little",
+                      coarse ? ": compare a finer metric, such as eval/loss" : "");
+}
+
+// Returns "the settings differ at some lr (p = 0.004), but their selected runs alone don't show it
+// (p = 1.000, above 0.2)".
+std::string ElsewhereText(const Subject& of) {
+  return absl::StrCat(
+      "the settings differ at some ", absl::StrJoin(of.comparison.tuned_axes, " and "), " (",
+      PText(of.row.p.value), "), but their selected runs alone don't show it (",
+      PText(of.row.p_selected.value), ", above ", text::ShortestDecimal(kMostSelected), ")");
+}
+
 // Returns the effect of more seeds: "…; the observed difference needs about 105 seeds (40 to
 // 1,000)". A permutation test with reselection has less power than the test of the differences,
 // whose power is known.
 std::string PowerText(const Subject& of) {
+  if (AreMostlyEqual(of)) return MostlyEqualText(of);
   const SeedsNeeded& needed = of.row.needed;
   const size_t least = LeastSeedsForSignFlip(of.comparison.family);
   const std::string units = absl::StrCat(UnitName(of.comparison.unit), "s");
@@ -343,6 +375,8 @@ std::vector<std::string> GradeFacts(const Subject& of) {
           absl::StrCat("more ", unit, "s will not help: check that the setting has any effect")};
     case Ground::kNonFinite:
       return {};
+    case Ground::kElsewhere:
+      return {ElsewhereText(of), NotEquivalentText(of), PowerText(of)};
     default:
       return {AdjustedText(of), NotEquivalentText(of), PowerText(of)};
   }
@@ -367,7 +401,7 @@ SeedsToDecide SeedsOf(const Subject& of) {
   const bool open = grade == Grade::kInconclusive || grade == Grade::kLeans;
   const bool foretold =
       ground != Ground::kConflict && ground != Ground::kIdentical && ground != Ground::kNonFinite;
-  if (!open || !foretold) return {};
+  if (!open || !foretold || AreMostlyEqual(of)) return {};
   const SeedsNeeded& needed = of.row.needed;
   if (!needed.known()) return {of.row.pairs.all < least ? least : 0, 0, 0};
   const auto count = [](const Number& seeds) {

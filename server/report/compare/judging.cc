@@ -48,6 +48,7 @@ void JudgeTuned(const ComparisonInput& input, const Measure& measure, const Grid
   }
   if (row->p_equivalence.defined()) row->p_equivalence = test.p_equivalence;
   if (row->p.defined()) {
+    row->p_selected = row->p;
     row->p = row->by_wins ? test.p_wins : difference.p_sign_flip;
     row->exact = test.exact;
   }

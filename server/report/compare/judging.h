@@ -31,9 +31,10 @@ Measure MeasureOf(const ComparisonInput& input);
 // Sets p, by_wins and p_equivalence of a row whose pairs and difference are set, without tuning.
 void Judge(const Measure& measure, ComparisonRow* row);
 
-// For a row that Judge has tested and whose settings have tuned values: replaces p, exact, the
-// sign-flip p and p_equivalence by the results of the permutation test with reselection, and the
-// interval of the difference if that test has one. Undefined numbers stay undefined.
+// For a row that Judge has tested and whose settings have tuned values: moves p to
+// p_selected, and replaces p, exact, the sign-flip p and p_equivalence by the results of the
+// permutation test with reselection, and the interval of the difference if that test has one.
+// Undefined numbers stay undefined.
 void JudgeTuned(const ComparisonInput& input, const Measure& measure, const GridRow& grid_row,
                 const GridRow& baseline, ComparisonRow* row);
 

@@ -154,7 +154,12 @@ std::string VerdictText(const Comparison& comparison) {
       " (established) if the adjusted p is at most 0.05. It is probably so (probable) if there are "
       "too few pairs for that, but the adjusted p of the paired t-test is at most 0.05",
       comparison.tuned_axes.empty() ? "" : " and each setting's selection is the same on all seeds",
-      ". It leans if only its unadjusted p is at most 0.05. ", MarginText(comparison),
+      ". It leans if only its unadjusted p is at most 0.05. ",
+      IsReselected(comparison)
+          ? "Established and leaning differences also need p of at most 0.2 in "
+            "the same test of the selected runs alone, without reselection. "
+          : "",
+      MarginText(comparison),
       "Everything else is inconclusive, which does not mean equal. There is no verdict before all "
       "runs have ended, with fewer than three pairs, for settings evaluated on different data, and "
       "for another metric or step than planned.",

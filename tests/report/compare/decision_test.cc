@@ -243,6 +243,43 @@ TEST(DecisionTest, ATunedCandidateThatGoesOnWithholdsItToo) {
   EXPECT_EQ(Decided(input).outcome, VerdictOutcome::kPreliminary);
 }
 
+// The permutation test tells the settings apart by 0.002, where "b" is worse.
+TEST(DecisionTest, DifferencesAtOtherTunedValuesDecideNothing) {
+  ComparisonInput input = AtCeiling(.955);
+  const Comparison comparison = *Compare(input);
+  const ComparisonRow& row = comparison.rows[1];
+  EXPECT_EQ(row.pairs.ties, 9u);
+  EXPECT_EQ(row.pairs.wins, 1u);
+  EXPECT_EQ(row.p.value, 4 / 1024.);
+  EXPECT_EQ(row.p_selected.value, 1);
+  EXPECT_FALSE(LeavesOutZero(row.difference.interval));
+  EXPECT_EQ(Decided(input).outcome, VerdictOutcome::kInconclusive);
+  EXPECT_EQ(Decided(input).ground, Ground::kElsewhere);
+  EXPECT_EQ(FindingOf(comparison, 1).seeds.seeds, 0u);
+  input.margin = .05;
+  EXPECT_EQ(Decided(input).outcome, VerdictOutcome::kEquivalent);
+}
+
+TEST(DecisionTest, NorDoesOneDivergedRun) {
+  const ComparisonInput input = AtCeiling(kDiv);
+  EXPECT_EQ(Compare(input)->rows[1].p.value, 4 / 1024.);
+  EXPECT_TRUE(Compare(input)->rows[1].by_wins);
+  EXPECT_EQ(Decided(input).outcome, VerdictOutcome::kInconclusive);
+  EXPECT_EQ(Decided(input).ground, Ground::kElsewhere);
+}
+
+TEST(DecisionTest, TheSelectedRunsNeedSomeEvidence) {
+  Comparison comparison = *Compare(AtCeiling(.955));
+  ComparisonRow& row = comparison.rows[1];
+  for (const double p_holm : {.004, .2}) {
+    row.p_holm = Defined(p_holm);
+    row.p_selected = Defined(kMostSelected);
+    EXPECT_EQ(Decide(comparison, row).grade, p_holm > .05 ? Grade::kLeans : Grade::kEstablished);
+    row.p_selected = Defined(kMostSelected + .001);
+    EXPECT_EQ(Decide(comparison, row).grade, Grade::kInconclusive);
+  }
+}
+
 TEST(DecisionTest, IsWithheldWhereTheDataDiffer) {
   ComparisonInput input = Pair(Base(12), Shifted(Base(12), .03, .01));
   for (Cell& cell : input.cells) cell.scored["model.context"] = cell.labels[0];

@@ -24,6 +24,9 @@ struct Design {
   size_t apart = 0;  // rates by which the first row's best is beyond the others, the first rate
   size_t own = 0;    // rows are tried at so many rates only, the last ones; 0: at all
   bool disjoint = false;  // the baseline at the others only
+  bool ceiling = false;   // losses are independent, rounded to 1/4, and 0 if below 1.5
+  double steep = 0;       // by which the first row's gap is larger
+  size_t best = 0;        // the others' best rate
 
   bool IsTried(size_t setting, size_t learning_rate) const {
     const bool is_own = learning_rate + own >= learning_rates;
@@ -45,7 +48,8 @@ ComparisonInput Draw(const Design& design, Noise* noise) {
   for (double& value : of_seed) value = (*noise)();
   for (size_t setting = 0; setting <= design.rows; ++setting) {
     input.axes[0].labels.push_back(absl::StrCat("s", setting));
-    const size_t best = setting == 1 ? design.apart : 0;
+    const size_t best = design.best + (setting == 1 ? design.apart : 0);
+    const double gap = design.gap + (setting == 1 ? design.steep : 0);
     std::vector<double> shared(design.seeds);
     for (double& value : shared) value = (*noise)();
     for (size_t learning_rate = 0; learning_rate < design.learning_rates; ++learning_rate) {
@@ -55,12 +59,12 @@ ComparisonInput Draw(const Design& design, Noise* noise) {
         if (!design.IsTried(setting, learning_rate)) continue;
         std::vector<std::string> labels = {absl::StrCat("s", setting)};
         if (design.learning_rates > 1) labels.push_back(absl::StrCat(learning_rate));
-        input.cells.push_back(
-            MakeCell(labels, static_cast<uint32_t>(seed),
-                     of_seed[seed] + own +
-                         design.gap * static_cast<double>(std::max(learning_rate, best) -
-                                                          std::min(learning_rate, best)) -
-                         (setting == 1 ? design.effect : 0)));
+        const double away =
+            static_cast<double>(std::max(learning_rate, best) - std::min(learning_rate, best));
+        double loss = own + gap * away - (setting == 1 ? design.effect : 0);
+        loss =
+            design.ceiling ? std::max(0., std::round(4 * (loss - 1.5)) / 4) : loss + of_seed[seed];
+        input.cells.push_back(MakeCell(labels, static_cast<uint32_t>(seed), loss));
       }
     }
   }
@@ -192,6 +196,21 @@ TEST_P(ErrorRatesTest, SettingsMayBeTriedAtOtherRates) {
               << seeds << " seeds, " << own << " rates, correlation " << correlation;
         }
       }
+    }
+  }
+}
+
+// The permutation test alone tells these apart in 8 to 27 % of experiments, by other rates.
+TEST_P(ErrorRatesTest, FewEqualsAtACeilingAreToldApart) {
+  const int experiments = Share(300);
+  for (const size_t seeds : {6, 8, 10}) {
+    for (const size_t apart : {0, 1}) {
+      Design design{1, seeds, 5, 0, 1, 0, apart};
+      design.ceiling = true;
+      design.steep = 4;
+      design.best = 2;
+      EXPECT_LE(Simulate(design, experiments).probable, AtMost(kAlpha, experiments))
+          << seeds << " seeds, " << apart << " rates apart";
     }
   }
 }

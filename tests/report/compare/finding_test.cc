@@ -176,6 +176,21 @@ const Canonical kCanonical[] = {
      "“post” is worse than “pre” in held-out loss, each at its selected lr: higher by 0.0300 "
      "[0.0273, 0.0327], 1.3 % of “pre”; worse on 12 of 12 seeds; at lr 0.002; p < 0.001 "
      "(Holm-adjusted for 2 comparisons; 12 pairs allow no smaller p)."},
+    {"Elsewhere", [] { return AtCeiling(.955); }, "Inconclusive:", "+0.005 [−0.006, +0.015]",
+     "“b” is inconclusive against “a” in held-out accuracy, each at its selected lr: +0.005 "
+     "[−0.006, +0.015]; better on 1 of 10 seeds; at lr 0.004; the settings differ at some lr (p = "
+     "0.004), but their selected runs alone don't show it (p = 1.000, above 0.2); 9 of 10 pairs "
+     "are equal, so more seeds help little: compare a finer metric, such as eval/loss."},
+    {"MostlyEqual",
+     [] {
+       Values post = Base(8);
+       post[3] += .1;
+       return Post(post);
+     },
+     "Inconclusive:", "+0.013 [−0.017, +0.042]",
+     "“post” is inconclusive against “pre” in held-out loss: +0.013 [−0.017, +0.042]; worse on 1 "
+     "of "
+     "8 seeds; p = 1.000; 7 of 8 pairs are equal, so more seeds help little."},
     {"HigherAsARatio",
      [] {
        ComparisonInput input = OneAxis({{"pre", Base(8)}, {"post", Base(8)}});

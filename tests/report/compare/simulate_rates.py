@@ -1,7 +1,7 @@
 """Simulates the error rates that docs/explanation/statistics.md prints, with an implementation of
 the tests that is independent of the program's. Takes some minutes. Needs NumPy and SciPy.
 
-Usage: simulate_rates.py [untuned|tuned|widened]..."""
+Usage: simulate_rates.py [untuned|tuned|widened|guards]..."""
 import functools
 import sys
 
@@ -139,6 +139,72 @@ def widened():
                        by_p / experiments, experiments)
 
 
-parts = {"untuned": untuned, "tuned": tuned, "widened": widened}
+def keeps_opposite(signed, differences):
+    """Returns True if the inverted interval reaches beyond 0, against the mean of the differences
+    (pattern, seed), the observed ones first. `signed` is -1 for flipped seeds."""
+    shift = -np.sign(differences[0].mean()) * abs(differences[0]).max() * np.geomspace(1e-4, 10, 80)
+    n = differences.shape[1]
+    sums = differences.sum(1)[:, None] - shift * signed.sum(1)[:, None]
+    squares = ((differences ** 2).sum(1)[:, None] -
+               2 * shift * (signed * differences).sum(1)[:, None] + n * shift ** 2)
+    share = sums ** 2 / np.maximum(squares, 1e-300)
+    return ((share >= share[0] * (1 - 1e-12)).mean(0) > LEVEL).any()
+
+
+def guards():
+    """What a tuned row with p <= 0.05 may need in addition. With a ceiling, losses are rounded to
+    1/4, 0 if negative, and independent."""
+    rng = np.random.default_rng(4)
+    candidates = np.arange(5)
+
+    def curve(gap, best, height=0.):
+        return gap * abs(candidates - best) + height
+
+    # Curves of baseline and row, correlation between candidates, ceiling, direction (0: any).
+    designs = {f"equal at a ceiling {height}, {name}": (*curves, 0, True, 0)
+               for height in (-2.5, -1.5, -.5) for name, curves in {
+                   "V1 and V5, 0 apart": (curve(1, 2, height), curve(5, 2, height)),
+                   "V1 and V5, 1 apart": (curve(1, 1, height), curve(5, 2, height)),
+                   "flat and V5": (curve(0, 2, height), curve(5, 2, height)),
+                   "V3, 2 apart": (curve(3, 1, height), curve(3, 3, height))}.items()}
+    designs |= {"equal, V0.5 and V5": (curve(.5, 2), curve(5, 2), 0, False, 0),
+                "equal, flat and V5": (curve(0, 2), curve(5, 2), 0, False, 0),
+                "equal, flat": (curve(0, 2), curve(0, 2), 0, False, 0)}
+    designs |= {f"{effect} lower, {name}": (*curves, correlation, False, -1)
+                for effect in (1, 1.5, 2) for correlation in (0, .8) for name, curves in {
+                    f"nearly alike, correlation {correlation}": (curve(.1, 2), curve(.1, 2, -effect)),
+                    f"V1, 0 apart, {correlation}": (curve(1, 2), curve(1, 2, -effect)),
+                    f"V1, 1 apart, {correlation}": (curve(1, 1), curve(1, 2, -effect)),
+                    f"V3, 2 apart, {correlation}": (curve(3, 1), curve(3, 3, -effect)),
+                    f"V0.5 and V5, {correlation}": (curve(.5, 2), curve(5, 2, -effect))}.items()}
+    designs |= {f"{height} against a ceiling, {name}": (*curves, 0, True, -1)
+                for height in (.5, 1) for name, curves in {
+                    "V1, 0 apart": (curve(1, 2, height), curve(1, 2, -2.5)),
+                    "V3, 1 apart": (curve(3, 1, height), curve(3, 2, -2.5))}.items()}
+    print("p, and interval, and p of selected <= 0.1, <= 0.2, and at most half tied")
+    for name, (mean_a, mean_b, correlation, ceiling, direction) in designs.items():
+        for n, experiments in ((6, 2000), (8, 2000), (10, 1000), (12, 400)):
+            signed, found = 1 - 2. * patterns(n), np.zeros(5)
+            for _ in range(experiments):
+                a, b = (correlation ** .5 * rng.normal(size=n)[:, None] +
+                        (1 - correlation) ** .5 * rng.normal(size=(n, 5)) + mean
+                        for mean in (mean_a, mean_b))
+                if ceiling:
+                    a, b = np.maximum(np.round(4 * a) / 4, 0), np.maximum(np.round(4 * b) / 4, 0)
+                flipped = patterns(n)[:, :, None]
+                d = select(np.where(flipped, a, b))[0] - select(np.where(flipped, b, a))[0]
+                if not d[0].any() or direction * d[0].mean() < 0:
+                    continue
+                share = d.sum(1) ** 2 / np.maximum((d ** 2).sum(1), 1e-300)
+                if (share >= share[0] * (1 - 1e-12)).mean() > LEVEL:
+                    continue
+                p = sign_flip_p(d[:1])[0]
+                found += [1, not keeps_opposite(signed, d), p <= .1, p <= .2,
+                          2 * (d[0] == 0).sum() <= n]
+            rates = " ".join(f"{rate:.3f}" for rate in found / experiments)
+            print(f"{name}, {n} seeds: {rates} ({experiments})", flush=True)
+
+
+parts = {"untuned": untuned, "tuned": tuned, "widened": widened, "guards": guards}
 for part in sys.argv[1:] or parts:
     parts[part]()
