@@ -44,7 +44,7 @@ class Executor {
   // outlive it.
   absl::Status Execute(const v1::Grant& grant, RunControl& control, Completion* completion);
 
-  // Returns how often a run was out of memory beside others.
+  // Returns how often a run was out of memory while others train.
   int out_of_memory() const { return gate_.failures(); }
 
  private:

@@ -33,7 +33,7 @@ class LaneGovernor {
   int lanes() const { return lanes_; }
   // Takes the runs that hold a lane now; call it about once a second.
   void Observe(absl::Duration now, const std::vector<LaneJob>& jobs);
-  // A run has run out of memory beside others: there are fewer lanes from now on.
+  // A run has run out of memory while others train: there are fewer lanes from now on.
   void OutOfMemory(absl::Duration now);
 
  private:
@@ -41,7 +41,7 @@ class LaneGovernor {
     absl::Duration since;  // seen
     uint64_t steps = 0;
     std::optional<absl::Duration> stepping;  // since; nothing: made no step yet
-    // Where its measurement began; nothing: isn't measured yet.
+    // Since when it is measured; nothing: not yet.
     std::optional<absl::Duration> from;
     uint64_t from_steps = 0;
   };

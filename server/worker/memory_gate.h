@@ -24,8 +24,8 @@ struct MemoryActions {
 
 // A run begins if its estimated memory is free, less what runs were admitted for that haven't
 // allocated it yet, or if no other run is on the device. Otherwise it waits, and later ones that
-// fit may begin first, but only some of them. A run that was out of memory beside others begins
-// again when fewer train. Thread-safe: each lane's run has one Share.
+// fit may begin first, but only some of them. A run that was out of memory while others train
+// begins again when fewer train. Thread-safe: each lane's run has one Share.
 class MemoryGate {
  public:
   class Share;
@@ -35,7 +35,7 @@ class MemoryGate {
   bool checks() const { return actions_.memory != nullptr; }
   // Returns the memory of the device; 0 if unknown.
   uint64_t total() const;
-  // Returns how often a run was out of memory beside others.
+  // Returns how often a run was out of memory while others train.
   int failures() const;
 
  private:
