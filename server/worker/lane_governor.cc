@@ -14,6 +14,8 @@ constexpr absl::Duration kWarmUp = absl::Seconds(3);
 constexpr absl::Duration kWindow = absl::Seconds(5);
 constexpr absl::Duration kLongestWindow = absl::Minutes(2);
 constexpr uint64_t kFewestSteps = 20;
+// After this time a measurement needn't wait until all runs are warm: some are too short for that.
+constexpr absl::Duration kPatience = absl::Seconds(20);
 constexpr double kBusy = 0.9;  // share of the lanes that train in a measurement
 constexpr int kAttempts = 2;   // to measure before lanes are added without
 constexpr absl::Duration kTryAgain = absl::Minutes(10);
@@ -88,11 +90,17 @@ bool LaneGovernor::Measure(absl::Duration now) {
   const auto warm = [now](const auto& named) {
     return named.second.stepping.has_value() && now - *named.second.stepping >= kWarmUp;
   };
-  const bool begins = !measuring_.has_value();
-  if (begins) {
-    const bool busy = jobs_.size() == static_cast<size_t>(lanes_);
-    if (!busy || !std::all_of(jobs_.begin(), jobs_.end(), warm)) return false;
+  // Without those that wait for memory.
+  const auto train = std::count_if(jobs_.begin(), jobs_.end(), [now](const auto& named) {
+    return named.second.stepping.has_value() || now - named.second.since < kWarmUp + kWindow;
+  });
+  if (!measuring_.has_value()) {
+    if (train != lanes_) return false;
+    if (!busy_.has_value()) busy_ = now;
+    const bool all_warm = std::all_of(jobs_.begin(), jobs_.end(), warm);
+    if (!all_warm && now - *busy_ < kPatience) return false;
     measuring_ = now;
+    busy_.reset();
     samples_ = in_use_ = 0;
     for (auto& [id, job] : jobs_) job.from.reset();
   }
@@ -103,7 +111,7 @@ bool LaneGovernor::Measure(absl::Duration now) {
     job.from_steps = job.steps;
   }
   ++samples_;
-  in_use_ += static_cast<double>(jobs_.size());
+  in_use_ += static_cast<double>(train);
   const absl::Duration took = now - *measuring_;
   if (took < kWindow) return false;
   if (in_use_ / samples_ < kBusy * lanes_) {
@@ -184,6 +192,7 @@ void LaneGovernor::Grow(Rates before) {
   lanes_ = std::min(2 * lanes_, most_);
   before_ = std::move(before);
   measuring_.reset();
+  busy_.reset();
   short_runs_ = 0;
 }
 
@@ -198,6 +207,7 @@ void LaneGovernor::Restart() {
   lanes_before_ = 0;
   before_.clear();
   measuring_.reset();
+  busy_.reset();
   short_runs_ = 0;
 }
 

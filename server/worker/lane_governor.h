@@ -66,6 +66,7 @@ class LaneGovernor {
   std::map<std::string, Job> jobs_;
   size_t short_runs_ = 0;  // that ended since the number changed
 
+  std::optional<absl::Duration> busy_;       // all lanes, since; a measurement may begin
   std::optional<absl::Duration> measuring_;  // since
   double samples_ = 0, in_use_ = 0;          // in_use_ / samples_ is the mean number of busy lanes
 
