@@ -61,8 +61,7 @@ void LaneGovernor::Observe(absl::Duration now, const std::vector<LaneJob>& jobs)
 }
 
 void LaneGovernor::OutOfMemory(absl::Duration now) {
-  if (shrunk_.has_value() && now - *shrunk_ < kBetweenShrinks) return;
-  shrunk_ = now;
+  if (settled_.has_value() && now - *settled_ < kBetweenShrinks) return;
   Settle(now, std::max(lanes_ / 2, 1), std::nullopt);
 }
 
@@ -147,7 +146,7 @@ void LaneGovernor::Compare(absl::Duration now, Rates rates) {
     busy_before_ = busy;
     measuring_.reset();
     short_runs_ = 0;
-    if (MayGrow(now, rates)) Grow(std::move(rates));
+    if (MayTry(now, SpeedOf(rates))) Grow(std::move(rates));
     return;
   }
   std::vector<double> ratios;
@@ -166,10 +165,11 @@ void LaneGovernor::Compare(absl::Duration now, Rates rates) {
   Grow(std::move(rates));
 }
 
-bool LaneGovernor::MayGrow(absl::Duration now, const Rates& rates) const {
+bool LaneGovernor::MayTry(absl::Duration now, std::optional<double> speed) const {
   if (!settled_.has_value() || now - *settled_ >= kTryAgain) return true;
   if (now - *settled_ < kTryOtherRuns || !speed_.has_value()) return false;
-  const double change = SpeedOf(rates) / *speed_;
+  if (!speed.has_value()) return true;
+  const double change = *speed / *speed_;
   return change >= kOtherSpeed || change <= 1 / kOtherSpeed;
 }
 
@@ -179,8 +179,7 @@ void LaneGovernor::GrowForShortRuns(absl::Duration now) {
   };
   if (std::any_of(jobs_.begin(), jobs_.end(), lasts)) short_runs_ = 0;
   if (short_runs_ < 2 * static_cast<size_t>(lanes_)) return;
-  const absl::Duration pause = speed_.has_value() ? kTryOtherRuns : kTryAgain;
-  if (settled_.has_value() && now - *settled_ < pause) return;
+  if (!MayTry(now, std::nullopt)) return;
   lanes_ = std::min(2 * lanes_, most_);
   settled_.reset();
   Restart();

@@ -53,7 +53,8 @@ class LaneGovernor {
   Rates Measured(absl::Duration now) const;
   // Handle a complete measurement: before a possible change of the number, and after one.
   void Compare(absl::Duration now, Rates rates);
-  bool MayGrow(absl::Duration now, const Rates& rates) const;
+  // Returns true if a larger number may be tried. Nothing: runs are too short to be measured.
+  bool MayTry(absl::Duration now, std::optional<double> speed) const;
   // Adds lanes for runs that are too short to be measured.
   void GrowForShortRuns(absl::Duration now);
   void Grow(Rates before);
@@ -78,7 +79,6 @@ class LaneGovernor {
 
   std::optional<absl::Duration> settled_;  // since
   std::optional<double> speed_;            // median rate then
-  std::optional<absl::Duration> shrunk_;   // when
 };
 
 }  // namespace ablate::worker

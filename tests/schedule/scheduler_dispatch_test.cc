@@ -157,14 +157,6 @@ TEST_F(SchedulerDispatchTest, GrantsByTheLanesOfTheLastHeartbeat) {
   EXPECT_EQ(lanes(), 16u) << "an older worker";
 }
 
-TEST_F(SchedulerDispatchTest, IgnoresHeartbeatsThatDontSayTheLanesOfCores) {
-  Queue("a", 100);
-  const Peer cores = Attach("cores", "c#1", 3);
-  EXPECT_THAT(cores.grants(), SizeIs(6));
-  Send(cores, Heartbeat(0));
-  EXPECT_EQ(scheduler_->Workers().at(0).lanes, 3u);
-}
-
 TEST_F(SchedulerDispatchTest, GrantsNothingToWorkersThatComputeOtherNumbers) {
   SchedulerOptions options;
   options.numerics_version = engine::kNumericsVersion + 1;

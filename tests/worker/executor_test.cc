@@ -433,6 +433,23 @@ class GpuMemoryTest : public WorkerTest {
   void RunOutAt(uint32_t seed, uint32_t step) {
     trainers_.FailAt(seed, step, absl::ResourceExhaustedError("out of memory: 2 GiB"));
   }
+  // Starts two runs: the first is held after 5 steps, the second has no memory after 30.
+  void StartTwo() {
+    trainers_.LimitTo(1, 5);
+    RunOutAt(2, 30);
+    Start();
+    server_->Grant({RecallRun(1, 10), RecallRun(2, 50)});
+    trainers_.WaitUntilHeld(1);
+    server_->WaitUntil([](const ServerState& state) {
+      return Series(state, NameOf(2), "train/loss").size() == 30;
+    });
+    trainers_.WaitUntilGone(2);
+  }
+  void WaitForHeartbeat(uint32_t lanes) {
+    server_->WaitUntil([lanes](const ServerState& state) {
+      return !state.heartbeats.empty() && state.heartbeats.back().lanes() == lanes;
+    });
+  }
 
   std::atomic<uint64_t> free_ = 80'000'000'000;
 };
@@ -442,6 +459,7 @@ TEST_F(GpuMemoryTest, BeginsARunWhenItsMemoryIsFree) {
   trainers_.LimitTo(2, 5);
   free_ = 1000;
   Start();
+  WaitForHeartbeat(2);
   server_->Grant({RecallRun(1, 10), RecallRun(2, 10)});
   trainers_.WaitUntilHeld(1);
   absl::SleepFor(absl::Milliseconds(300));
@@ -455,14 +473,7 @@ TEST_F(GpuMemoryTest, BeginsARunWhenItsMemoryIsFree) {
 }
 
 TEST_F(GpuMemoryTest, ContinuesARunThatWasOutOfMemoryBesideAnother) {
-  trainers_.LimitTo(1, 5);
-  RunOutAt(2, 30);
-  Start();
-  server_->Grant({RecallRun(1, 10), RecallRun(2, 50)});
-  trainers_.WaitUntilHeld(1);
-  server_->WaitUntil(
-      [](const ServerState& state) { return Series(state, NameOf(2), "train/loss").size() == 30; });
-  trainers_.WaitUntilGone(2);
+  StartTwo();
   EXPECT_EQ(trainers_.made(), 2u);
   RunOutAt(2, UINT32_MAX);
   trainers_.Unlimit(1);
@@ -475,14 +486,7 @@ TEST_F(GpuMemoryTest, ContinuesARunThatWasOutOfMemoryBesideAnother) {
 }
 
 TEST_F(GpuMemoryTest, SavesTheStateOfARunThatWaitsForMemoryWhenItDrains) {
-  trainers_.LimitTo(1, 5);
-  RunOutAt(2, 30);
-  Start();
-  server_->Grant({RecallRun(1, 10), RecallRun(2, 50)});
-  trainers_.WaitUntilHeld(1);
-  server_->WaitUntil(
-      [](const ServerState& state) { return Series(state, NameOf(2), "train/loss").size() == 30; });
-  trainers_.WaitUntilGone(2);
+  StartTwo();
   server_->Drain();
   const auto events = EventsOf(WaitForRun(2), NameOf(2));
   EXPECT_TRUE(events.back().has_released());
@@ -503,16 +507,18 @@ TEST_F(GpuMemoryTest, FailsARunThatIsOutOfMemoryAlone) {
                                     "GPU has 80 GB for all programs"));
 }
 
-TEST_F(GpuMemoryTest, FewerLanesTrainAfterARunWasOutOfMemory) {
+TEST_F(GpuMemoryTest, ReportsItsLanesAtOnceAndWhenTheyChange) {
   options.measure_lanes = true;
   options.measure_every = absl::Milliseconds(1);
+  server_->Change([](ServerState& state) { state.heartbeat_ms = 60'000; });
   Start();
-  // Three short runs give it a second lane.
-  const auto lanes = [this] {
-    const ServerState state = server_->state();
-    return state.heartbeats.empty() ? 0 : state.heartbeats.back().lanes();
-  };
-  for (uint32_t seed = 10; lanes() < 2; ++seed) {
+  WaitForHeartbeat(1);
+  server_->Change([](ServerState& state) { state.heartbeat_ms = 10; });
+  server_->BreakStream();
+  server_->WaitUntil(
+      [](const ServerState& state) { return state.hellos.size() == 2 && state.attached; });
+  // Short runs give it a second lane.
+  for (uint32_t seed : {10, 11, 12}) {
     trainers_.LimitTo(seed, 1);
     server_->Grant({RecallRun(seed, 10)});
     trainers_.WaitUntilHeld(seed);
@@ -520,10 +526,11 @@ TEST_F(GpuMemoryTest, FewerLanesTrainAfterARunWasOutOfMemory) {
     trainers_.Unlimit(seed);
     WaitForRun(seed);
   }
+  WaitForHeartbeat(2);
   trainers_.LimitTo(1, 5);
   RunOutAt(2, 0);
   server_->Grant({RecallRun(1, 10), RecallRun(2, 10)});
-  server_->WaitUntil([](const ServerState& state) { return state.heartbeats.back().lanes() == 1; });
+  WaitForHeartbeat(1);
   RunOutAt(2, UINT32_MAX);
   trainers_.Unlimit(1);
   EXPECT_TRUE(EventsOf(WaitForRun(2), NameOf(2)).back().has_finished());

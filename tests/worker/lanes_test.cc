@@ -250,52 +250,6 @@ TEST_F(LaneLimitTest, FreesTheLanesThatAJobTookUnderAnotherLimit) {
   EXPECT_EQ(jobs_.WaitForRunning(4), "a b c d");
 }
 
-class GpuLanesTest : public LanesTest {
- protected:
-  GpuLanesTest() {
-    options.attach.hello.set_device_kind("cuda");
-    options.attach.hello.set_lanes(4);
-  }
-  void WaitForHeartbeat(uint32_t lanes) {
-    server_->WaitUntil([lanes](const ServerState& state) {
-      return !state.heartbeats.empty() && state.heartbeats.back().lanes() == lanes;
-    });
-  }
-};
-
-TEST_F(GpuLanesTest, AreReportedAtOnceAndWhenTheyChange) {
-  options.measure_lanes = true;
-  options.measure_every = absl::Milliseconds(1);
-  server_->Change([](ServerState& state) { state.heartbeat_ms = 60'000; });
-  Start();
-  WaitForHeartbeat(1);
-  server_->Change([](ServerState& state) { state.heartbeat_ms = 10; });
-  server_->BreakStream();
-  server_->WaitUntil(
-      [](const ServerState& state) { return state.hellos.size() == 2 && state.attached; });
-  // Each ends before it can be measured.
-  for (uint32_t i = 0; i < 3; ++i) {
-    trainers_.LimitTo(i, 1);
-    server_->Grant({RecallRun(i, 10)});
-    trainers_.WaitUntilHeld(i);
-    absl::SleepFor(absl::Milliseconds(150));
-    trainers_.Unlimit(i);
-    WaitForRun(i);
-  }
-  WaitForHeartbeat(2);
-}
-
-TEST_F(GpuLanesTest, AreFixedWithoutMeasuring) {
-  Start();
-  WaitForHeartbeat(4);
-}
-
-TEST_F(LanesTest, AreNotReportedByCores) {
-  Start();
-  server_->WaitUntil([](const ServerState& state) { return !state.heartbeats.empty(); });
-  EXPECT_EQ(server_->state().heartbeats.back().lanes(), 0u);
-}
-
 TEST_F(LanesTest, EndingTheWorkerEndsWhatItTrains) {
   options.drain_timeout = absl::ZeroDuration();
   trainers_.LimitTo(1, 3);

@@ -148,13 +148,6 @@ TEST_F(MemoryGateTest, TriesAgainAloneIfTheOtherLeftMeanwhile) {
   EXPECT_FALSE(b->RetreatAndEnter(10));
 }
 
-TEST_F(MemoryGateTest, GivesUpARunThatIsHalted) {
-  const auto a = Make(90), b = Make(90);
-  EXPECT_TRUE(a->Waits() || b->Waits());
-  b->control().Halt();
-  a->control().Halt();
-}
-
 TEST(UncheckedMemoryTest, AdmitsEverythingAndRetriesNothing) {
   MemoryGate gate({});
   EXPECT_FALSE(gate.checks());
