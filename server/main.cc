@@ -91,7 +91,7 @@ void Define(CLI::App& app, Flags& flags) {
       ->type_name("DEVICES");
   app.add_option("--gpu-lanes", flags.gpu_lanes,
                  absl::StrCat("Train N runs at the same time on each GPU, 1–",
-                              engine::kMostDeviceLanes, "\n[4]"))
+                              engine::kMostDeviceLanes, "\n[found by measuring]"))
       ->check(CLI::Range(1, engine::kMostDeviceLanes).description(""))
       ->type_name("N");
   app.add_option("--worker", flags.worker,

@@ -67,10 +67,10 @@ def problems_of(path: str, include: str):
              "server/engine/"]
     here = next((i for i, folder in enumerate(order) if inside(folder)), None)
     there = next((i for i, folder in enumerate(order) if include.startswith(folder)), None)
-    # The shared conversions of a run's spec and of an analysis to what the engine takes (docs/adr/0002), and the defaults
-    # of what another version of the program left out.
+    # The shared conversions of a run's spec and of an analysis to what the engine takes (docs/adr/0002), the defaults of
+    # what another version of the program left out, and the one estimate of a run's memory.
     shared = [("server/worker/", "server/spec/engine_config.h"), ("server/worker/", "server/spec/fields.h"),
-              ("server/worker/", "server/spec/analysis.h"), ("server/schedule/", "server/spec/fields.h")]
+              ("server/worker/", "server/spec/analysis.h"), ("server/worker/", "server/spec/estimate.h"), ("server/schedule/", "server/spec/fields.h")]
     if any(inside(folder) and include == header for folder, header in shared):
         return
     if here is not None and there is not None and there < here:

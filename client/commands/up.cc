@@ -303,7 +303,7 @@ Action DefineUp(Command* command) {
                   "GPUs to train on besides the cores: all, none, or a list such as cuda:0,cuda:1, "
                   "as nvidia-smi numbers them [all]");
   command->Option(&options->gpu_lanes, "--gpu-lanes", "N",
-                  "Train N runs at the same time on each GPU, 1–16 [4]");
+                  "Train N runs at the same time on each GPU, 1–16 [found by measuring]");
   command->Option(&options->resume_every, "--resume-every", "SECONDS",
                   "Save the training state of each run, and the state of each analysis, every "
                   "SECONDS to resume after a crash, 0–86400 [30]");

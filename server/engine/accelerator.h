@@ -22,6 +22,12 @@ struct AcceleratorInfo {
   uint64_t memory_bytes = 0;  // in total
 };
 
+// Memory of a device, in bytes.
+struct DeviceMemory {
+  uint64_t free = 0;  // that no process holds
+  uint64_t total = 0;
+};
+
 // A device that this process has opened. Thread-safe.
 class Accelerator;
 
@@ -34,6 +40,13 @@ absl::StatusOr<std::shared_ptr<Accelerator>> OpenAccelerator(const std::string& 
                                                              double memory_share = 1);
 
 AcceleratorInfo InfoOf(const Accelerator& accelerator);
+
+// Returns an error if the device doesn't say.
+absl::StatusOr<DeviceMemory> MemoryOf(Accelerator& accelerator);
+
+// Gives back what no run uses: the memory of ended runs, which later ones would take over, and
+// LibTorch's cache. May wait for the steps of other threads.
+void ReleaseMemory(Accelerator& accelerator);
 
 }  // namespace ablate::engine
 

@@ -137,7 +137,12 @@ void Scheduler::RegisterWorker(Session id, const v1::Hello& hello) {
               ? absl::AbortedError("a newer stream of this worker replaced it")
               : absl::AlreadyExistsError("another process attached under the worker's name"));
   }
-  if (worker.incarnation != hello.incarnation()) worker.leaving = false;
+  const bool same = worker.incarnation == hello.incarnation();
+  if (!same) worker.leaving = false;
+  worker.most_lanes = hello.lanes();
+  // A GPU's worker may use fewer lanes than its most, and says so in its first heartbeat.
+  const uint32_t known = same ? std::max(worker.lanes, 1u) : 1;
+  worker.lanes = std::min(hello.device_kind() == "cuda" ? known : hello.lanes(), hello.lanes());
   worker.incarnation = hello.incarnation();
   worker.device = hello.device();
   worker.device_kind = hello.device_kind();
@@ -148,7 +153,6 @@ void Scheduler::RegisterWorker(Session id, const v1::Hello& hello) {
   }
   worker.numerics_version = hello.numerics_version();
   worker.config_version = hello.config_version();
-  worker.lanes = hello.lanes();
   worker.memory_bytes = hello.memory_bytes();
   worker.device_use.reset();
   worker.analysis = hello.role() == v1::ANALYSIS;
@@ -214,6 +218,9 @@ void Scheduler::OnHeartbeat(Session id, const v1::Heartbeat& heartbeat) {
   worker.reported_at = now;
   worker.device_use.reset();
   if (heartbeat.has_device_use()) worker.device_use = heartbeat.device_use();
+  const uint32_t lanes = heartbeat.lanes() > 0 ? heartbeat.lanes() : worker.most_lanes;
+  const bool more = lanes > worker.lanes;
+  worker.lanes = std::min(lanes, worker.most_lanes);
   if (worker.load() == 0) worker.progress_at = now;
   for (const v1::LeaseProgress& progress : heartbeat.leases()) {
     const absl::Duration stepped_at = now - absl::Milliseconds(progress.since_progress_ms());
@@ -228,6 +235,7 @@ void Scheduler::OnHeartbeat(Session id, const v1::Heartbeat& heartbeat) {
     lease->reported_at = now;
     lease->stalled_since = stepped_at;
   }
+  if (more) Dispatch();
 }
 
 void Scheduler::SendTo(Session id, const v1::ToWorker& message) {

@@ -58,7 +58,8 @@ struct WorkerState {
   std::map<std::string, std::string> trainers;
   uint32_t numerics_version = 0;
   uint32_t config_version = 0;
-  uint32_t lanes = 0;
+  uint32_t lanes = 0;  // now
+  uint32_t most_lanes = 0;
   uint64_t memory_bytes = 0;
   bool analysis = false;  // its role: gets no runs
   bool leaving = false;   // drains: gets nothing new

@@ -59,7 +59,9 @@ Devices KnownDevices(schedule::SchedulerThread* scheduler) {
       // If one worker's is unknown, so is its kind's.
       spec::DeviceMemory& largest = devices.memory[worker.device_kind];
       if (worker.memory_bytes == 0) unknown.insert(worker.device_kind);
-      if (worker.memory_bytes > largest.bytes) largest = {worker.memory_bytes, worker.lanes};
+      // A GPU's worker begins only as many runs as fit.
+      const uint32_t together = worker.device_kind == "cuda" ? 1 : worker.lanes;
+      if (worker.memory_bytes > largest.bytes) largest = {worker.memory_bytes, together};
     }
   });
   for (const std::string& kind : unknown) devices.memory.erase(kind);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "server/engine/layout.h"
 #include "server/engine/native/columns.h"
+#include "server/engine/task.h"
 
 namespace ablate::spec {
 namespace {
@@ -168,6 +169,19 @@ double TrainingBytes(const engine::RunConfig& config, const ModelSize& size,
                  static_cast<double>(size.parameters);
   }
   return kFloat * (held + std::max(step, evaluation));
+}
+
+double DeviceBytes(const engine::RunConfig& config) {
+  // Workspaces of cuBLAS on each stream; blocks of memory that are larger than their tensors.
+  constexpr double kStream = 64 << 20, kBlocks = 1.25;
+  const engine::ParameterLayout layout = engine::MakeLayout(config.model, config.training.rule);
+  const ModelSize size{static_cast<uint64_t>(layout.size),
+                       layout.parameters.size() + layout.buffers.size(),
+                       static_cast<uint64_t>(layout.buffer_size)};
+  const double context = config.model.context;
+  const double rows = std::max<double>(config.training.batch, engine::kEvaluatedTogether);
+  const double evaluated = rows * (config.model.loss == engine::LossPositions::kAll ? context : 1);
+  return kStream + kBlocks * TrainingBytes(config, size, {.mean = context, .evaluated = evaluated});
 }
 
 std::string BytesText(double bytes) {

@@ -36,6 +36,10 @@ struct Sequences {
 // state. A double, so that no model overflows it.
 double TrainingBytes(const engine::RunConfig& config, const ModelSize& size, const Sequences& data);
 
+// Returns a guess of a run's memory on a GPU: that of TrainingBytes for sequences as long as the
+// context, and what LibTorch and captured graphs take in addition.
+double DeviceBytes(const engine::RunConfig& config);
+
 // Formats as "1.3 TB", "850 MB": decimal units, two digits.
 std::string BytesText(double bytes);
 

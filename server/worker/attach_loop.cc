@@ -131,7 +131,9 @@ void AttachLoop::KeepStream(AttachStream* stream) {
     {
       MutexLock lock(&mutex_);
       if (ended_ || stop_) return;
-      if (welcomed_ && !welcomed) due = MonotonicNow() + heartbeat_;
+      if (welcomed_ && !welcomed) {
+        due = MonotonicNow() + (requests_.lanes ? absl::ZeroDuration() : heartbeat_);
+      }
       welcomed = welcomed_;
       if (WaitForChange(due)) continue;
       due = MonotonicNow() + heartbeat_;
@@ -156,6 +158,7 @@ void AttachLoop::SendHeartbeat() {
   if (requests_.device_use) {
     if (auto use = requests_.device_use()) *heartbeat.mutable_device_use() = *std::move(use);
   }
+  if (requests_.lanes) heartbeat.set_lanes(requests_.lanes());
   Send(std::move(message));
 }
 

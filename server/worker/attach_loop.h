@@ -46,6 +46,8 @@ struct AttachRequests {
   // For heartbeats, on a thread of the loop; may be null.
   std::function<std::vector<v1::LeaseProgress>()> progress;
   std::function<std::optional<v1::DeviceUse>()> device_use;
+  // Returns the runs to train at the same time. If it isn't null, a heartbeat follows the Welcome.
+  std::function<uint32_t()> lanes;
   std::function<void(v1::Analyze)> analyze;
   std::function<void(const std::string& id)> cancel_analysis;
   std::function<void(const std::string& id)> yield_analysis;

@@ -23,22 +23,24 @@ std::string NameOfCpu() {
 }
 
 void DescribeDevice(const std::string& name, int lanes, v1::Hello* hello) {
-  hello->set_device(absl::StrCat(name, ", ", lanes, lanes == 1 ? " lane" : " lanes"));
+  hello->set_device(absl::StrCat(name, lanes, lanes == 1 ? " lane" : " lanes"));
   hello->set_lanes(static_cast<uint32_t>(lanes));
 }
 
 }  // namespace
 
 void DescribeCores(int lanes, v1::Hello* hello) {
-  DescribeDevice(NameOfCpu(), lanes, hello);
+  DescribeDevice(NameOfCpu() + ", ", lanes, hello);
   hello->set_device_kind("cpu");
   hello->set_memory_bytes(process::UsableMemory());
 }
 
-void DescribeAccelerator(const engine::AcceleratorInfo& info, int lanes, v1::Hello* hello) {
+void DescribeAccelerator(const engine::AcceleratorInfo& info, int lanes, bool measured,
+                         v1::Hello* hello) {
   constexpr uint64_t kGib = uint64_t{1} << 30;
   const uint64_t gib = (info.memory_bytes + kGib / 2) / kGib;
-  DescribeDevice(absl::StrCat(info.name, ", ", gib, " GiB"), lanes, hello);
+  const absl::string_view most = measured ? ", up to " : ", ";
+  DescribeDevice(absl::StrCat(info.name, ", ", gib, " GiB", most), lanes, hello);
   hello->set_device_kind("cuda");
   hello->set_memory_bytes(info.memory_bytes);
 }

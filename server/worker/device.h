@@ -13,13 +13,11 @@
 
 namespace ablate::worker {
 
-// Lanes of a GPU. On an H100 four lanes make 80 % of the steps of sixteen with 4 layers of width
-// 128, and 50 % with the smallest models; few lanes leave memory for large ones.
-inline constexpr int kCudaLanes = 4;
-
-// Both set device, device_kind, lanes and memory_bytes.
+// Both set device, device_kind, lanes and memory_bytes. `measured`: the worker finds the number of
+// lanes, and `lanes` is the most.
 void DescribeCores(int lanes, v1::Hello* hello);
-void DescribeAccelerator(const engine::AcceleratorInfo& info, int lanes, v1::Hello* hello);
+void DescribeAccelerator(const engine::AcceleratorInfo& info, int lanes, bool measured,
+                         v1::Hello* hello);
 
 // Returns a function that asks NVML for the use of this device; it returns nothing if the driver
 // doesn't answer. Null if there is no NVML.

@@ -6,12 +6,20 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/spec/estimate.h"
 #include "server/worker/point_buffer.h"
 
 namespace ablate::worker {
 namespace {
 
 constexpr absl::Duration kCreditPoll = absl::Milliseconds(20);
+
+// Returns true for the engine's errors; a call to the server has the same code, but not the words.
+bool IsOutOfMemory(const absl::Status& status) {
+  return absl::IsResourceExhausted(status) && absl::StrContains(status.message(), "out of memory");
+}
 
 // Computes how many steps the next Advance should make.
 class StepPacer {
@@ -50,11 +58,13 @@ std::string Transportable(std::string message) {
 class Training {
  public:
   Training(const ExecutorOptions& options, const v1::Grant& grant, RunControl& control,
-           BlobChannel* blobs, EventSink* events)
+           MemoryGate* gate, BlobChannel* blobs, EventSink* events)
       : options_(options),
         grant_(grant),
         control_(control),
         events_(events),
+        gate_(*gate),
+        share_(gate),
         outbox_(grant.lease(), options.max_hold, blobs, events, &control),
         pacer_(options.advance_time),
         began_(MonotonicNow()),
@@ -63,18 +73,29 @@ class Training {
         saved_step_(step_) {}
 
   // Returns CANCELLED if abandoned. Any other error is the run's, or UNAVAILABLE if the device is
-  // lost.
+  // lost. Frees the device.
   absl::Status Run(RunSetup& setup) {
     v1::Event started;
     started.mutable_started();
     outbox_.Post(std::move(started));
     control_.Progressed(step_);
-    auto trainer = setup.Make(grant_, control_);
-    if (absl::IsAborted(trainer.status())) return Refuse(trainer.status());
-    if (!trainer.ok()) return trainer.status();
-    trainer_ = *std::move(trainer);
-    saved_at_ = flushed_at_ = MonotonicNow();
-    return Loop();
+    const auto config = setup.Read(grant_, control_);
+    if (!config.ok()) return config.status();
+    const double bytes = gate_.checks() ? spec::DeviceBytes(*config) : 0;
+    while (true) {
+      if (!share_.Enter(bytes, control_)) {
+        return control_.abandoned() ? absl::CancelledError("withdrawn") : Release();
+      }
+      absl::Status status = Train(setup, *config);
+      const bool out_of_memory = gate_.checks() && IsOutOfMemory(status);
+      const absl::Status kept = out_of_memory ? KeepState() : absl::OkStatus();
+      trainer_.reset();
+      // Without its state it would continue from elsewhere.
+      if (!kept.ok()) status = kept;
+      if (out_of_memory && kept.ok() && share_.Retreat()) continue;
+      share_.Leave();
+      return out_of_memory ? WithNeed(status, bytes) : status;
+    }
   }
 
   // Returns true if the run has ended and its last event waits for blobs.
@@ -95,12 +116,43 @@ class Training {
   }
 
  private:
+  absl::Status Train(RunSetup& setup, const engine::RunConfig& config) {
+    auto trainer = setup.Make(config, grant_, state_, control_);
+    if (absl::IsAborted(trainer.status())) return Refuse(trainer.status());
+    if (!trainer.ok()) return trainer.status();
+    trainer_ = *std::move(trainer);
+    saved_at_ = flushed_at_ = MonotonicNow();
+    return Loop();
+  }
+
+  // Reports what was made before the memory was out, and keeps the state for the next attempt.
+  absl::Status KeepState() {
+    if (trainer_ == nullptr) return absl::OkStatus();
+    absl::StatusOr<engine::RunProgress> made = Advance(0);
+    if (!made.ok()) return made.status();
+    absl::Status taken = Take(*std::move(made));
+    if (!taken.ok()) return taken;
+    absl::StatusOr<std::string> state = trainer_->ExportState();
+    if (!state.ok()) return state.status();
+    state_ = *std::move(state);
+    return absl::OkStatus();
+  }
+
+  // Adds the run's memory to an error.
+  absl::Status WithNeed(const absl::Status& status, double bytes) const {
+    return absl::Status(
+        status.code(),
+        absl::StrCat(status.message(), "; the run needs about ", spec::BytesText(bytes),
+                     ", and the GPU has ", spec::BytesText(static_cast<double>(gate_.total())),
+                     " for all programs"));
+  }
+
   absl::Status Loop() {
     while (true) {
       AwaitCredit();
       if (control_.abandoned()) return absl::CancelledError("withdrawn");
       if (control_.halted()) return Release();
-      absl::StatusOr<engine::RunProgress> progress = Advance();
+      absl::StatusOr<engine::RunProgress> progress = Advance(pacer_.steps());
       if (!progress.ok()) return progress.status();
       const bool ended = progress->outcome != engine::Outcome::kTraining;
       absl::Status taken = Take(*std::move(progress));
@@ -118,17 +170,18 @@ class Training {
     while (!control_.halted() && !may_go_on()) control_.Pause(kCreditPoll);
   }
 
-  absl::StatusOr<engine::RunProgress> Advance() {
+  absl::StatusOr<engine::RunProgress> Advance(uint32_t steps) {
     const absl::Duration begin = MonotonicNow();
     const auto elapsed = [&] { return MonotonicNow() - begin; };
     auto progress = trainer_->Advance(
-        pacer_.steps(), [&] { return control_.halted() || elapsed() >= options_.advance_time; });
+        steps, [&] { return control_.halted() || elapsed() >= options_.advance_time; });
     if (!progress.ok()) return progress.status();
     const uint32_t made = progress->step - step_;
     pacer_.Observe(made, elapsed());
     step_ += made;
     tokens_ += progress->tokens;
     if (made > 0 || progress->evaluated > 0) control_.Progressed(step_);
+    if (made > 0) share_.Settle();
     return progress;
   }
 
@@ -183,7 +236,8 @@ class Training {
     saved_step_ = step_;
     saved_at_ = MonotonicNow();
     published_before_ = outbox_.publishing_time();
-    absl::StatusOr<std::string> state = trainer_->ExportState();
+    absl::StatusOr<std::string> state =
+        trainer_ != nullptr ? trainer_->ExportState() : std::move(state_);
     if (!state.ok()) return state.status();
     exporting_ = MonotonicNow() - saved_at_;
     v1::Event event;
@@ -241,10 +295,13 @@ class Training {
   const v1::Grant& grant_;
   RunControl& control_;
   EventSink* const events_;
+  MemoryGate& gate_;
+  MemoryGate::Share share_;
   Outbox outbox_;
   StepPacer pacer_;
   PointBuffer points_;
   std::unique_ptr<engine::Trainer> trainer_;
+  std::string state_;  // of the last attempt that ran out of memory; empty if there was none
   const absl::Duration began_;
   const absl::Duration delay_at_begin_;
   uint64_t tokens_ = 0;
@@ -266,13 +323,18 @@ absl::Duration SaveInterval(absl::Duration every, absl::Duration cost) {
   return std::max(every, std::min(cost / kShare, kLongest));
 }
 
-Executor::Executor(ExecutorOptions options, TrainerFactory make_trainer, BlobChannel* blobs,
-                   EventSink* events)
-    : options_(options), blobs_(blobs), events_(events), setup_(std::move(make_trainer), blobs) {}
+Executor::Executor(ExecutorOptions options, TrainerFactory make_trainer, MemoryActions memory,
+                   BlobChannel* blobs, EventSink* events)
+    : options_(options),
+      blobs_(blobs),
+      events_(events),
+      setup_(std::move(make_trainer), blobs),
+      gate_(std::move(memory)) {}
 
 absl::Status Executor::Execute(const v1::Grant& grant, RunControl& control,
                                Completion* completion) {
-  const auto training = std::make_shared<Training>(options_, grant, control, blobs_, events_);
+  const auto training =
+      std::make_shared<Training>(options_, grant, control, &gate_, blobs_, events_);
   absl::Status status = training->Run(setup_);
   if (absl::IsUnavailable(status)) return status;
   if (!status.ok() && !control.abandoned()) training->ReportFailure(status);

@@ -8,6 +8,7 @@
 #include "server/worker/blob_channel.h"
 #include "server/worker/lanes.h"
 #include "server/worker/lease_book.h"
+#include "server/worker/memory_gate.h"
 #include "server/worker/outbox.h"
 #include "server/worker/run_control.h"
 #include "server/worker/run_setup.h"
@@ -33,8 +34,8 @@ absl::Duration SaveInterval(absl::Duration every, absl::Duration cost);
 // Trains granted runs. Thread-safe: every lane calls Execute.
 class Executor {
  public:
-  Executor(ExecutorOptions options, TrainerFactory make_trainer, BlobChannel* blobs,
-           EventSink* events);
+  Executor(ExecutorOptions options, TrainerFactory make_trainer, MemoryActions memory,
+           BlobChannel* blobs, EventSink* events);
 
   // Blocks until the run has ended, was released (control.Halt) or abandoned. Failures of the run
   // are reported and return OK; an error means that the device is lost. The calling thread must be
@@ -43,11 +44,15 @@ class Executor {
   // outlive it.
   absl::Status Execute(const v1::Grant& grant, RunControl& control, Completion* completion);
 
+  // Returns how often a run was out of memory while others train.
+  int out_of_memory() const { return gate_.failures(); }
+
  private:
   const ExecutorOptions options_;
   BlobChannel* const blobs_;
   EventSink* const events_;
   RunSetup setup_;
+  MemoryGate gate_;
 };
 
 }  // namespace ablate::worker

@@ -65,20 +65,36 @@ class Lanes::CompletionThread {
   std::thread thread_;  // last member: it uses the others
 };
 
-Lanes::Lanes(int count, LaneActions actions)
-    : count_(count), actions_(std::move(actions)), preparing_(count) {
-  threads_.reserve(static_cast<size_t>(count));
-  for (int lane = 0; lane < count; ++lane) threads_.emplace_back([this] { RunLane(); });
+Lanes::Lanes(int count, LaneActions actions, int limit)
+    : count_(count), actions_(std::move(actions)) {
+  SetLimit(limit);
 }
 
 Lanes::~Lanes() {
+  std::vector<std::thread> threads;
   {
     MutexLock lock(&mutex_);
     quit_ = true;
     for (Begun* job : running_) job->control.Abandon();
     changed_.SignalAll();
+    threads.swap(threads_);
   }
-  for (std::thread& thread : threads_) thread.join();
+  for (std::thread& thread : threads) thread.join();
+}
+
+void Lanes::SetLimit(int limit) {
+  MutexLock lock(&mutex_);
+  limit_ = std::clamp(limit, 1, count_);
+  while (threads_.size() < static_cast<size_t>(limit_)) {
+    ++preparing_;
+    threads_.emplace_back([this] { RunLane(); });
+  }
+  changed_.SignalAll();
+}
+
+int Lanes::limit() const {
+  MutexLock lock(&mutex_);
+  return limit_;
 }
 
 void Lanes::WaitUntilReady() {
@@ -167,6 +183,15 @@ std::vector<v1::LeaseProgress> Lanes::Progress() const {
   return leases;
 }
 
+std::vector<LaneJob> Lanes::OnLanes() const {
+  MutexLock lock(&mutex_);
+  std::vector<LaneJob> jobs;
+  for (const Begun* job : running_) {
+    if (job->lanes > 0) jobs.push_back({job->job.id, job->control.progress().step});
+  }
+  return jobs;
+}
+
 void Lanes::RunLane() {
   const absl::Status prepared = actions_.prepare();
   // Before this lane counts as ready, because callers of WaitUntilReady must see the loss.
@@ -195,23 +220,24 @@ std::shared_ptr<Lanes::Begun> Lanes::Next() {
   MutexLock lock(&mutex_);
   // A job of several lanes isn't overtaken, or it might never get them.
   const auto may_begin = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return !waiting_.empty() && taken_ + LanesOf(waiting_.front()) <= count_;
+    return !waiting_.empty() && taken_ + LanesOf(waiting_.front()) <= limit_;
   };
   while (!may_begin() && !quit_) changed_.Wait(&mutex_);
   if (quit_) return nullptr;
   auto begun = std::make_shared<Begun>();
   begun->job = std::move(waiting_.front());
   waiting_.pop_front();
-  taken_ += LanesOf(begun->job);
+  begun->lanes = LanesOf(begun->job);
+  taken_ += begun->lanes;
   running_.push_back(begun.get());
   return begun;
 }
 
-int Lanes::LanesOf(const Job& job) const { return std::min(job.lanes, count_); }
+int Lanes::LanesOf(const Job& job) const { return std::min(job.lanes, limit_); }
 
-void Lanes::FreeLanes(const Begun& begun) {
+void Lanes::FreeLanes(Begun& begun) {
   MutexLock lock(&mutex_);
-  taken_ -= LanesOf(begun.job);
+  taken_ -= std::exchange(begun.lanes, 0);
   changed_.SignalAll();
 }
 

@@ -8,11 +8,13 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "ablate/worker/v1/worker.pb.h"
 #include "absl/status/status.h"
 #include "base/mutex.h"
+#include "server/worker/lane_governor.h"
 #include "server/worker/run_control.h"
 
 namespace ablate::worker {
@@ -32,7 +34,7 @@ struct Job {
   // begun it. Must not block; may be null.
   std::function<void()> drained = nullptr;
   std::function<void()> abandoned = nullptr;
-  // Number of lanes that it takes; as many as there are if it is larger.
+  // Number of lanes that it takes; as many as the limit if it is larger.
   int lanes = 1;
 };
 
@@ -47,10 +49,16 @@ struct LaneActions {
 // Owns the lanes' threads. Thread-safe.
 class Lanes {
  public:
-  Lanes(int count, LaneActions actions);
+  // There are at most `count` lanes, and `limit` at first.
+  Lanes(int count, LaneActions actions, int limit);
+  Lanes(int count, LaneActions actions) : Lanes(count, std::move(actions), count) {}
   // Abandons every job and waits for the lanes; each finishes its current step first.
   ~Lanes();
 
+  // Changes the number of lanes that jobs may take from now on, at most `count`. Running jobs
+  // aren't affected. New lanes are prepared in the background.
+  void SetLimit(int limit);
+  int limit() const;
   // Returns when every lane is ready or lost.
   void WaitUntilReady();
   // Appends a job to the queue. After Drain the job is drained at once.
@@ -67,6 +75,8 @@ class Lanes {
   void Drain();
   // Returns the progress of jobs that run or whose completion hasn't finished.
   std::vector<v1::LeaseProgress> Progress() const;
+  // Returns the jobs that take lanes, with their steps.
+  std::vector<LaneJob> OnLanes() const;
 
  private:
   // A job that a lane has begun.
@@ -74,6 +84,7 @@ class Lanes {
     Job job;
     RunControl control;  // created when the job begins, so that a lane's idle time doesn't count as
                          // time without progress
+    int lanes = 0;       // that it takes; 0 once its work is done. Guarded by the lock
   };
   // A thread that runs the completions of a lane's jobs, in order.
   class CompletionThread;
@@ -82,9 +93,9 @@ class Lanes {
   // Waits for a job and marks it as running, atomically, so that no request misses it. Returns null
   // at the end.
   std::shared_ptr<Begun> Next();
-  int LanesOf(const Job& job) const;
+  int LanesOf(const Job& job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the lanes of a job whose work is done.
-  void FreeLanes(const Begun& begun);
+  void FreeLanes(Begun& begun);
   void EndJob(const Begun* begun);
   template <typename Wanted>
   void AbandonIf(const Wanted& wanted);
@@ -96,11 +107,12 @@ class Lanes {
   std::deque<Job> waiting_ ABSL_GUARDED_BY(mutex_);
   std::vector<Begun*> running_ ABSL_GUARDED_BY(mutex_);  // includes jobs whose completion hasn't
                                                          // finished
-  int taken_ ABSL_GUARDED_BY(mutex_) = 0;                // lanes
-  int preparing_ ABSL_GUARDED_BY(mutex_);                // lanes that aren't ready yet
+  int limit_ ABSL_GUARDED_BY(mutex_) = 1;
+  int taken_ ABSL_GUARDED_BY(mutex_) = 0;      // lanes
+  int preparing_ ABSL_GUARDED_BY(mutex_) = 0;  // lanes that aren't ready yet
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   bool quit_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<std::thread> threads_;  // last member: the threads use the others
+  std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);  // last member: they use the others
 };
 
 }  // namespace ablate::worker

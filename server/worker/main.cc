@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -96,8 +97,8 @@ void Define(CLI::App& app, Flags& flags) {
       ->type_name("NAME");
   app.add_option("--lanes", flags.lanes,
                  absl::StrCat("Train N runs at the same time, 1–4096, 1–", engine::kMostDeviceLanes,
-                              " with cuda\n[", process::UsableCores(), ", one per core; ",
-                              kCudaLanes, " with cuda]"))
+                              " with cuda\n[", process::UsableCores(),
+                              ", one per core; with cuda by measuring]"))
       ->check(CLI::Range(1, 4096).description(""))
       ->type_name("N");
   app.add_option("--lock", flags.lock,
@@ -126,11 +127,11 @@ std::string Misplaced(const CLI::App& app, const Flags& flags) {
   return flags.device == kCuda ? "--device cuda" : "";
 }
 
-// Returns the lanes of a worker: as many as it is told, or its device's default.
+// Returns the lanes of a worker: as many as it is told, or its device's default or most.
 int LanesOf(const Flags& flags) {
   if (flags.role != "train") return AnalysisLanes(process::UsableCores());
   if (flags.lanes > 0) return flags.lanes;
-  return flags.device == kCuda ? kCudaLanes : process::UsableCores();
+  return flags.device == kCuda ? engine::kMostDeviceLanes : process::UsableCores();
 }
 
 // `accelerator` is null for a worker on the cores.
@@ -140,7 +141,7 @@ v1::Hello HelloOf(const Flags& flags, const engine::Accelerator* accelerator) {
   hello.set_role(flags.role == "train" ? v1::TRAIN : v1::ANALYSIS);
   hello.set_incarnation(process::RandomId());
   if (accelerator != nullptr) {
-    DescribeAccelerator(engine::InfoOf(*accelerator), LanesOf(flags), &hello);
+    DescribeAccelerator(engine::InfoOf(*accelerator), LanesOf(flags), flags.lanes == 0, &hello);
   } else {
     DescribeCores(LanesOf(flags), &hello);
   }
@@ -171,9 +172,12 @@ absl::StatusOr<join::ServerAddress> ServerOf(const Flags& flags) {
   return join::AddressOf(*file, file->user());
 }
 
-// Initialises a lane. FAILED_PRECONDITION if its accelerator can't train.
+// Initialises a lane. FAILED_PRECONDITION if its accelerator can't train, which the first lane
+// finds out: a later one may be added while runs fill the memory.
 absl::Status PrepareTraining(const std::shared_ptr<engine::Accelerator>& accelerator) {
+  static std::atomic<bool> later = false;
   engine::PrepareLaneThread();
+  if (accelerator != nullptr && later.exchange(true)) return absl::OkStatus();
   absl::Status warm = WarmUpTraining(accelerator);
   if (warm.ok() || accelerator == nullptr) return warm;
   return absl::FailedPreconditionError(
@@ -210,6 +214,9 @@ WorkerOptions OptionsOf(const Flags& flags, join::ServerAddress server,
   options.analysis.pace.save_every = absl::Seconds(flags.resume_every);
   if (accelerator != nullptr) {
     options.device_use = AskForUse(Nvml::Load(), engine::InfoOf(*accelerator).uuid);
+    options.measure_lanes = flags.lanes == 0;
+    options.memory = {[accelerator] { return engine::MemoryOf(*accelerator); },
+                      [accelerator] { engine::ReleaseMemory(*accelerator); }};
   }
   options.prepare_lane = PrepareAnalyses;
   if (flags.role == "train") {

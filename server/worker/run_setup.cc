@@ -65,14 +65,23 @@ RunSetup::RunSetup(TrainerFactory make_trainer, BlobChannel* blobs)
       blobs_(blobs),
       data_sets_(blobs, kDataSetCacheBytes) {}
 
-absl::StatusOr<std::unique_ptr<engine::Trainer>> RunSetup::Make(const v1::Grant& grant,
+absl::StatusOr<engine::RunConfig> RunSetup::Read(const v1::Grant& grant, RunControl& control) {
+  const v1::GrantedRun& run = grant.run();
+  return ReadConfig(run.spec(), {grant.lease(), run.dataset_blob()}, &data_sets_, control);
+}
+
+absl::StatusOr<std::unique_ptr<engine::Trainer>> RunSetup::Make(const engine::RunConfig& config,
+                                                                const v1::Grant& grant,
+                                                                const std::string& resume,
                                                                 RunControl& control) {
   const v1::GrantedRun& run = grant.run();
-  absl::StatusOr<engine::RunConfig> config =
-      ReadConfig(run.spec(), {grant.lease(), run.dataset_blob()}, &data_sets_, control);
-  if (!config.ok()) return config.status();
-  auto trainer = make_trainer_(*config);
+  auto trainer = make_trainer_(config);
   if (!trainer.ok()) return trainer;
+  if (!resume.empty()) {
+    const absl::Status imported = (*trainer)->ImportState(resume);
+    if (!imported.ok()) return imported;
+    return trainer;
+  }
   if (run.resume_blob().empty()) {
     const absl::Status started = StartFrom(grant, trainer->get(), control);
     if (!started.ok()) return started;

@@ -71,10 +71,15 @@ class RunSetup {
  public:
   RunSetup(TrainerFactory make_trainer, BlobChannel* blobs);
 
-  // Blocks while data set and resume state are fetched. Returns UNAVAILABLE if the device is lost,
-  // and ABORTED if the resume state is damaged or belongs to another run; the server then decides
-  // where the run begins.
-  absl::StatusOr<std::unique_ptr<engine::Trainer>> Make(const v1::Grant& grant,
+  // Returns the run's configuration, as ReadConfig.
+  absl::StatusOr<engine::RunConfig> Read(const v1::Grant& grant, RunControl& control);
+  // Creates its trainer, with the state `resume` if it isn't empty; otherwise with that of the
+  // grant, which is fetched, if any. Returns UNAVAILABLE if the device is lost, and ABORTED if the
+  // resume state is damaged or belongs to another run; the server then decides where the run
+  // begins.
+  absl::StatusOr<std::unique_ptr<engine::Trainer>> Make(const engine::RunConfig& config,
+                                                        const v1::Grant& grant,
+                                                        const std::string& resume,
                                                         RunControl& control);
 
  private:

@@ -9,6 +9,7 @@ namespace ablate::worker {
 namespace {
 
 constexpr absl::Duration kFlushTimeout = absl::Seconds(1);
+constexpr char kCuda[] = "cuda";
 
 ExecutorOptions WithLanes(ExecutorOptions options, uint32_t lanes) {
   options.lanes = lanes;
@@ -22,19 +23,29 @@ Worker::Worker(WorkerOptions options)
       blobs_(BlobChannel::Make(options_.server, options_.blob_folder)),
       loop_(options_.attach, AttachClient::Make(options_.server)),
       executor_(WithLanes(options_.executor, options_.attach.hello.lanes()), options_.make_trainer,
-                blobs_.get(), &loop_),
+                options_.memory, blobs_.get(), &loop_),
       analyst_(options_.analysis, blobs_.get(),
                [this](v1::FromWorker message) { loop_.Send(std::move(message)); }),
       lanes_(static_cast<int>(options_.attach.hello.lanes()),
-             {options_.prepare_lane, [this](const absl::Status& status) { Lose(status); }}) {}
+             {options_.prepare_lane, [this](const absl::Status& status) { Lose(status); }},
+             options_.measure_lanes ? 1 : static_cast<int>(options_.attach.hello.lanes())) {}
 
-// The loop calls the lanes, so it stops first.
-Worker::~Worker() { loop_.Stop(); }
+// The loop and the governor call the lanes, so they stop first.
+Worker::~Worker() {
+  loop_.Stop();
+  {
+    MutexLock lock(&mutex_);
+    quit_ = true;
+    changed_.SignalAll();
+  }
+  if (governor_.joinable()) governor_.join();
+}
 
 absl::Status Worker::Run() {
   lanes_.WaitUntilReady();
   if (absl::Status lost = Lost(); !lost.ok()) return lost;
   loop_.Run(Requests());
+  if (options_.measure_lanes) governor_ = std::thread([this] { GovernLanes(); });
   const absl::Status end = WaitForEnd();
   if (!trains()) {
     // The process may end at once: report why the last analysis failed first.
@@ -65,6 +76,9 @@ AttachRequests Worker::Requests() {
   if (trains()) {
     requests.progress = [this] { return lanes_.Progress(); };
     requests.device_use = options_.device_use;
+    if (options_.attach.hello.device_kind() == kCuda) {
+      requests.lanes = [this] { return static_cast<uint32_t>(lanes_.limit()); };
+    }
     requests.save = [this](const std::string& lease) { lanes_.Save(lease); };
     requests.start = [this](v1::Grant grant) { lanes_.Start(JobOf(std::move(grant))); };
     return requests;
@@ -100,6 +114,30 @@ Job Worker::JobOf(v1::Analyze analyze) {
     return analyst_.Execute(analyze, control);
   };
   return job;
+}
+
+void Worker::GovernLanes() {
+  LaneGovernor governor(static_cast<int>(options_.attach.hello.lanes()));
+  int failures = 0;
+  while (true) {
+    const int before = governor.lanes();
+    if (executor_.out_of_memory() != failures) {
+      failures = executor_.out_of_memory();
+      governor.OutOfMemory(MonotonicNow());
+    }
+    governor.Observe(MonotonicNow(), lanes_.OnLanes());
+    if (governor.lanes() != before) {
+      spdlog::info("lanes: {} instead of {}", governor.lanes(), before);
+      lanes_.SetLimit(governor.lanes());
+    }
+    const absl::Duration next = MonotonicNow() + options_.measure_every;
+    MutexLock lock(&mutex_);
+    for (absl::Duration left; !quit_ && (left = next - MonotonicNow()) > absl::ZeroDuration();) {
+      changed_.WaitFor(&mutex_,
+                       absl::ToChronoMilliseconds(absl::Ceil(left, absl::Milliseconds(1))));
+    }
+    if (quit_) return;
+  }
 }
 
 void Worker::Lose(const absl::Status& status) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -16,18 +17,23 @@
 #include "server/worker/blob_channel.h"
 #include "server/worker/executor.h"
 #include "server/worker/lanes.h"
+#include "server/worker/memory_gate.h"
 
 namespace ablate::worker {
 
 struct WorkerOptions {
   join::ServerAddress server;
   std::string blob_folder;  // as in BlobChannel
-  AttachOptions attach;     // its Hello has the role and the number of lanes
+  AttachOptions attach;     // its Hello has the role and the number of lanes, or the most
   // Prepares the calling thread as a lane of the role.
   std::function<absl::Status()> prepare_lane;
   // For a worker that trains:
   ExecutorOptions executor;
   TrainerFactory make_trainer;
+  MemoryActions memory;
+  // Finds the number of lanes by measuring, from one on.
+  bool measure_lanes = false;
+  absl::Duration measure_every = absl::Seconds(1);
   std::function<std::optional<v1::DeviceUse>()> device_use;  // for heartbeats; may be null
   absl::Duration drain_timeout = absl::Seconds(10);
   // For a worker that computes analyses:
@@ -55,6 +61,8 @@ class Worker {
   AttachRequests Requests();
   Job JobOf(v1::Grant grant);
   Job JobOf(v1::Analyze analyze);
+  // Sets the lanes by what a governor measures, until the worker is destroyed.
+  void GovernLanes();
   // Records a loss of the device; only the first one counts.
   void Lose(const absl::Status& status);
   absl::Status Lost();
@@ -65,12 +73,14 @@ class Worker {
   Mutex mutex_;
   CondVar changed_;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
+  bool quit_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status lost_ ABSL_GUARDED_BY(mutex_);
   const std::unique_ptr<BlobChannel> blobs_;
   AttachLoop loop_;
   Executor executor_;
   Analyst analyst_;
   Lanes lanes_;
+  std::thread governor_;  // last member: it uses the others
 };
 
 }  // namespace ablate::worker

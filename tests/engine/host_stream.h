@@ -17,6 +17,7 @@ struct HostStreamLog {
   int waits = 0;
   int releases = 0;      // of memory
   int failing_work = 0;  // the next captures that run out of memory
+  DeviceMemory memory;
 };
 
 class HostStream : public DeviceStream {
@@ -61,6 +62,7 @@ class HostStreams : public StreamSource {
   explicit HostStreams(HostStreamLog* log = nullptr) : log_(log) {}
 
   AcceleratorInfo info() const override { return {"", "host", "", 0}; }
+  DeviceMemory Memory() override { return log_ == nullptr ? DeviceMemory() : log_->memory; }
   std::unique_ptr<DeviceStream> NewStream() override { return std::make_unique<HostStream>(log_); }
   void ReleaseMemory() override {
     if (log_ != nullptr) ++log_->releases;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "server/engine/device/accelerator_parts.h"
 #include "server/engine/device/device_backend.h"
 #include "server/engine/train/run_loop.h"
 #include "tests/engine/device_runs.h"
@@ -109,6 +110,22 @@ TEST(DeviceBackendTest, TriesAgainWithTheMemoryOfEndedRuns) {
   EXPECT_TRUE(TrainBy(1000, *device.Make(run)) == expected);
   EXPECT_EQ(device.log.releases, 1);
   EXPECT_EQ(device.ended.Take(GraphKey(SmallTextRun(1))), nullptr);
+}
+
+TEST(AcceleratorTest, TellsItsMemoryAndReleasesThatOfEndedRuns) {
+  HostStreamLog log;
+  log.memory = {30, 80};
+  Accelerator accelerator(std::make_shared<HostStreams>(&log));
+  const auto memory = MemoryOf(accelerator);
+  ASSERT_TRUE(memory.ok());
+  EXPECT_EQ(memory->free, 30u);
+  EXPECT_EQ(memory->total, 80u);
+  const RunConfig run = SmallTextRun(1);
+  accelerator.ended().Put(GraphKey(run),
+                          std::make_unique<DeviceRun>(run, accelerator.streams().NewStream()));
+  ReleaseMemory(accelerator);
+  EXPECT_EQ(log.releases, 1);
+  EXPECT_EQ(accelerator.ended().Take(GraphKey(run)), nullptr);
 }
 
 TEST(DeviceBackendTest, SaysThatMemoryIsShort) {

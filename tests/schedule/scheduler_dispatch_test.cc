@@ -127,6 +127,36 @@ TEST_F(SchedulerDispatchTest, GrantsOnlyRunsOfTheWorkersDeviceKind) {
   EXPECT_THAT(Attach(hello).grants(), IsEmpty());
 }
 
+wire::FromWorker Heartbeat(uint32_t lanes) {
+  wire::FromWorker message;
+  message.mutable_heartbeat()->set_lanes(lanes);
+  return message;
+}
+
+TEST_F(SchedulerDispatchTest, GrantsByTheLanesOfTheLastHeartbeat) {
+  device_of_runs_ = "cuda";
+  Queue("a", 100);
+  wire::FromWorker hello = Hello("gpu", "g#1", 16);
+  hello.mutable_hello()->set_device_kind("cuda");
+  Peer gpu = Attach(hello);
+  const auto lanes = [this] { return scheduler_->Workers().at(0).lanes; };
+  EXPECT_THAT(gpu.grants(), SizeIs(2)) << "until it says how many lanes it has";
+  EXPECT_EQ(lanes(), 1u);
+  Send(gpu, Heartbeat(2));
+  EXPECT_THAT(gpu.grants(), SizeIs(4));
+  EXPECT_EQ(lanes(), 2u);
+  Send(gpu, Heartbeat(1));
+  EXPECT_EQ(lanes(), 1u);
+  for (int run = 0; run < 2; ++run) SendFinished(gpu, gpu.grants().at(run), 1, 10);
+  EXPECT_THAT(gpu.grants(), SizeIs(4)) << "one lane has a run, and the next one";
+  Send(gpu, Heartbeat(100));
+  EXPECT_EQ(lanes(), 16u) << "the most";
+  gpu = Attach(hello);
+  EXPECT_EQ(lanes(), 16u) << "the same process";
+  Send(gpu, Heartbeat(0));
+  EXPECT_EQ(lanes(), 16u) << "an older worker";
+}
+
 TEST_F(SchedulerDispatchTest, GrantsNothingToWorkersThatComputeOtherNumbers) {
   SchedulerOptions options;
   options.numerics_version = engine::kNumericsVersion + 1;

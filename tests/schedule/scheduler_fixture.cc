@@ -161,7 +161,7 @@ std::string SchedulerTest::Queue(const std::string& name, uint32_t runs, uint32_
     run.trajectory = run.fingerprint;
     run.steps = steps;
     run.numerics_version = numerics_version;
-    run.device_kind = "cpu";
+    run.device_kind = device_of_runs_;
     run.trainer = trainer;
     run.shape = name;
     run.lanes = lanes_of_runs_;

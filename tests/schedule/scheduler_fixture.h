@@ -129,8 +129,9 @@ class SchedulerTest : public ::testing::Test {
   // Makes a new scheduler over the same store.
   void Restart();
   void Restart(SchedulerOptions options);
-  // Owner of the experiments that Queue submits from now on, and lanes of each of their runs.
+  // Owner of the experiments that Queue submits from now on, and device and lanes of their runs.
   std::string owner_;
+  std::string device_of_runs_ = "cpu";
   uint32_t lanes_of_runs_ = 1;
   // Queues runs "NAME-0", "NAME-1", …; returns the experiment.
   std::string Queue(const std::string& name, uint32_t runs, uint32_t steps = 10,

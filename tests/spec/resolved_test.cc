@@ -490,6 +490,24 @@ TEST(EstimateTest, CountsEvaluationsOfEveryTask) {
   EXPECT_EQ(passes(NamesNorm()), 8) << "2,000 documents, 256 at once";
 }
 
+TEST(EstimateTest, GuessesMoreMemoryOnADeviceThanTrainingNeeds) {
+  engine::RunConfig config;
+  config.device = engine::Device::kCuda;
+  config.model.vocabulary = 50'257;
+  config.model.width = 768;
+  config.model.hidden = 3072;
+  config.model.heads = config.model.layers = 12;
+  config.model.context = 1024;
+  config.training.batch = 8;
+  const double guess = DeviceBytes(config);
+  const double least = TrainingBytes(config, {163'000'000}, {1024, 32 * 1024});
+  EXPECT_GT(guess, least);
+  EXPECT_LT(guess, 1.5 * least);
+  engine::RunConfig small;
+  small.model.vocabulary = 30;
+  EXPECT_LT(DeviceBytes(small), 100e6);
+}
+
 TEST(EstimateTest, CountsMemory) {
   engine::RunConfig config;
   config.model.vocabulary = 100;

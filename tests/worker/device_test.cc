@@ -9,11 +9,14 @@ namespace {
 
 TEST(DeviceTest, DescribesAnAccelerator) {
   v1::Hello hello;
-  DescribeAccelerator({"GPU-1", "NVIDIA H100 80GB HBM3", "9.0", 85'520'809'984}, 4, &hello);
+  DescribeAccelerator({"GPU-1", "NVIDIA H100 80GB HBM3", "9.0", 85'520'809'984}, 4,
+                      /*measured=*/false, &hello);
   EXPECT_EQ(hello.device(), "NVIDIA H100 80GB HBM3, 80 GiB, 4 lanes");
   EXPECT_EQ(hello.device_kind(), "cuda");
   EXPECT_EQ(hello.lanes(), 4u);
   EXPECT_EQ(hello.memory_bytes(), 85'520'809'984u);
+  DescribeAccelerator({"GPU-1", "NVIDIA L4", "8.9", 24'000'000'000}, 16, /*measured=*/true, &hello);
+  EXPECT_EQ(hello.device(), "NVIDIA L4, 22 GiB, up to 16 lanes");
 }
 
 TEST(DeviceTest, AsksForTheUseOfItsOwnDevice) {

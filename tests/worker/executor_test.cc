@@ -1,6 +1,9 @@
 // Tests one run from its grant to its end: the events, their order and their content.
 #include <gmock/gmock.h>
 
+#include <atomic>
+
+#include "absl/time/clock.h"
 #include "tests/worker/worker_fixture.h"
 
 namespace ablate::worker {
@@ -416,6 +419,121 @@ TEST(SaveIntervalTest, GrowsWithTheCostOfAState) {
   EXPECT_EQ(SaveInterval(every, absl::Seconds(4)), absl::Seconds(200));
   EXPECT_EQ(SaveInterval(every, absl::Hours(1)), absl::Minutes(10)) << "the server was away";
   EXPECT_EQ(SaveInterval(absl::Hours(2), absl::Seconds(4)), absl::Hours(2));
+}
+
+// A GPU whose memory the test sets; its runs need less than 1 GB.
+class GpuMemoryTest : public WorkerTest {
+ protected:
+  GpuMemoryTest() {
+    options.attach.hello.set_device_kind("cuda");
+    options.attach.hello.set_lanes(2);
+    options.memory = {[this] { return engine::DeviceMemory{free_, 80'000'000'000}; }, [] {}};
+  }
+  // Lets the run of this seed run out of memory at this step, after everything it did before.
+  void RunOutAt(uint32_t seed, uint32_t step) {
+    trainers_.FailAt(seed, step, absl::ResourceExhaustedError("out of memory: 2 GiB"));
+  }
+  // Starts two runs: the first is held after 5 steps, the second has no memory after 30.
+  void StartTwo() {
+    trainers_.LimitTo(1, 5);
+    RunOutAt(2, 30);
+    Start();
+    server_->Grant({RecallRun(1, 10), RecallRun(2, 50)});
+    trainers_.WaitUntilHeld(1);
+    server_->WaitUntil([](const ServerState& state) {
+      return Series(state, NameOf(2), "train/loss").size() == 30;
+    });
+    trainers_.WaitUntilGone(2);
+  }
+  void WaitForHeartbeat(uint32_t lanes) {
+    server_->WaitUntil([lanes](const ServerState& state) {
+      return !state.heartbeats.empty() && state.heartbeats.back().lanes() == lanes;
+    });
+  }
+
+  std::atomic<uint64_t> free_ = 80'000'000'000;
+};
+
+TEST_F(GpuMemoryTest, BeginsARunWhenItsMemoryIsFree) {
+  trainers_.LimitTo(1, 5);
+  trainers_.LimitTo(2, 5);
+  free_ = 1000;
+  Start();
+  WaitForHeartbeat(2);
+  server_->Grant({RecallRun(1, 10), RecallRun(2, 10)});
+  trainers_.WaitUntilHeld(1);
+  absl::SleepFor(absl::Milliseconds(300));
+  EXPECT_EQ(trainers_.made(), 1u) << "run 2 doesn't fit beside it";
+  free_ = 80'000'000'000;
+  trainers_.WaitUntilHeld(2);
+  trainers_.Unlimit(1);
+  trainers_.Unlimit(2);
+  WaitForRun(1);
+  WaitForRun(2);
+}
+
+TEST_F(GpuMemoryTest, ContinuesARunThatWasOutOfMemoryBesideAnother) {
+  StartTwo();
+  EXPECT_EQ(trainers_.made(), 2u);
+  RunOutAt(2, UINT32_MAX);
+  trainers_.Unlimit(1);
+  const ServerState state = WaitForRun(2);
+  EXPECT_TRUE(EventsOf(state, NameOf(2)).back().has_finished());
+  EXPECT_EQ(trainers_.made(), 3u);
+  ExpectWholeSeries(state, 2, 0, 50);
+  EXPECT_EQ(Count(state, 2, v1::Event::kStarted), 1);
+  WaitForRun(1);
+}
+
+TEST_F(GpuMemoryTest, SavesTheStateOfARunThatWaitsForMemoryWhenItDrains) {
+  StartTwo();
+  server_->Drain();
+  const auto events = EventsOf(WaitForRun(2), NameOf(2));
+  EXPECT_TRUE(events.back().has_released());
+  const v1::Event& saved = events[events.size() - 2];
+  ASSERT_TRUE(saved.has_resume_state());
+  EXPECT_EQ(saved.resume_state().step(), 30u);
+  EXPECT_EQ(server_->state().blobs[saved.resume_state().blob()], FakeState(2, 30));
+}
+
+TEST_F(GpuMemoryTest, FailsARunThatIsOutOfMemoryAlone) {
+  RunOutAt(1, 5);
+  Start();
+  server_->Grant({RecallRun(1, 10)});
+  const auto events = EventsOf(WaitForRun(1), NameOf(1));
+  ASSERT_TRUE(events.back().has_failed());
+  EXPECT_THAT(events.back().failed().message(),
+              testing::MatchesRegex("out of memory: 2 GiB; the run needs about [0-9.]+ MB, and the "
+                                    "GPU has 80 GB for all programs"));
+}
+
+TEST_F(GpuMemoryTest, ReportsItsLanesAtOnceAndWhenTheyChange) {
+  options.measure_lanes = true;
+  options.measure_every = absl::Milliseconds(1);
+  server_->Change([](ServerState& state) { state.heartbeat_ms = 60'000; });
+  Start();
+  WaitForHeartbeat(1);
+  server_->Change([](ServerState& state) { state.heartbeat_ms = 10; });
+  server_->BreakStream();
+  server_->WaitUntil(
+      [](const ServerState& state) { return state.hellos.size() == 2 && state.attached; });
+  // Short runs give it a second lane.
+  for (uint32_t seed : {10, 11, 12}) {
+    trainers_.LimitTo(seed, 1);
+    server_->Grant({RecallRun(seed, 10)});
+    trainers_.WaitUntilHeld(seed);
+    absl::SleepFor(absl::Milliseconds(150));
+    trainers_.Unlimit(seed);
+    WaitForRun(seed);
+  }
+  WaitForHeartbeat(2);
+  trainers_.LimitTo(1, 5);
+  RunOutAt(2, 0);
+  server_->Grant({RecallRun(1, 10), RecallRun(2, 10)});
+  WaitForHeartbeat(1);
+  RunOutAt(2, UINT32_MAX);
+  trainers_.Unlimit(1);
+  EXPECT_TRUE(EventsOf(WaitForRun(2), NameOf(2)).back().has_finished());
 }
 
 }  // namespace

@@ -35,22 +35,22 @@ class FakeTrainers::Trainer : public engine::Trainer {
 
   absl::StatusOr<engine::RunProgress> Advance(uint32_t steps,
                                               absl::FunctionRef<bool()> stop) override {
-    engine::RunProgress progress;
     MutexLock lock(&all_->mutex_);
+    engine::RunProgress& progress = progress_;  // no error loses it
     for (uint32_t i = 0; i < steps && step_ < config_.training.steps; ++i) {
       if (!MayStep(stop)) break;
       if (step_ >= run().fail_at) return run().failure;
-      if (step_ >= run().diverge_at) return Ended(std::move(progress), engine::Outcome::kDiverged);
+      if (step_ >= run().diverge_at) return Ended(engine::Outcome::kDiverged);
       progress.points.push_back({"train/loss", step_, FakeLoss(config_.seed, step_)});
       progress.tokens += kFakeTokens;
       run().step = ++step_;
     }
     if (step_ == config_.training.steps) {
       progress.points.push_back({"eval/loss", step_, 1.0});
-      return Ended(std::move(progress), engine::Outcome::kDone);
+      return Ended(engine::Outcome::kDone);
     }
     progress.step = step_;
-    return progress;
+    return std::exchange(progress_, {});
   }
 
   absl::Status StartFrom(absl::string_view checkpoint) override {
@@ -89,7 +89,8 @@ class FakeTrainers::Trainer : public engine::Trainer {
     return !stop();
   }
 
-  engine::RunProgress Ended(engine::RunProgress progress, engine::Outcome outcome) {
+  engine::RunProgress Ended(engine::Outcome outcome) {
+    engine::RunProgress progress = std::exchange(progress_, {});
     progress.outcome = outcome;
     progress.step = step_;
     progress.checkpoints.push_back({step_, *ExportCheckpoint()});
@@ -98,6 +99,7 @@ class FakeTrainers::Trainer : public engine::Trainer {
 
   FakeTrainers* const all_;
   const engine::RunConfig config_;
+  engine::RunProgress progress_;
   uint32_t step_ = 0;
 };
 

@@ -8,6 +8,8 @@
 #include <set>
 #include <vector>
 
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "tests/worker/worker_fixture.h"
 
 namespace ablate::worker {
@@ -146,6 +148,106 @@ TEST(LostLaneTest, IsKnownOnceTheLanesCountAsReady) {
   Lanes lanes(20, probe.Actions());
   lanes.WaitUntilReady();
   EXPECT_EQ(probe.lost, 20);
+}
+
+// Jobs that run until they are told to end.
+class HeldJobs {
+ public:
+  Job Make(const std::string& id, int lanes = 1) {
+    Job job;
+    job.id = id;
+    job.lanes = lanes;
+    job.work = [this, id](RunControl& control, Completion*) {
+      MutexLock lock(&mutex_);
+      running_.insert(id);
+      changed_.SignalAll();
+      while (running_.contains(id) && !control.abandoned()) {
+        changed_.WaitFor(&mutex_, std::chrono::milliseconds(5));
+      }
+      return absl::OkStatus();
+    };
+    return job;
+  }
+  void End(const std::string& id) {
+    MutexLock lock(&mutex_);
+    running_.erase(id);
+    changed_.SignalAll();
+  }
+  // Waits until as many jobs run. Returns their IDs, in order.
+  std::string WaitForRunning(size_t count) {
+    MutexLock lock(&mutex_);
+    while (running_.size() != count) changed_.Wait(&mutex_);
+    return absl::StrJoin(running_, " ");
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  std::set<std::string> running_ ABSL_GUARDED_BY(mutex_);
+};
+
+class LaneLimitTest : public testing::Test {
+ protected:
+  LaneLimitTest() {
+    actions_.prepare = [this] {
+      ++prepared_;
+      return absl::OkStatus();
+    };
+    actions_.lost = [](const absl::Status&) {};
+  }
+  void WaitUntilOnLanes(const Lanes& lanes, size_t count) {
+    while (lanes.OnLanes().size() != count) absl::SleepFor(absl::Milliseconds(1));
+  }
+
+  HeldJobs jobs_;
+  LaneActions actions_;
+  std::atomic<int> prepared_ = 0;
+};
+
+TEST_F(LaneLimitTest, PreparesLanesOnceTheyAreNeeded) {
+  Lanes lanes(4, actions_, 1);
+  lanes.WaitUntilReady();
+  EXPECT_EQ(prepared_, 1);
+  for (const char* id : {"a", "b", "c", "d", "e"}) lanes.Start(jobs_.Make(id));
+  EXPECT_EQ(jobs_.WaitForRunning(1), "a");
+  lanes.SetLimit(2);
+  EXPECT_EQ(jobs_.WaitForRunning(2), "a b");
+  EXPECT_EQ(prepared_, 2);
+  lanes.SetLimit(9);
+  EXPECT_EQ(lanes.limit(), 4) << "the most";
+  EXPECT_EQ(jobs_.WaitForRunning(4), "a b c d");
+  EXPECT_EQ(prepared_, 4);
+}
+
+TEST_F(LaneLimitTest, LetsJobsFinishAboveALoweredLimit) {
+  Lanes lanes(4, actions_, 3);
+  for (const char* id : {"a", "b", "c", "d"}) lanes.Start(jobs_.Make(id));
+  EXPECT_EQ(jobs_.WaitForRunning(3), "a b c");
+  lanes.SetLimit(1);
+  jobs_.End("a");
+  jobs_.End("b");
+  WaitUntilOnLanes(lanes, 1);
+  EXPECT_EQ(jobs_.WaitForRunning(1), "c");
+  jobs_.End("c");
+  EXPECT_EQ(jobs_.WaitForRunning(1), "d");
+  lanes.SetLimit(4);
+  lanes.Start(jobs_.Make("e"));
+  EXPECT_EQ(jobs_.WaitForRunning(2), "d e");
+  EXPECT_EQ(prepared_, 4);
+}
+
+TEST_F(LaneLimitTest, FreesTheLanesThatAJobTookUnderAnotherLimit) {
+  Lanes lanes(4, actions_, 2);
+  lanes.Start(jobs_.Make("wide", 4));
+  EXPECT_EQ(jobs_.WaitForRunning(1), "wide");
+  lanes.SetLimit(4);
+  for (const char* id : {"a", "b", "c"}) lanes.Start(jobs_.Make(id));
+  EXPECT_EQ(jobs_.WaitForRunning(3), "a b wide");
+  jobs_.End("wide");
+  EXPECT_EQ(jobs_.WaitForRunning(3), "a b c");
+  lanes.Start(jobs_.Make("d"));
+  lanes.Start(jobs_.Make("e"));
+  EXPECT_EQ(jobs_.WaitForRunning(4), "a b c d");
 }
 
 TEST_F(LanesTest, EndingTheWorkerEndsWhatItTrains) {

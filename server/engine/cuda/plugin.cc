@@ -165,6 +165,12 @@ class CudaDevice : public StreamSource, public std::enable_shared_from_this<Cuda
             properties_.totalGlobalMem};
   }
 
+  DeviceMemory Memory() override {
+    size_t free = 0, total = 0;
+    Check(cudaMemGetInfo(&free, &total));
+    return {free, total};
+  }
+
   std::unique_ptr<DeviceStream> NewStream() override {
     c10::cuda::CUDAStream stream = TakeStream();
     try {
@@ -232,9 +238,8 @@ void CudaStream::Run(absl::FunctionRef<void()> work) {
 std::unique_ptr<DeviceGraph> CudaStream::Capture(bool tf32, std::function<void()> work) {
   const std::unique_lock<CaptureLock> alone(device_->lock());
   // LibTorch doesn't give cached memory back during a capture.
-  size_t free = 0, total = 0;
-  Check(cudaMemGetInfo(&free, &total));
-  if (free < total / 2) c10::cuda::CUDACachingAllocator::emptyCache();
+  const DeviceMemory memory = device_->Memory();
+  if (memory.free < memory.total / 2) c10::cuda::CUDACachingAllocator::emptyCache();
   const MatrixMath math(tf32);
   const StreamScope scope(stream_);
   return std::make_unique<CudaGraph>(device_->lock(), Record(memory_->pool(), work));

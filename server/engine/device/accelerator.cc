@@ -33,4 +33,17 @@ absl::StatusOr<std::shared_ptr<Accelerator>> OpenAccelerator(const std::string& 
 
 AcceleratorInfo InfoOf(const Accelerator& accelerator) { return accelerator.streams().info(); }
 
+absl::StatusOr<DeviceMemory> MemoryOf(Accelerator& accelerator) {
+  return AtBoundary(
+      [&]() -> absl::StatusOr<DeviceMemory> { return accelerator.streams().Memory(); });
+}
+
+void ReleaseMemory(Accelerator& accelerator) {
+  AtBoundary([&] {
+    accelerator.ended().Clear();
+    accelerator.streams().ReleaseMemory();
+    return absl::OkStatus();
+  }).IgnoreError();
+}
+
 }  // namespace ablate::engine

@@ -59,6 +59,9 @@ class StreamSource {
 
   virtual AcceleratorInfo info() const = 0;
 
+  // Returns the memory now, without what LibTorch keeps for later. Throws c10::Error.
+  virtual DeviceMemory Memory() = 0;
+
   // Returns a stream that no other object uses; throws c10::Error if all are in use.
   virtual std::unique_ptr<DeviceStream> NewStream() = 0;
 
