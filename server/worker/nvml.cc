@@ -21,6 +21,7 @@ constexpr char kNvmlFile[] = "libnvidia-ml.so.1";
 constexpr uint32_t kNvmlTextBytes = 96;  // NVML's own limit, of names and UUIDs
 constexpr uint32_t kMaxListedProcesses = 256;
 constexpr int kNvmlInsufficientSize = 7;
+constexpr int kUncorrectedErrors = 1, kVolatileCounter = 0;  // since the driver was loaded
 
 // Sets `function` to the library's function of this name. Returns false if there is none.
 template <typename Result, typename... Arguments>
@@ -71,6 +72,8 @@ absl::StatusOr<Nvml> Nvml::Load() {
     return absl::FailedPreconditionError(absl::StrCat(
         kNvmlFile, " lacks a function: its NVIDIA driver is too old; install a newer one"));
   }
+  Find(library, "nvmlDeviceGetPowerUsage", &functions.power);
+  Find(library, "nvmlDeviceGetTotalEccErrors", &functions.ecc_errors);
   return Make(std::move(functions));
 }
 
@@ -120,10 +123,19 @@ absl::StatusOr<DeviceUse> Nvml::UseOf(const std::string& uuid) const {
   std::array<NvmlProcess, kMaxListedProcesses> processes;
   uint32_t count = processes.size();
   const int listed = functions_.processes(device, &count, processes.data());
-  DeviceUse use = {utilization.gpu, memory.used, 0};
+  DeviceUse use = {utilization.gpu, memory.used};
   // One of them is this process, whose number differs in a container.
   const bool counted = listed == 0 || listed == kNvmlInsufficientSize;
   if (counted && count > 0) use.others = count - 1;
+  uint32_t milliwatts = 0;
+  if (functions_.power && functions_.power(device, &milliwatts) == 0) {
+    use.watts = (milliwatts + 500) / 1000;
+  }
+  uint64_t errors = 0;
+  if (functions_.ecc_errors &&
+      functions_.ecc_errors(device, kUncorrectedErrors, kVolatileCounter, &errors) == 0) {
+    use.ecc_errors = errors;
+  }
   return use;
 }
 

@@ -34,7 +34,8 @@ struct NvmlProcess {
 
 using NvmlDevice = void*;
 
-// The functions of libnvidia-ml.so.1, or a test's. All except the last return 0 for success.
+// The functions of libnvidia-ml.so.1, or a test's. All except the last return 0 for success. Those
+// between `processes` and it may be null, or fail where a device has no such sensor or memory.
 struct NvmlFunctions {
   std::function<int()> init;
   std::function<int(uint32_t* count)> count;
@@ -46,6 +47,8 @@ struct NvmlFunctions {
   std::function<int(NvmlDevice device, NvmlUtilization* utilization)> utilization;
   // `count` is the array's size, then the number of processes.
   std::function<int(NvmlDevice device, uint32_t* count, NvmlProcess* processes)> processes;
+  std::function<int(NvmlDevice device, uint32_t* milliwatts)> power;
+  std::function<int(NvmlDevice device, int type, int counter, uint64_t* count)> ecc_errors;
   std::function<const char*(int error)> error_text;
 };
 
@@ -60,7 +63,9 @@ struct DeviceInfo {
 struct DeviceUse {
   uint32_t utilization = 0;  // percent
   uint64_t used_bytes = 0;
-  uint32_t others = 0;  // other processes that compute on it, as far as visible
+  uint32_t others = 0;      // other processes that compute on it, as far as visible
+  uint32_t watts = 0;       // 0: unknown
+  uint64_t ecc_errors = 0;  // uncorrected errors of its memory since the driver was loaded
 };
 
 // A loaded and initialised library, as thread-safe as NVML, which is. Copies share it.

@@ -128,6 +128,32 @@ TEST(NvmlTest, CountsTheProcessesOfOthers) {
             "the NVIDIA driver can't find the device: Not found");
 }
 
+TEST(NvmlTest, ReadsPowerAndMemoryErrorsOfDevicesThatHaveThem) {
+  FakeNvml fake = TwoDevices();
+  const auto without = Nvml::Make(fake.functions())->UseOf("GPU-11aa");
+  ASSERT_TRUE(without.ok()) << "a library without the functions";
+  EXPECT_EQ(without->watts + without->ecc_errors, 0u);
+  NvmlFunctions functions = fake.functions();
+  int result = 0;
+  functions.power = [&result](NvmlDevice, uint32_t* milliwatts) {
+    *milliwatts = 71'400;
+    return result;
+  };
+  functions.ecc_errors = [&result](NvmlDevice, int type, int counter, uint64_t* count) {
+    EXPECT_EQ(type, 1) << "uncorrected";
+    EXPECT_EQ(counter, 0) << "since the driver was loaded";
+    *count = 3;
+    return result;
+  };
+  const absl::StatusOr<Nvml> nvml = Nvml::Make(functions);
+  EXPECT_EQ(nvml->UseOf("GPU-11aa")->watts, 71u);
+  EXPECT_EQ(nvml->UseOf("GPU-11aa")->ecc_errors, 3u);
+  result = 3;  // not supported
+  const auto refused = nvml->UseOf("GPU-11aa");
+  ASSERT_TRUE(refused.ok());
+  EXPECT_EQ(refused->watts + refused->ecc_errors, 0u);
+}
+
 TEST(NvmlTest, CountsMoreProcessesThanItLists) {
   FakeNvml fake = TwoDevices();
   fake.devices[0].pids.assign(1000, 1);
