@@ -47,6 +47,11 @@ constexpr int kNoServerExit = 6;  // the join file can't be used
 constexpr char kCuda[] = "cuda";
 // Opened where a GPU is, so that one program runs everywhere.
 constexpr char kCudaPlugin[] = "libablate_cuda.so";
+// The CUDA of the plugin's LibTorch, and the oldest driver for it: NVIDIA's guide "CUDA
+// Compatibility", table of minor version compatibility. With an older driver CUDA finds no device,
+// and gives no reason.
+constexpr int kCudaVersion = 13;
+constexpr int kLeastDriver = 580;
 constexpr char kVisibleDevices[] = "CUDA_VISIBLE_DEVICES";
 // Warn this long before the token expires, so that the operator has time to replace it.
 constexpr absl::Duration kWarnOfExpiry = absl::Hours(14 * 24);
@@ -267,6 +272,19 @@ std::string PluginFile() {
   return (self.parent_path() / kCudaPlugin).string();
 }
 
+// Opens the first visible GPU. FAILED_PRECONDITION, which says why it can't be used.
+absl::StatusOr<std::shared_ptr<engine::Accelerator>> OpenGpu() {
+  using Opened = absl::StatusOr<std::shared_ptr<engine::Accelerator>>;
+  const absl::StatusOr<Nvml> nvml = Nvml::Load();
+  // Without NVML the plugin finds the reason.
+  const absl::Status usable =
+      nvml.ok() ? nvml->CheckDriver(kLeastDriver, kCudaVersion) : absl::OkStatus();
+  Opened opened = usable.ok() ? engine::OpenAccelerator(PluginFile()) : Opened(usable);
+  if (opened.ok()) return opened;
+  return absl::FailedPreconditionError(
+      absl::StrCat("no GPU can be used: ", opened.status().message()));
+}
+
 int Work(const Flags& flags) {
   absl::StatusOr<join::ServerAddress> server = ServerOf(flags);
   if (!server.ok()) return LastWords(kNoServerExit, server.status().message());
@@ -283,11 +301,8 @@ int Work(const Flags& flags) {
   const sigset_t signals = BlockEndSignals();
   std::shared_ptr<engine::Accelerator> accelerator;
   if (flags.device == kCuda) {
-    auto opened = engine::OpenAccelerator(PluginFile());
-    if (!opened.ok()) {
-      return LastWords(launch::kDeviceUnusableExit,
-                       absl::StrCat("no GPU can be used: ", opened.status().message()));
-    }
+    auto opened = OpenGpu();
+    if (!opened.ok()) return LastWords(launch::kDeviceUnusableExit, opened.status().message());
     accelerator = *std::move(opened);
   }
   RunToTheEnd(OptionsOf(flags, *std::move(server), accelerator), !flags.join.empty(), signals);
@@ -297,6 +312,8 @@ int Work(const Flags& flags) {
 int ListDevices() {
   const absl::StatusOr<Nvml> nvml = Nvml::Load();
   if (!nvml.ok()) return LastWords(launch::kDeviceUnusableExit, nvml.status().message());
+  const absl::Status usable = nvml->CheckDriver(kLeastDriver, kCudaVersion);
+  if (!usable.ok()) return LastWords(launch::kDeviceUnusableExit, usable.message());
   const absl::StatusOr<std::vector<DeviceInfo>> all = nvml->List();
   if (!all.ok()) return LastWords(launch::kDeviceUnusableExit, all.status().message());
   std::optional<std::string> visible;  // empty hides all, and is not the same as absent

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -72,6 +73,8 @@ absl::StatusOr<Nvml> Nvml::Load() {
     return absl::FailedPreconditionError(absl::StrCat(
         kNvmlFile, " lacks a function: its NVIDIA driver is too old; install a newer one"));
   }
+  Find(library, "nvmlSystemGetDriverVersion", &functions.driver_version);
+  Find(library, "nvmlSystemGetCudaDriverVersion_v2", &functions.cuda_version);
   Find(library, "nvmlDeviceGetPowerUsage", &functions.power);
   Find(library, "nvmlDeviceGetTotalEccErrors", &functions.ecc_errors);
   return Make(std::move(functions));
@@ -89,6 +92,23 @@ absl::Status Nvml::Check(int result, absl::string_view what) const {
   if (result == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("the NVIDIA driver can't ", what, ": ", functions_.error_text(result)));
+}
+
+absl::Status Nvml::CheckDriver(int driver, int cuda) const {
+  constexpr int kMajor = 1000;
+  std::array<char, kNvmlTextBytes> text{};
+  int major = 0, version = 0;
+  const bool known =
+      functions_.driver_version && functions_.driver_version(text.data(), text.size()) == 0 &&
+      absl::SimpleAtoi(absl::string_view(text.data()).substr(0, strcspn(text.data(), ".")), &major);
+  if (!known || major >= driver) return absl::OkStatus();
+  if (functions_.cuda_version && functions_.cuda_version(&version) == 0 &&
+      version >= kMajor * cuda) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat("the NVIDIA driver is ", text.data(), ", CUDA ",
+                                                    cuda, " needs ", driver,
+                                                    " or newer: update it"));
 }
 
 absl::StatusOr<std::vector<DeviceInfo>> Nvml::List() const {

@@ -47,6 +47,8 @@ struct NvmlFunctions {
   std::function<int(NvmlDevice device, NvmlUtilization* utilization)> utilization;
   // `count` is the array's size, then the number of processes.
   std::function<int(NvmlDevice device, uint32_t* count, NvmlProcess* processes)> processes;
+  std::function<int(char* text, uint32_t size)> driver_version;  // "580.159.04"
+  std::function<int(int* version)> cuda_version;                 // 1000 · major + 10 · minor
   std::function<int(NvmlDevice device, uint32_t* milliwatts)> power;
   std::function<int(NvmlDevice device, int type, int counter, uint64_t* count)> ecc_errors;
   std::function<const char*(int error)> error_text;
@@ -77,6 +79,11 @@ class Nvml {
   // Initialises the library whose functions these are; the same error.
   static absl::StatusOr<Nvml> Make(NvmlFunctions functions);
 
+  // Returns FAILED_PRECONDITION "the NVIDIA driver is 535.54, CUDA 13 needs 580 or newer: update
+  // it" if the driver's major version is less than `driver`, and its CUDA's less than `cuda`: a
+  // package for forward compatibility can give an older driver a newer CUDA. OK if a version is
+  // unknown.
+  absl::Status CheckDriver(int driver, int cuda) const;
   // Returns the machine's devices in NVML's order.
   absl::StatusOr<std::vector<DeviceInfo>> List() const;
   absl::StatusOr<DeviceUse> UseOf(const std::string& uuid) const;

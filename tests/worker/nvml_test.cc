@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 
 namespace ablate::worker {
 namespace {
@@ -112,6 +113,40 @@ TEST(NvmlTest, SaysWhyTheDriverDoesNotStart) {
   const absl::Status status = Nvml::Make(fake.functions()).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status));
   EXPECT_EQ(status.message(), "the NVIDIA driver can't start: No permission");
+}
+
+struct DriverCase {
+  const char* driver;
+  int cuda;
+  bool accepted;
+};
+
+TEST(NvmlTest, RefusesADriverThatIsTooOld) {
+  FakeNvml fake;
+  EXPECT_TRUE(Nvml::Make(fake.functions())->CheckDriver(580, 13).ok()) << "an unknown version";
+  for (const DriverCase& wanted : {DriverCase{"580.159.04", 13000, true},
+                                   {"600.1", 13020, true},
+                                   {"580", 0, true},
+                                   {"odd", 0, true},
+                                   {"535.54", 12020, false},
+                                   {"579.99.1", 0, false},
+                                   {"535.54", 13000, true}}) {
+    NvmlFunctions functions = fake.functions();
+    functions.driver_version = [&](char* text, uint32_t size) {
+      std::strncpy(text, wanted.driver, size - 1);
+      return 0;
+    };
+    functions.cuda_version = [&](int* version) {
+      *version = wanted.cuda;
+      return wanted.cuda == 0 ? kNotFound : 0;
+    };
+    const absl::Status status = Nvml::Make(functions)->CheckDriver(580, 13);
+    EXPECT_EQ(status.ok(), wanted.accepted) << wanted.driver << ": " << status;
+    if (wanted.accepted) continue;
+    EXPECT_TRUE(absl::IsFailedPrecondition(status));
+    EXPECT_EQ(status.message(), absl::StrCat("the NVIDIA driver is ", wanted.driver,
+                                             ", CUDA 13 needs 580 or newer: update it"));
+  }
 }
 
 TEST(NvmlTest, CountsTheProcessesOfOthers) {

@@ -262,6 +262,20 @@ TEST_F(ProgramDevicesTest, ListsTheVisibleDevices) {
   EXPECT_EQ(none.text, "CUDA_VISIBLE_DEVICES shows none of 2 GPUs\n");
 }
 
+TEST_F(ProgramDevicesTest, RefusesADriverThatIsTooOldForItsCuda) {
+  folder_.Write("libablate_cuda.so", "not a library");
+  constexpr char kReason[] = "the NVIDIA driver is 535.54, CUDA 13 needs 580 or newer: update it\n";
+  const Printed listed = List("FAKE_DRIVER=535.54");
+  EXPECT_EQ(listed.code, launch::kDeviceUnusableExit);
+  EXPECT_EQ(listed.text, kReason);
+  const std::string worker = absl::StrCat(" LD_LIBRARY_PATH=", ABLATE_FAKE_NVML, " ", program_,
+                                          " --device cuda --server unix:/there/is/none");
+  const Printed refused = Shell("FAKE_DRIVER=535.54" + worker);
+  EXPECT_EQ(refused.code, launch::kDeviceUnusableExit);
+  EXPECT_EQ(refused.text, absl::StrCat("no GPU can be used: ", kReason));
+  EXPECT_THAT(Shell(worker).text, HasSubstr(plugin_)) << "a new one gets as far as the plugin";
+}
+
 TEST_F(ProgramDevicesTest, SaysThatTheBuildCannotUseThem) {
   const Printed printed = List();
   EXPECT_EQ(printed.code, launch::kDeviceUnusableExit);
