@@ -201,6 +201,7 @@ launch::WorkerCommand GpuWorker(const launch::ListedDevice& device, const Flags&
   launch::WorkerCommand command = LocalWorker(name, "train", device.uuid, flags, home, blobs);
   command.arguments.push_back("--device=cuda");
   command.environment = {absl::StrCat("CUDA_VISIBLE_DEVICES=", device.uuid)};
+  command.on_gpu = true;
   AddLanes(flags.gpu_lanes, &command);
   return command;
 }

@@ -41,7 +41,6 @@ namespace ablate::worker {
 namespace {
 
 constexpr int kNoLockExit = 1;
-constexpr int kDeviceLostExit = 4;
 constexpr int kRefusedExit = 5;
 constexpr int kNoServerExit = 6;  // the join file can't be used
 constexpr char kCuda[] = "cuda";
@@ -250,7 +249,7 @@ int ExitOf(const absl::Status& end, bool joined) {
   if (absl::IsFailedPrecondition(end)) {
     return LastWords(launch::kDeviceUnusableExit, end.message());
   }
-  return LastWords(kDeviceLostExit, end.ToString());
+  return LastWords(launch::kDeviceLostExit, end.ToString());
 }
 
 // Works until it is drained or its device is lost.
