@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -27,10 +28,12 @@
 #include "proto/join/join_file.h"
 #include "proto/join/tls_trouble.h"
 #include "server/engine/accelerator.h"
+#include "server/engine/analysis.h"
 #include "server/engine/names.h"
 #include "server/engine/samples.h"
 #include "server/engine/trainer.h"
 #include "server/launch/local.h"
+#include "server/worker/analyst.h"
 #include "server/worker/device.h"
 #include "server/worker/device_lock.h"
 #include "server/worker/nvml.h"
@@ -127,12 +130,14 @@ std::string Misplaced(const CLI::App& app, const Flags& flags) {
   for (const char* option : {"--lanes", "--flush-every"}) {
     if (app.count(option) > 0) return option;
   }
-  return flags.device == kCuda ? "--device cuda" : "";
+  return "";
 }
 
 // Returns the lanes of a worker: as many as it is told, or its device's default.
 int LanesOf(const Flags& flags) {
-  if (flags.role != "train") return AnalysisLanes(process::UsableCores());
+  if (flags.role != "train") {
+    return flags.device == kCuda ? kCudaAnalysisLanes : AnalysisLanes(process::UsableCores());
+  }
   if (flags.lanes > 0) return flags.lanes;
   return flags.device == kCuda ? kCudaLanes : process::UsableCores();
 }
@@ -184,9 +189,26 @@ absl::Status PrepareTraining(const std::shared_ptr<engine::Accelerator>& acceler
       absl::StrCat(engine::InfoOf(*accelerator).name, " can't train: ", warm.message()));
 }
 
-absl::Status PrepareAnalyses() {
+// The same for analyses. An accelerator's probe is training here, too.
+absl::Status PrepareAnalyses(const std::shared_ptr<engine::Accelerator>& accelerator) {
+  if (accelerator != nullptr) return PrepareTraining(accelerator);
   engine::PrepareLaneThread();
   return WarmUpAnalyses();
+}
+
+// Returns the engine's functions. The accelerator is the last argument of both once they take one;
+// until then they compute on the cores.
+AnalysisTools ToolsOf(const std::shared_ptr<engine::Accelerator>& accelerator) {
+  AnalysisTools tools;
+  tools.generate = [accelerator](const engine::RunConfig& config, absl::string_view checkpoint,
+                                 const engine::SampleOptions& options,
+                                 const std::atomic<bool>& stop, const auto& on_samples) {
+    return engine::GenerateSamples(config, checkpoint, options, stop, on_samples);
+  };
+  tools.make = [accelerator](engine::AnalysisRequest request) {
+    return engine::MakeAnalysis(std::move(request));
+  };
+  return tools;
 }
 
 WorkerOptions OptionsOf(const Flags& flags, join::ServerAddress server,
@@ -205,15 +227,14 @@ WorkerOptions OptionsOf(const Flags& flags, join::ServerAddress server,
   options.make_trainer = [accelerator](const engine::RunConfig& run) {
     return engine::MakeTrainer(run, accelerator);
   };
-  options.analysis = {engine::GenerateSamples, engine::MakeAnalysis, {}};
+  options.analysis = ToolsOf(accelerator);
   options.analysis.pace.save_every = absl::Seconds(flags.resume_every);
   if (accelerator != nullptr) {
     options.device_use = AskForUse(Nvml::Load(), engine::InfoOf(*accelerator).uuid);
   }
-  options.prepare_lane = PrepareAnalyses;
-  if (flags.role == "train") {
-    options.prepare_lane = [accelerator] { return PrepareTraining(accelerator); };
-  }
+  options.prepare_lane = [accelerator, trains = flags.role == "train"] {
+    return trains ? PrepareTraining(accelerator) : PrepareAnalyses(accelerator);
+  };
   return options;
 }
 
@@ -344,7 +365,7 @@ int main(int argc, char** argv) {
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l: %v");
   CLI::App app(
       "Trains runs of an ablate server, by LibTorch or native kernels, on the cores\n"
-      "or a GPU of this machine, or computes analyses on its cores.");
+      "or a GPU of this machine, or computes analyses there.");
   app.footer(
       "Exit codes:\n"
       "  0   drained\n"
