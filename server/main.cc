@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/log_file.h"
 #include "base/mutex.h"
@@ -83,8 +84,8 @@ void Define(CLI::App& app, Flags& flags) {
       ->check(CLI::Range(1, 4096).description(""))
       ->type_name("N");
   app.add_option("--devices", flags.devices,
-                 "GPUs to train on besides the cores: all, none, or a\n"
-                 "list such as cuda:0,cuda:1, as nvidia-smi numbers\nthem [all]")
+                 "GPUs to use besides the cores: all, none, or a list\n"
+                 "such as cuda:0,cuda:1, as nvidia-smi numbers them\n[all]")
       ->check([](const std::string& devices) {
         return std::string(launch::ReadDeviceChoice(devices).status().message());
       })
@@ -170,7 +171,8 @@ class HungProcesses {
 
 constexpr char kTrainer[] = "cpu-train";
 constexpr char kAnalyst[] = "cpu-analysis";
-constexpr char kGpuPrefix[] = "cuda-";  // of the names of workers on GPUs
+constexpr char kGpuPrefix[] = "cuda-";           // of the names of workers on GPUs
+constexpr char kAnalysisSuffix[] = "-analysis";  // of the names of workers for analyses
 
 // Returns the command that all workers of this machine share.
 launch::WorkerCommand LocalWorker(const std::string& name, const std::string& role,
@@ -194,14 +196,17 @@ void AddLanes(int lanes, launch::WorkerCommand* command) {
   if (lanes > 0) command->arguments.push_back(absl::StrCat("--lanes=", lanes));
 }
 
-// Returns the command of a GPU's worker, which sees no other.
-launch::WorkerCommand GpuWorker(const launch::ListedDevice& device, const Flags& flags,
-                                const launch::Home& home, const std::string& blobs) {
-  const std::string name = absl::StrCat(kGpuPrefix, device.index, "-train");
-  launch::WorkerCommand command = LocalWorker(name, "train", device.uuid, flags, home, blobs);
+// Returns the command of a GPU's worker of a role, which sees no other GPU.
+launch::WorkerCommand GpuWorker(const launch::ListedDevice& device, const std::string& role,
+                                const Flags& flags, const launch::Home& home,
+                                const std::string& blobs) {
+  const std::string name = absl::StrCat(kGpuPrefix, device.index, "-", role);
+  const std::string lock = absl::StrCat(device.uuid, role == "train" ? "" : kAnalysisSuffix);
+  launch::WorkerCommand command = LocalWorker(name, role, lock, flags, home, blobs);
   command.arguments.push_back("--device=cuda");
   command.environment = {absl::StrCat("CUDA_VISIBLE_DEVICES=", device.uuid)};
-  AddLanes(flags.gpu_lanes, &command);
+  command.on_gpu = true;
+  if (role == "train") AddLanes(flags.gpu_lanes, &command);
   return command;
 }
 
@@ -215,7 +220,8 @@ std::vector<launch::WorkerCommand> LocalCommands(const Flags& flags, const launc
   AddLanes(flags.lanes, &commands[0]);
   const launch::DeviceChoice choice = *launch::ReadDeviceChoice(flags.devices);
   for (const launch::ListedDevice& device : launch::FindDevices(choice, commands[0].program)) {
-    commands.push_back(GpuWorker(device, flags, home, blobs));
+    commands.push_back(GpuWorker(device, "train", flags, home, blobs));
+    commands.push_back(GpuWorker(device, "analysis", flags, home, blobs));
   }
   return commands;
 }
@@ -320,8 +326,8 @@ absl::Status Program::StartWorkers(const Flags& flags, const launch::Home& home)
                    exit.drained ? "; its device is left alone for 10 minutes" : "");
     }
     thread_->Post([exit](schedule::Scheduler& inside) {
-      inside.Exited(
-          {exit.worker, exit.by_itself, exit.last_words, exit.worker == kAnalyst, exit.drained});
+      inside.Exited({exit.worker, exit.by_itself, exit.last_words,
+                     absl::EndsWith(exit.worker, kAnalysisSuffix), exit.drained});
     });
   };
   std::vector<launch::WorkerCommand> commands =

@@ -15,14 +15,16 @@ struct WorkersOptions {
   bool json = false;
 };
 
-// Returns the device in words, and who uses it if that is known.
+// Returns the device in words, and its use and its memory's errors if they are known.
 std::string DeviceText(const v1::Worker& worker) {
   if (!worker.has_device_use()) return worker.device();
   const v1::DeviceUse& use = worker.device_use();
-  const std::string others =
-      use.others() == 0 ? "" : absl::StrCat(", ", Count(use.others(), "other program"));
-  return absl::StrCat(worker.device(), "; ", use.utilization(), " % busy, ",
-                      Bytes(use.used_bytes()), " in use", others);
+  std::string text = absl::StrCat(worker.device(), "; ", use.utilization(), " % busy, ",
+                                  Bytes(use.used_bytes()), " in use");
+  if (use.watts() > 0) absl::StrAppend(&text, ", ", use.watts(), " W");
+  if (use.others() > 0) absl::StrAppend(&text, ", ", Count(use.others(), "other program"));
+  if (use.ecc_errors() > 0) absl::StrAppend(&text, ", ", Count(use.ecc_errors(), "memory error"));
+  return text;
 }
 
 absl::StatusOr<int> Workers(const WorkersOptions& options, const Context& context,

@@ -75,6 +75,7 @@ absl::StatusOr<SampledModel> FindSampledRun(storage::Store* store, const std::st
   model.spec = *std::move(spec);
   model.checkpoint_blob = checkpoint->blob;
   model.dataset_blob = record->dataset_blob;
+  model.parameters = record->parameters;
   return model;
 }
 
@@ -93,6 +94,7 @@ absl::StatusOr<SampledModel> FindSampledImport(const rpc::View& view, absl::stri
   sampled.spec = *std::move(spec);
   sampled.checkpoint_blob = record->sha256;
   sampled.dataset_blob = dataset->sha256;
+  sampled.parameters = record->parameters;
   return sampled;
 }
 

@@ -25,6 +25,7 @@ struct SampledModel {
   v1::RunSpec spec;
   std::string checkpoint_blob;
   std::string dataset_blob;  // gives the tokens their meaning
+  uint64_t parameters = 0;
 };
 
 // Returns a run, given its ID, at its last checkpoint or that of `step`. NOT_FOUND or

@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "server/rpc/blob_streams.h"
 #include "server/rpc/errors.h"
+#include "server/spec/analysis_time.h"
 #include "server/spec/fields.h"
 
 namespace ablate::analysis {
@@ -140,6 +141,7 @@ absl::StatusOr<schedule::AnalysisRequest> PrepareSamples(storage::Store* store,
     if (!pin.ok()) return pin.status();
     request.blobs.push_back(*std::move(pin));
   }
+  request.on_gpu = model.parameters >= spec::kGpuAnalysisParameters;
   worker::v1::Analyze& message = request.message;
   message.set_checkpoint_blob(model.checkpoint_blob);
   message.set_dataset_blob(model.dataset_blob);

@@ -28,10 +28,11 @@ absl::StatusOr<storage::DatasetRecord> DatasetOf(storage::Store* store, const st
   return std::move(found->front());
 }
 
-// Builds the subject's message for its worker and adds the blobs it reads to `blobs`.
-absl::StatusOr<worker::v1::ComputationSubject> Prepare(
-    storage::Store* store, const storage::AnalysisSubject& subject,
-    std::vector<std::shared_ptr<storage::Blobs::Pin>>* pins) {
+// Builds the subject's message for its worker; adds the blobs it reads and its wish for a GPU to
+// the request.
+absl::StatusOr<worker::v1::ComputationSubject> Prepare(storage::Store* store,
+                                                       const storage::AnalysisSubject& subject,
+                                                       schedule::AnalysisRequest* request) {
   const auto run = store->GetRun(subject.run);
   if (!run.ok()) return run.status();
   auto spec = SpecOf(*run);
@@ -40,6 +41,7 @@ absl::StatusOr<worker::v1::ComputationSubject> Prepare(
   if (!checkpoint.ok()) return checkpoint.status();
   const auto blobs = rpc::BlobsOf(store);
   if (!blobs.ok()) return blobs.status();
+  request->on_gpu = request->on_gpu || run->parameters >= spec::kGpuAnalysisParameters;
   worker::v1::ComputationSubject message;
   *message.mutable_spec() = *std::move(spec);
   message.set_checkpoint_blob(checkpoint->blob);
@@ -48,7 +50,7 @@ absl::StatusOr<worker::v1::ComputationSubject> Prepare(
     if (sha256.empty()) continue;
     auto pin = (*blobs)->Find(sha256);
     if (!pin.ok()) return pin.status();
-    pins->push_back(*std::move(pin));
+    request->blobs.push_back(*std::move(pin));
   }
   return message;
 }
@@ -148,7 +150,7 @@ absl::StatusOr<schedule::AnalysisRequest> PrepareComputation(
   const absl::Status set = SetCost(store, asked, analysis, &request);
   if (!set.ok()) return set;
   for (const storage::AnalysisSubject& subject : analysis.subjects) {
-    auto prepared = Prepare(store, subject, &request.blobs);
+    auto prepared = Prepare(store, subject, &request);
     if (!prepared.ok()) return prepared.status();
     *message.add_subjects() = *std::move(prepared);
   }

@@ -76,7 +76,7 @@ struct SupervisedWorker {
   absl::Duration delay;       // wait before the last start
   absl::Duration restart_at;  // valid while it doesn't run
   std::string killed_for;     // why we killed it; empty if we didn't
-  int failed_probes = 0;      // its last starts that could not use the device
+  int failures = 0;           // of its device in a row
 };
 
 namespace {
@@ -355,9 +355,11 @@ void LocalWorkers::ReapEnded() {
     std::optional<ChildExit> exit = Reap(worker);
     worker.pidfd = FileDescriptor();
     process::RemovePidFile(worker.pid_file.file(), worker.pid);
-    DelayRestart(worker, MonotonicNow() - worker.started);
-    worker.failed_probes = exit && exit->device_unusable ? worker.failed_probes + 1 : 0;
-    if (worker.failed_probes >= kMaxProbes) {
+    const absl::Duration lived = MonotonicNow() - worker.started;
+    DelayRestart(worker, lived);
+    worker.failures =
+        exit ? CountDeviceFailures(worker.failures, *exit, worker.command.on_gpu, lived) : 0;
+    if (exit && IsDrained(worker.failures, *exit)) {
       exit->drained = true;
       worker.restart_at = MonotonicNow() + kDrainedDelay;
     }

@@ -1,5 +1,5 @@
 // Starts and supervises the worker processes of this machine: posix_spawn, a lock per device,
-// restarts with back-off. A device that can't be used several times in a row is left alone longer.
+// restarts with back-off. A device that fails several times in a row is left alone longer.
 #ifndef ABLATE_SERVER_LAUNCH_LOCAL_H_
 #define ABLATE_SERVER_LAUNCH_LOCAL_H_
 
@@ -28,12 +28,15 @@ struct WorkerCommand {
   std::vector<std::string> environment = {};  // NAME=VALUE, besides the server's own
   std::string log_file;                       // appended to; stdout and stderr
   std::string pid_file;  // by which a restarted server finds a worker that is still running
+  bool on_gpu = false;   // its device fails if it ends with kDeviceLostExit, too
 };
 
 // Exit code of a worker whose device is locked by another process of that name, which continues: it
 // is restarted later, and not reported.
 inline constexpr int kDeviceTakenExit = 3;
-// Exit code of a worker that can't use its device.
+// Exit code of a worker that has lost its device at work: only a new process can use it again.
+inline constexpr int kDeviceLostExit = 4;
+// Exit code of a worker that can't use its device, as its probe at the start found.
 inline constexpr int kDeviceUnusableExit = 7;
 
 struct ChildStart {
@@ -47,8 +50,9 @@ struct ChildExit {
   std::string last_words;  // "exit code 1: <last line of its log>", "killed by SIGSEGV"
   bool succeeded = false;  // exit code 0, without being killed by us
   bool device_unusable = false;  // it could not use its device
-  bool drained = false;          // and it was the last of several such starts: the device is left
-                                 // alone for a while
+  bool device_lost = false;      // it lost its device
+  bool drained = false;          // the device has failed several times in a row: it is left alone
+                                 // for a while
 };
 
 // Called on the thread of Start, then on the supervisor's; must not block.

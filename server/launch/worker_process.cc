@@ -100,6 +100,7 @@ ChildExit DescribeExit(absl::string_view worker, const siginfo_t& ended,
     exit.by_itself = ended.si_status != 0;
     exit.succeeded = ended.si_status == 0;
     exit.device_unusable = ended.si_status == kDeviceUnusableExit;
+    exit.device_lost = ended.si_status == kDeviceLostExit;
     exit.last_words = absl::StrCat("exit code ", ended.si_status);
   } else {
     exit.by_itself = IsCrash(ended.si_status);
@@ -130,6 +131,11 @@ std::string LastLine(const std::string& file, uint64_t from) {
 absl::Duration RestartDelay(absl::Duration previous, absl::Duration lived) {
   if (lived >= kHealthyLife || previous <= absl::ZeroDuration()) return kMinRestartDelay;
   return std::min(previous * 2, kMaxRestartDelay);
+}
+
+int CountDeviceFailures(int before, const ChildExit& exit, bool on_gpu, absl::Duration lived) {
+  if (!exit.device_unusable && !(on_gpu && exit.device_lost)) return 0;
+  return lived >= kProvenLife ? 1 : before + 1;
 }
 
 }  // namespace ablate::launch

@@ -47,10 +47,23 @@ inline constexpr absl::Duration kHealthyLife = absl::Minutes(1);
 // kHealthyLife.
 absl::Duration RestartDelay(absl::Duration previous, absl::Duration lived);
 
-// After so many starts in a row that ended with kDeviceUnusableExit the device is drained: it is
-// tried again only after kDrainedDelay.
-inline constexpr int kMaxProbes = 3;
+// A device that fails several times in a row is drained: it is tried again only after
+// kDrainedDelay. A loss counts less than a failed probe, so that one run can't drain a GPU: it
+// fails with the third worker that it ends.
+inline constexpr int kMaxFailedProbes = 3;
+inline constexpr int kMaxDeviceLosses = 4;
 inline constexpr absl::Duration kDrainedDelay = absl::Minutes(10);
+// A worker that has lived for so long before its device failed has shown that the device works.
+inline constexpr absl::Duration kProvenLife = absl::Minutes(10);
+
+// Returns the number of failures of a device in a row after a process that lived for `lived` has
+// ended; `before` is the number before this end. A device fails if it can't be used or, if it is a
+// GPU, is lost. Any other end, and kProvenLife, start over.
+int CountDeviceFailures(int before, const ChildExit& exit, bool on_gpu, absl::Duration lived);
+// Returns true if the device is drained after this end, by that number.
+inline bool IsDrained(int failures, const ChildExit& exit) {
+  return failures >= (exit.device_unusable ? kMaxFailedProbes : kMaxDeviceLosses);
+}
 
 }  // namespace ablate::launch
 

@@ -39,7 +39,7 @@ std::string IdOf(const v1::FromWorker& message) {
 }  // namespace
 
 Analyses::Analyses(const Clock* clock, AnalysisLimits limits)
-    : clock_(clock), limits_(limits), alone_since_(clock->Now()) {}
+    : clock_(clock), limits_(limits), alone_since_{clock->Now(), clock->Now()} {}
 
 Analyses::~Analyses() { Stop(); }
 
@@ -115,7 +115,7 @@ void Analyses::Stop() {
   EndAll(absl::UnavailableError("the server is shutting down"));
 }
 
-void Analyses::Attached(Session session, const std::string& worker, uint32_t slots,
+void Analyses::Attached(Session session, const std::string& worker, uint32_t slots, bool on_gpu,
                         std::shared_ptr<WorkerStream> stream) {
   MutexLock lock(&mutex_);
   EndOrphansOf(worker, WorkerEnded("lost its connection"));
@@ -123,6 +123,7 @@ void Analyses::Attached(Session session, const std::string& worker, uint32_t slo
   attached.name = worker;
   attached.stream = std::move(stream);
   attached.slots = std::max(slots, 1u);
+  attached.on_gpu = on_gpu;
   Dispatch();
 }
 
@@ -155,15 +156,18 @@ void Analyses::Receive(Session session, const v1::FromWorker& message) {
 
 void Analyses::Detached(Session session) {
   MutexLock lock(&mutex_);
-  if (workers_.erase(session) == 0) return;
+  const auto worker = workers_.find(session);
+  if (worker == workers_.end()) return;
   const absl::Duration now = clock_->Now();
-  if (workers_.empty()) alone_since_ = now;
+  alone_since_[worker->second.on_gpu] = now;
+  workers_.erase(worker);
   for (Pending& pending : pending_) {
     if (pending.session != session) continue;
     pending.session = 0;
     pending.orphaned = true;
     pending.since = now;
   }
+  Dispatch();  // those that waited for the last GPU
 }
 
 void Analyses::Exited(absl::string_view worker, absl::string_view last_words) {
@@ -179,7 +183,7 @@ void Analyses::Tick() {
     if (absl::Status why = Overdue(pending); !why.ok()) overdue.emplace_back(pending.id, why);
   }
   for (const auto& [id, why] : overdue) End(id, why);
-  AskToYield();
+  Dispatch();  // no GPU may have returned in time
   DrainStuck();
 }
 
@@ -190,17 +194,33 @@ bool Analyses::Busy(Session session) const {
 }
 
 void Analyses::Dispatch() {
+  for (const bool on_gpu : {true, false}) DispatchTo(on_gpu);
+  AskToYield();
+}
+
+void Analyses::DispatchTo(bool on_gpu) {
   for (const Class kind : kClasses) {
-    while (Pending* const next = NextWaiting(kind)) {
+    while (Pending* const next = NextWaiting(kind, on_gpu)) {
       Session session = 0;
       Worker* const worker = FindIdle(*next, &session);
       // Requests that yielded to this one, which runs alone, would only delay it again.
-      if (worker == nullptr && next->request.alone) return AskToYield();
+      if (worker == nullptr && next->request.alone) return;
       if (worker == nullptr) break;
       HandTo(worker, session, next);
     }
   }
-  AskToYield();
+}
+
+bool Analyses::IsForGpu(const Pending& pending) const {
+  if (!pending.request.on_gpu || pending.on_cores) return false;
+  bool leaving = false;
+  for (const auto& [session, worker] : workers_) {
+    if (worker.on_gpu && !worker.drained) return true;
+    leaving = leaving || worker.on_gpu;
+  }
+  // On the cores it would begin again, because a state belongs to its kind of device.
+  const bool has_state = !pending.request.message.computation().state_blob().empty();
+  return has_state && (leaving || clock_->Now() - alone_since_[true] < limits_.gpu_timeout);
 }
 
 void Analyses::HandTo(Worker* worker, Session session, Pending* pending) {
@@ -240,7 +260,8 @@ bool Analyses::Takes(const Worker& worker, const Share& share) {
   }
   if (share.kind == Class::kSamples) return alike == 0;
   const size_t most = std::max<size_t>(worker.slots, 2) - 1;
-  const bool keeps_one = share.kind == Class::kLong || NextWaiting(Class::kLong) != nullptr;
+  const bool keeps_one =
+      share.kind == Class::kLong || NextWaiting(Class::kLong, worker.on_gpu) != nullptr;
   const size_t most_alike = keeps_one ? std::max<size_t>(most, 2) - 1 : most;
   return computations < most && alike < most_alike && (computations == 0 || state <= 1);
 }
@@ -251,24 +272,27 @@ double Analyses::Left(const Pending& pending) {
              : -1;  // somebody waits for samples, and they are short
 }
 
-Analyses::Pending* Analyses::NextWaiting(Class kind) {
+Analyses::Pending* Analyses::NextWaiting(Class kind, bool on_gpu) {
   Pending* next = nullptr;
   for (Pending& pending : pending_) {
     if (pending.session != 0 || pending.orphaned || ClassOf(pending) != kind) continue;
+    if (IsForGpu(pending) != on_gpu) continue;
     if (next == nullptr || Left(pending) < Left(*next)) next = &pending;
   }
   return next;
 }
 
 void Analyses::AskToYield() {
-  for (const Class kind : kClasses) {
-    const Pending* const next = NextWaiting(kind);
-    Pending* const yielding = next == nullptr ? nullptr : InTheWayOf(*next);
-    if (yielding == nullptr) continue;
-    yielding->yielding = true;
-    v1::ToWorker message;
-    message.mutable_yield_analysis()->set_id(yielding->id);
-    workers_[yielding->session].stream->Send(message);
+  for (const bool on_gpu : {true, false}) {
+    for (const Class kind : kClasses) {
+      const Pending* const next = NextWaiting(kind, on_gpu);
+      Pending* const yielding = next == nullptr ? nullptr : InTheWayOf(*next);
+      if (yielding == nullptr) continue;
+      yielding->yielding = true;
+      v1::ToWorker message;
+      message.mutable_yield_analysis()->set_id(yielding->id);
+      workers_[yielding->session].stream->Send(message);
+    }
   }
 }
 
@@ -276,10 +300,12 @@ void Analyses::AskToYield() {
 // that saving takes a small fraction of the time.
 Analyses::Pending* Analyses::InTheWayOf(const Pending& waiting) {
   const Share share = ShareOf(waiting);
+  const bool on_gpu = IsForGpu(waiting);
   Pending* found = nullptr;
   for (Pending& pending : pending_) {
     const auto worker = workers_.find(pending.session);
     if (worker == workers_.end() || worker->second.drained) continue;
+    if (worker->second.on_gpu != on_gpu) continue;
     // With a slot for each class, a request waits only for those that it doesn't fit with.
     const bool shared = worker->second.slots < std::size(kClasses);
     if (!shared && FitTogether(share, ShareOf(pending))) continue;
@@ -298,6 +324,7 @@ void Analyses::OnSaved(Worker* worker, Pending* pending, const v1::AnalysisSaved
     if (!saved.state_blob().empty()) {
       pending->request.message.mutable_computation()->set_state_blob(saved.state_blob());
       pending->request.alone = false;
+      pending->on_cores = !worker->on_gpu;
       if (!saved.yielded()) worker->held[saved.id()].share.alone = false;
     }
     pending->progress = saved.progress();
@@ -313,8 +340,9 @@ void Analyses::OnSaved(Worker* worker, Pending* pending, const v1::AnalysisSaved
 
 Analyses::Worker* Analyses::FindIdle(const Pending& next, Session* session) {
   const Share share = ShareOf(next);
+  const bool on_gpu = IsForGpu(next);
   for (auto& [id, worker] : workers_) {
-    if (!Takes(worker, share)) continue;
+    if (worker.on_gpu != on_gpu || !Takes(worker, share)) continue;
     *session = id;
     return &worker;
   }
@@ -373,13 +401,17 @@ absl::Status Analyses::Overdue(const Pending& pending) const {
         absl::StrCat("the analysis ran longer than ", absl::FormatDuration(limits_.run_time),
                      ", the limit. Request fewer or shorter samples"));
   }
-  const bool alone = workers_.empty();
-  if (!alone || now - std::max(pending.since, alone_since_) < limits_.worker_timeout) {
+  const bool on_gpu = IsForGpu(pending);
+  const bool alone = std::none_of(workers_.begin(), workers_.end(), [on_gpu](const auto& worker) {
+    return worker.second.on_gpu == on_gpu;
+  });
+  if (!alone || now - std::max(pending.since, alone_since_[on_gpu]) < limits_.worker_timeout) {
     return absl::OkStatus();
   }
-  return absl::UnavailableError(absl::StrCat(
-      "no worker for analyses has been attached for ", absl::FormatDuration(limits_.worker_timeout),
-      last_words_.empty() ? "" : absl::StrCat("; the last one ended: ", last_words_)));
+  return absl::UnavailableError(
+      absl::StrCat("no worker for analyses", workers_.empty() ? "" : " on the cores",
+                   " has been attached for ", absl::FormatDuration(limits_.worker_timeout),
+                   last_words_.empty() ? "" : absl::StrCat("; the last one ended: ", last_words_)));
 }
 
 void Analyses::DrainStuck() {
@@ -400,15 +432,17 @@ bool Analyses::IsStuck(const Worker& worker) const {
   for (const auto& [id, held] : worker.held) {
     const absl::Duration kept = now - held.withdrawn_at;
     if (!makes_others && kept >= limits_.cancel_timeout) return true;
-    if (kept >= limits_.held_up_timeout && HoldsUpOthers(held.share)) return true;
+    if (kept >= limits_.held_up_timeout && HoldsUpOthers(held.share, worker.on_gpu)) return true;
   }
   return false;
 }
 
-bool Analyses::HoldsUpOthers(const Share& share) const {
-  return std::any_of(pending_.begin(), pending_.end(), [&](const Pending& pending) {
-    return pending.session == 0 && !pending.orphaned && !FitTogether(ShareOf(pending), share);
-  });
+bool Analyses::HoldsUpOthers(const Share& share, bool on_gpu) const {
+  for (const Pending& pending : pending_) {
+    const bool waits = pending.session == 0 && !pending.orphaned && IsForGpu(pending) == on_gpu;
+    if (waits && !FitTogether(ShareOf(pending), share)) return true;
+  }
+  return false;
 }
 
 }  // namespace ablate::schedule

@@ -1,7 +1,8 @@
 // Passes analyses to the workers for analyses and keeps open ones in memory. Samples have a caller
 // who waits. A computation may take any time, and yields to one that takes much less. A worker has
 // lanes for long and for short computations, so that samples and short computations don't wait for
-// a long one.
+// a long one. Workers on the cores and on GPUs get requests of their own: none waits for the
+// others.
 #ifndef ABLATE_SERVER_SCHEDULE_ANALYSES_H_
 #define ABLATE_SERVER_SCHEDULE_ANALYSES_H_
 
@@ -29,7 +30,11 @@ struct AnalysisLimits {
   size_t max_pending = 16;                            // waiting and running samples
   size_t message_bytes = 1 << 20;                     // per request: a worker takes 4 MiB at most
   absl::Duration run_time = absl::Seconds(60);        // limit for samples, once a worker has them
-  absl::Duration worker_timeout = absl::Seconds(30);  // limit for samples without any worker
+  absl::Duration worker_timeout = absl::Seconds(30);  // limit for samples without a worker for them
+  // A computation on a GPU that has saved a state waits for so long after the last GPU has left, or
+  // the server has started, before it begins again on the cores. A new process of a worker takes
+  // seconds.
+  absl::Duration gpu_timeout = absl::Seconds(30);
   // After this time on its worker, a computation yields to one that takes less than half of its
   // remaining time.
   absl::Duration turn = absl::Seconds(1);
@@ -52,6 +57,8 @@ struct AnalysisRequest {
   // Runs alone on its worker until it has saved a state, because it may have crashed its previous
   // worker.
   bool alone = false;
+  // Goes to a worker on a GPU while one is attached. Others only go to workers on the cores.
+  bool on_gpu = false;
   // Size of its state as a fraction of the limit for a worker's computations together.
   double state = 0;
   // Blobs that its worker may read; pinned until the end.
@@ -81,7 +88,7 @@ class Analyses {
   // RESOURCE_EXHAUSTED if too many run or wait, INVALID_ARGUMENT if it is too large, UNAVAILABLE
   // after Stop; `done` isn't called then. Otherwise `done` gets the worker's answer, or UNAVAILABLE
   // (no worker, or it ended), DEADLINE_EXCEEDED (run_time), CANCELLED. A computation waits for a
-  // worker without a limit.
+  // worker without a limit. One for a GPU goes to the cores if no GPU is attached.
   absl::StatusOr<std::string> Submit(AnalysisRequest request);
   // Cancels a request; it has ended when this returns. Does nothing if it had ended before.
   void Cancel(const std::string& id);
@@ -101,7 +108,7 @@ class Analyses {
   //
   // Adds a worker that runs `slots` requests at a time, at least one. Requests of an earlier
   // process with the name `worker` end now.
-  void Attached(Session session, const std::string& worker, uint32_t slots,
+  void Attached(Session session, const std::string& worker, uint32_t slots, bool on_gpu,
                 std::shared_ptr<WorkerStream> stream);
   // Handles a part, a saved state, a result or a failure. Ignores a message about a request that
   // this session doesn't have (any more).
@@ -127,6 +134,7 @@ class Analyses {
     bool yielding = false;  // its worker was asked to stop it
     bool yielded = false;   // it has yielded before
     bool orphaned = false;  // its worker's stream ended
+    bool on_cores = false;  // it has saved a state on the cores, and stays there
   };
   // A request's claims on a worker.
   struct Share {
@@ -143,11 +151,16 @@ class Analyses {
     std::string name;
     std::shared_ptr<WorkerStream> stream;
     size_t slots = 1;
+    bool on_gpu = false;
     std::map<std::string, Held> held;  // by id
     bool drained = false;              // it ends, or was told to: it gets nothing more
   };
 
   void Dispatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Gives waiting requests to the workers on GPUs, or to those on the cores.
+  void DispatchTo(bool on_gpu) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns true if a request is for a GPU as long as it waits, false if for the cores.
+  bool IsForGpu(const Pending& pending) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void HandTo(Worker* worker, Session session, Pending* pending)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Class ClassOf(const Pending& pending) const;
@@ -162,8 +175,8 @@ class Analyses {
   // Returns the work that is left to do, in microseconds.
   static double Left(const Pending& pending);
   // Returns the waiting request of a class with the least work left, the oldest of equals; null if
-  // none waits.
-  Pending* NextWaiting(Class kind) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // none waits for such a worker.
+  Pending* NextWaiting(Class kind, bool on_gpu) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Asks running requests to yield to waiting ones that take much less.
   void AskToYield() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the running request that has to yield to this one; null if none has to.
@@ -184,16 +197,17 @@ class Analyses {
   // Replaces workers that keep a cancelled analysis for too long, by AnalysisLimits.
   void DrainStuck() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsStuck(const Worker& worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns true if an analysis waits that no worker makes beside one with this share.
-  bool HoldsUpOthers(const Share& share) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns true if an analysis waits that such a worker doesn't make beside one with this share.
+  bool HoldsUpOthers(const Share& share, bool on_gpu) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock* const clock_;
   const AnalysisLimits limits_;
   mutable Mutex mutex_;
   std::vector<Pending> pending_ ABSL_GUARDED_BY(mutex_);  // oldest first
   std::map<Session, Worker> workers_ ABSL_GUARDED_BY(mutex_);
-  absl::Duration alone_since_ ABSL_GUARDED_BY(mutex_);  // when the last worker left
-  std::string last_words_ ABSL_GUARDED_BY(mutex_);      // of the last worker that ended
+  // When the last worker left: on the cores, and on a GPU.
+  absl::Duration alone_since_[2] ABSL_GUARDED_BY(mutex_);
+  std::string last_words_ ABSL_GUARDED_BY(mutex_);  // of the last worker that ended
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -93,7 +93,8 @@ void Scheduler::OnHello(Session id, const v1::Hello& hello) {
   }
   EndAbsentLeases(hello);
   if (hello.role() == v1::ANALYSIS && hello.config_version() >= options_.config_version) {
-    analyses_.Attached(id, hello.worker(), hello.lanes(), sessions_[id].stream);
+    analyses_.Attached(id, hello.worker(), hello.lanes(), hello.device_kind() == "cuda",
+                       sessions_[id].stream);
   }
   if (workers_[hello.worker()].leaving) {
     // It may have missed the first drain message.

@@ -346,6 +346,8 @@ v1::Worker ToProto(const schedule::WorkerInfo& worker, const std::string& stalle
     use->set_utilization(worker.device_use->utilization());
     use->set_used_bytes(worker.device_use->used_bytes());
     use->set_others(worker.device_use->others());
+    use->set_watts(worker.device_use->watts());
+    use->set_ecc_errors(worker.device_use->ecc_errors());
   }
   if (worker.attached) {
     message.set_state(worker.busy ? v1::WorkerState::BUSY : v1::WorkerState::IDLE);

@@ -53,6 +53,7 @@ AnalysisTime GuessAnalysisTime(const engine::AnalysisKind& kind, const engine::A
     computed.model.loss = engine::LossPositions::kAll;
   }
   const auto parameters = static_cast<uint64_t>(engine::MakeLayout(config.model).size);
+  if (parameters >= kGpuAnalysisParameters) time.group += "/large";
   const double speed = native ? kNativeSpeed : TorchSpeed(config.model.width);
   if (kind.default_tokens > 0 || cost.tokens > 0) {
     const double read = std::max(static_cast<double>(cost.tokens > 0 ? cost.tokens : tokens), 1.0);

@@ -10,9 +10,15 @@
 
 namespace ablate::spec {
 
+// Analyses and samples of models with at least so many parameters go to a GPU, if there is one. A
+// guess: smaller ones are analysed soon enough on a core, and then their numbers don't depend on
+// whether there is a GPU.
+inline constexpr uint64_t kGpuAnalysisParameters = 10'000'000;
+
 struct AnalysisTime {
-  // Kind and trainer of its passes, such as "loss_landscape/native". In a group, measured times are
-  // about proportional to guessed ones.
+  // Kind and trainer of its passes, and whether a GPU may compute it, such as
+  // "loss_landscape/native/1" or "spectrum/torch/1/large". In a group, measured times are about
+  // proportional to guessed ones.
   std::string group;
   double micros = 0;  // on one core
 };

@@ -26,6 +26,10 @@ namespace ablate::worker {
 // (schedule/analyses.h).
 inline int AnalysisLanes(int cores) { return 2 + std::max(1, cores / 4); }
 
+// The same on a GPU: no more than one computation of each class, because each needs memory of the
+// device, and none fewer, so that a short one never waits until a long one has saved its state.
+inline constexpr int kCudaAnalysisLanes = 3;
+
 // engine::GenerateSamples, or a test's function.
 using SampleGenerator = std::function<absl::StatusOr<engine::SampleCounts>(
     const engine::RunConfig&, absl::string_view checkpoint, const engine::SampleOptions&,

@@ -61,8 +61,8 @@ absl::StatusOr<std::unique_ptr<engine::Analysis>> Begin(const std::string& id,
   const auto state = hands.blobs->Read(id, asked.state_blob(), control);
   if (!state.ok()) return state.status();
   const absl::Status restored = (*analysis)->Restore(state->view());
-  // The state is from a program that divides the analysis into other pieces: its progress is lost,
-  // but not the analysis.
+  // The state is from another kind of device, or from a program that divides the analysis into
+  // other pieces: its progress is lost, but not the analysis.
   if (absl::IsInvalidArgument(restored)) {
     spdlog::warn("{} starts again: its saved state is refused: {}", id, restored.ToString());
     return analysis;

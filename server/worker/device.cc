@@ -55,6 +55,8 @@ std::function<std::optional<v1::DeviceUse>()> AskForUse(const absl::StatusOr<Nvm
     message.set_utilization(use->utilization);
     message.set_used_bytes(use->used_bytes);
     message.set_others(use->others);
+    message.set_watts(use->watts);
+    message.set_ecc_errors(use->ecc_errors);
     return message;
   };
 }

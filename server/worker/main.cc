@@ -3,7 +3,6 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
-#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -28,10 +27,12 @@
 #include "proto/join/join_file.h"
 #include "proto/join/tls_trouble.h"
 #include "server/engine/accelerator.h"
+#include "server/engine/analysis.h"
 #include "server/engine/names.h"
 #include "server/engine/samples.h"
 #include "server/engine/trainer.h"
 #include "server/launch/local.h"
+#include "server/worker/analyst.h"
 #include "server/worker/device.h"
 #include "server/worker/device_lock.h"
 #include "server/worker/nvml.h"
@@ -42,12 +43,18 @@ namespace ablate::worker {
 namespace {
 
 constexpr int kNoLockExit = 1;
-constexpr int kDeviceLostExit = 4;
 constexpr int kRefusedExit = 5;
 constexpr int kNoServerExit = 6;  // the join file can't be used
 constexpr char kCuda[] = "cuda";
 // Opened where a GPU is, so that one program runs everywhere.
 constexpr char kCudaPlugin[] = "libablate_cuda.so";
+// The CUDA of the plugin's LibTorch, and the oldest driver for it: NVIDIA's guide "CUDA
+// Compatibility", table of minor version compatibility. With an older driver CUDA finds no device,
+// and gives no reason.
+constexpr int kCudaVersion = 13;
+constexpr int kLeastDriver = 580;
+// Of a GPU's memory, because runs train there, too.
+constexpr double kAnalysisMemoryShare = 0.25;
 constexpr char kVisibleDevices[] = "CUDA_VISIBLE_DEVICES";
 // Warn this long before the token expires, so that the operator has time to replace it.
 constexpr absl::Duration kWarnOfExpiry = absl::Hours(14 * 24);
@@ -124,12 +131,14 @@ std::string Misplaced(const CLI::App& app, const Flags& flags) {
   for (const char* option : {"--lanes", "--flush-every"}) {
     if (app.count(option) > 0) return option;
   }
-  return flags.device == kCuda ? "--device cuda" : "";
+  return "";
 }
 
 // Returns the lanes of a worker: as many as it is told, or its device's default or most.
 int LanesOf(const Flags& flags) {
-  if (flags.role != "train") return AnalysisLanes(process::UsableCores());
+  if (flags.role != "train") {
+    return flags.device == kCuda ? kCudaAnalysisLanes : AnalysisLanes(process::UsableCores());
+  }
   if (flags.lanes > 0) return flags.lanes;
   return flags.device == kCuda ? engine::kMostDeviceLanes : process::UsableCores();
 }
@@ -184,9 +193,23 @@ absl::Status PrepareTraining(const std::shared_ptr<engine::Accelerator>& acceler
       absl::StrCat(engine::InfoOf(*accelerator).name, " can't train: ", warm.message()));
 }
 
-absl::Status PrepareAnalyses() {
+// The same for analyses. An accelerator's probe is training here, too.
+absl::Status PrepareAnalyses(const std::shared_ptr<engine::Accelerator>& accelerator) {
+  if (accelerator != nullptr) return PrepareTraining(accelerator);
   engine::PrepareLaneThread();
   return WarmUpAnalyses();
+}
+
+// Returns the engine's functions, which compute on the accelerator; on the cores without one.
+AnalysisTools ToolsOf(const std::shared_ptr<engine::Accelerator>& accelerator) {
+  AnalysisTools tools;
+  tools.generate = [accelerator](const auto&... arguments) {
+    return engine::GenerateSamples(arguments..., accelerator);
+  };
+  tools.make = [accelerator](engine::AnalysisRequest request) {
+    return engine::MakeAnalysis(std::move(request), accelerator);
+  };
+  return tools;
 }
 
 WorkerOptions OptionsOf(const Flags& flags, join::ServerAddress server,
@@ -205,23 +228,17 @@ WorkerOptions OptionsOf(const Flags& flags, join::ServerAddress server,
   options.make_trainer = [accelerator](const engine::RunConfig& run) {
     return engine::MakeTrainer(run, accelerator);
   };
-  options.analysis.generate = [accelerator](const auto&... arguments) {
-    return engine::GenerateSamples(arguments..., accelerator);
-  };
-  options.analysis.make = [accelerator](engine::AnalysisRequest request) {
-    return engine::MakeAnalysis(std::move(request), accelerator);
-  };
+  options.analysis = ToolsOf(accelerator);
   options.analysis.pace.save_every = absl::Seconds(flags.resume_every);
   if (accelerator != nullptr) {
     options.device_use = AskForUse(Nvml::Load(), engine::InfoOf(*accelerator).uuid);
-    options.measure_lanes = flags.lanes == 0;
+    options.measure_lanes = flags.role == "train" && flags.lanes == 0;
     options.memory = {[accelerator] { return engine::MemoryOf(*accelerator); },
                       [accelerator] { engine::ReleaseMemory(*accelerator); }};
   }
-  options.prepare_lane = PrepareAnalyses;
-  if (flags.role == "train") {
-    options.prepare_lane = [accelerator] { return PrepareTraining(accelerator); };
-  }
+  options.prepare_lane = [accelerator, trains = flags.role == "train"] {
+    return trains ? PrepareTraining(accelerator) : PrepareAnalyses(accelerator);
+  };
   return options;
 }
 
@@ -257,7 +274,7 @@ int ExitOf(const absl::Status& end, bool joined) {
   if (absl::IsFailedPrecondition(end)) {
     return LastWords(launch::kDeviceUnusableExit, end.message());
   }
-  return LastWords(kDeviceLostExit, end.ToString());
+  return LastWords(launch::kDeviceLostExit, end.ToString());
 }
 
 // Works until it is drained or its device is lost.
@@ -279,6 +296,21 @@ std::string PluginFile() {
   return (self.parent_path() / kCudaPlugin).string();
 }
 
+// Opens the first visible GPU. Its tensors take at most a share of its memory.
+// FAILED_PRECONDITION, which says why it can't be used.
+absl::StatusOr<std::shared_ptr<engine::Accelerator>> OpenGpu(double memory_share) {
+  using Opened = absl::StatusOr<std::shared_ptr<engine::Accelerator>>;
+  const absl::StatusOr<Nvml> nvml = Nvml::Load();
+  // Without NVML the plugin finds the reason.
+  const absl::Status usable =
+      nvml.ok() ? nvml->CheckDriver(kLeastDriver, kCudaVersion) : absl::OkStatus();
+  Opened opened =
+      usable.ok() ? engine::OpenAccelerator(PluginFile(), memory_share) : Opened(usable);
+  if (opened.ok()) return opened;
+  return absl::FailedPreconditionError(
+      absl::StrCat("no GPU can be used: ", opened.status().message()));
+}
+
 int Work(const Flags& flags) {
   absl::StatusOr<join::ServerAddress> server = ServerOf(flags);
   if (!server.ok()) return LastWords(kNoServerExit, server.status().message());
@@ -295,11 +327,8 @@ int Work(const Flags& flags) {
   const sigset_t signals = BlockEndSignals();
   std::shared_ptr<engine::Accelerator> accelerator;
   if (flags.device == kCuda) {
-    auto opened = engine::OpenAccelerator(PluginFile());
-    if (!opened.ok()) {
-      return LastWords(launch::kDeviceUnusableExit,
-                       absl::StrCat("no GPU can be used: ", opened.status().message()));
-    }
+    auto opened = OpenGpu(flags.role == "train" ? 1 : kAnalysisMemoryShare);
+    if (!opened.ok()) return LastWords(launch::kDeviceUnusableExit, opened.status().message());
     accelerator = *std::move(opened);
   }
   RunToTheEnd(OptionsOf(flags, *std::move(server), accelerator), !flags.join.empty(), signals);
@@ -309,6 +338,8 @@ int Work(const Flags& flags) {
 int ListDevices() {
   const absl::StatusOr<Nvml> nvml = Nvml::Load();
   if (!nvml.ok()) return LastWords(launch::kDeviceUnusableExit, nvml.status().message());
+  const absl::Status usable = nvml->CheckDriver(kLeastDriver, kCudaVersion);
+  if (!usable.ok()) return LastWords(launch::kDeviceUnusableExit, usable.message());
   const absl::StatusOr<std::vector<DeviceInfo>> all = nvml->List();
   if (!all.ok()) return LastWords(launch::kDeviceUnusableExit, all.status().message());
   std::optional<std::string> visible;  // empty hides all, and is not the same as absent
@@ -340,7 +371,7 @@ int main(int argc, char** argv) {
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l: %v");
   CLI::App app(
       "Trains runs of an ablate server, by LibTorch or native kernels, on the cores\n"
-      "or a GPU of this machine, or computes analyses on its cores.");
+      "or a GPU of this machine, or computes analyses there.");
   app.footer(
       "Exit codes:\n"
       "  0   drained\n"

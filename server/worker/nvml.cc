@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -21,6 +22,7 @@ constexpr char kNvmlFile[] = "libnvidia-ml.so.1";
 constexpr uint32_t kNvmlTextBytes = 96;  // NVML's own limit, of names and UUIDs
 constexpr uint32_t kMaxListedProcesses = 256;
 constexpr int kNvmlInsufficientSize = 7;
+constexpr int kUncorrectedErrors = 1, kVolatileCounter = 0;  // since the driver was loaded
 
 // Sets `function` to the library's function of this name. Returns false if there is none.
 template <typename Result, typename... Arguments>
@@ -71,6 +73,10 @@ absl::StatusOr<Nvml> Nvml::Load() {
     return absl::FailedPreconditionError(absl::StrCat(
         kNvmlFile, " lacks a function: its NVIDIA driver is too old; install a newer one"));
   }
+  Find(library, "nvmlSystemGetDriverVersion", &functions.driver_version);
+  Find(library, "nvmlSystemGetCudaDriverVersion_v2", &functions.cuda_version);
+  Find(library, "nvmlDeviceGetPowerUsage", &functions.power);
+  Find(library, "nvmlDeviceGetTotalEccErrors", &functions.ecc_errors);
   return Make(std::move(functions));
 }
 
@@ -86,6 +92,23 @@ absl::Status Nvml::Check(int result, absl::string_view what) const {
   if (result == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("the NVIDIA driver can't ", what, ": ", functions_.error_text(result)));
+}
+
+absl::Status Nvml::CheckDriver(int driver, int cuda) const {
+  constexpr int kMajor = 1000;
+  std::array<char, kNvmlTextBytes> text{};
+  int major = 0, version = 0;
+  const bool known =
+      functions_.driver_version && functions_.driver_version(text.data(), text.size()) == 0 &&
+      absl::SimpleAtoi(absl::string_view(text.data()).substr(0, strcspn(text.data(), ".")), &major);
+  if (!known || major >= driver) return absl::OkStatus();
+  if (functions_.cuda_version && functions_.cuda_version(&version) == 0 &&
+      version >= kMajor * cuda) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat("the NVIDIA driver is ", text.data(), ", CUDA ",
+                                                    cuda, " needs ", driver,
+                                                    " or newer: update it"));
 }
 
 absl::StatusOr<std::vector<DeviceInfo>> Nvml::List() const {
@@ -120,10 +143,19 @@ absl::StatusOr<DeviceUse> Nvml::UseOf(const std::string& uuid) const {
   std::array<NvmlProcess, kMaxListedProcesses> processes;
   uint32_t count = processes.size();
   const int listed = functions_.processes(device, &count, processes.data());
-  DeviceUse use = {utilization.gpu, memory.used, 0};
+  DeviceUse use = {utilization.gpu, memory.used};
   // One of them is this process, whose number differs in a container.
   const bool counted = listed == 0 || listed == kNvmlInsufficientSize;
   if (counted && count > 0) use.others = count - 1;
+  uint32_t milliwatts = 0;
+  if (functions_.power && functions_.power(device, &milliwatts) == 0) {
+    use.watts = (milliwatts + 500) / 1000;
+  }
+  uint64_t errors = 0;
+  if (functions_.ecc_errors &&
+      functions_.ecc_errors(device, kUncorrectedErrors, kVolatileCounter, &errors) == 0) {
+    use.ecc_errors = errors;
+  }
   return use;
 }
 

@@ -34,7 +34,8 @@ struct NvmlProcess {
 
 using NvmlDevice = void*;
 
-// The functions of libnvidia-ml.so.1, or a test's. All except the last return 0 for success.
+// The functions of libnvidia-ml.so.1, or a test's. All except the last return 0 for success. Those
+// between `processes` and it may be null, or fail where a device has no such sensor or memory.
 struct NvmlFunctions {
   std::function<int()> init;
   std::function<int(uint32_t* count)> count;
@@ -46,6 +47,10 @@ struct NvmlFunctions {
   std::function<int(NvmlDevice device, NvmlUtilization* utilization)> utilization;
   // `count` is the array's size, then the number of processes.
   std::function<int(NvmlDevice device, uint32_t* count, NvmlProcess* processes)> processes;
+  std::function<int(char* text, uint32_t size)> driver_version;  // "580.159.04"
+  std::function<int(int* version)> cuda_version;                 // 1000 · major + 10 · minor
+  std::function<int(NvmlDevice device, uint32_t* milliwatts)> power;
+  std::function<int(NvmlDevice device, int type, int counter, uint64_t* count)> ecc_errors;
   std::function<const char*(int error)> error_text;
 };
 
@@ -60,7 +65,9 @@ struct DeviceInfo {
 struct DeviceUse {
   uint32_t utilization = 0;  // percent
   uint64_t used_bytes = 0;
-  uint32_t others = 0;  // other processes that compute on it, as far as visible
+  uint32_t others = 0;      // other processes that compute on it, as far as visible
+  uint32_t watts = 0;       // 0: unknown
+  uint64_t ecc_errors = 0;  // uncorrected errors of its memory since the driver was loaded
 };
 
 // A loaded and initialised library, as thread-safe as NVML, which is. Copies share it.
@@ -72,6 +79,11 @@ class Nvml {
   // Initialises the library whose functions these are; the same error.
   static absl::StatusOr<Nvml> Make(NvmlFunctions functions);
 
+  // Returns FAILED_PRECONDITION "the NVIDIA driver is 535.54, CUDA 13 needs 580 or newer: update
+  // it" if the driver's major version is less than `driver`, and its CUDA's less than `cuda`: a
+  // package for forward compatibility can give an older driver a newer CUDA. OK if a version is
+  // unknown.
+  absl::Status CheckDriver(int driver, int cuda) const;
   // Returns the machine's devices in NVML's order.
   absl::StatusOr<std::vector<DeviceInfo>> List() const;
   absl::StatusOr<DeviceUse> UseOf(const std::string& uuid) const;

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "ablate/v1/analysis.pb.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "server/engine/analysis.h"
 #include "server/spec/analysis.h"
 #include "server/spec/analysis_time.h"
@@ -64,6 +66,22 @@ std::string GroupOf(StoredGrid& stored) {
   const engine::AnalysisKind& kind = engine::KindOf(options);
   const engine::AnalysisCost cost = kind.cost(options, model->config, 4, 1);
   return spec::GuessAnalysisTime(kind, cost, {}, model->config).group;
+}
+
+TEST(SubjectsTest, WantsAGpuForALargeModel) {
+  // 12 · layers · width² parameters, and few others.
+  for (const auto& [width, large] : {std::pair(640, false), std::pair(660, true)}) {
+    const TestFolder folder;
+    StoredGrid stored(
+        absl::StrReplaceAll(SmallGrid(1),
+                            {{"layers: 1 width: 8", absl::StrCat("layers: 2 width: ", width)}}),
+        folder.path());
+    stored.Finish("s1", {{"eval/loss", {{10, 2}}}});
+    const uint64_t parameters = stored.store()->GetRun(stored.cell("s1").run)->parameters;
+    EXPECT_EQ(parameters >= 10'000'000, large) << parameters;
+    EXPECT_EQ(RequestFor(stored, "aaaa").on_gpu, large) << parameters;
+    EXPECT_EQ(absl::EndsWith(GroupOf(stored), "/large"), large);
+  }
 }
 
 TEST(SubjectsTest, TakesTheTimeThatItsGroupTookHereOnceAFewWereMade) {

@@ -54,12 +54,16 @@ class DevicesTest : public ::testing::Test {
 
 TEST_F(DevicesTest, ADeviceThatCannotBeUsedIsShownAndTheCoresTrain) {
   Up("cuda:2");
-  ASSERT_TRUE(Eventually([this] { return !Worker("cuda-2-train").is_null(); }));
+  for (const char* worker : {"cuda-2-train", "cuda-2-analysis"}) {
+    ASSERT_TRUE(Eventually([&] { return !Worker(worker).is_null(); }));
+  }
   const nlohmann::json drained = Worker("cuda-2-train");
   EXPECT_EQ(drained["stalled"], "exit code 7: GPU-a is broken");
   EXPECT_EQ(drained["state"], "AWAY");
   const std::string starts = ReadFile(bin_ + "/ablate-worker.starts");
-  EXPECT_EQ(std::count(starts.begin(), starts.end(), '\n'), 3);
+  EXPECT_EQ(std::count(starts.begin(), starts.end(), '\n'), 6) << "three of each";
+  EXPECT_THAT(starts, HasSubstr("--role=analysis --name=cuda-2-analysis --lock=" + server_.home() +
+                                "/run/GPU-a-analysis.lock"));
   EXPECT_THAT(starts,
               HasSubstr("--name=cuda-2-train --lock=" + server_.home() + "/run/GPU-a.lock"));
   EXPECT_THAT(starts, HasSubstr(" --blobs=" + server_.home() + "/blobs "));

@@ -175,6 +175,28 @@ TEST_F(LocalWorkersTest, DrainsADeviceThatFailsThreeTimesInARow) {
   workers->Stop(absl::Seconds(10));
 }
 
+// As if the training of its runs ended it, and then its probe.
+TEST_F(LocalWorkersTest, DrainsAGpuThatIsLostAgainAndAgain) {
+  WorkerCommand gpu = Command(
+      "echo once >> \"$0.starts\"\necho 'the device is lost'\n"
+      "[ $(wc -l < \"$0.starts\") -eq 2 ] && exit 7\nexit 4\n");
+  gpu.on_gpu = true;
+  const auto workers = StartAll({gpu, Second("exit 4\n")});
+  std::vector<ChildExit> first;
+  for (const ChildExit& exit : WaitForExits(9)) {
+    if (exit.worker == "w") {
+      first.push_back(exit);
+    } else {
+      EXPECT_FALSE(exit.drained) << "it is on the cores";
+    }
+  }
+  ASSERT_EQ(first.size(), 4u);
+  EXPECT_FALSE(first[1].drained || first[2].drained);
+  EXPECT_TRUE(first[3].drained);
+  EXPECT_EQ(first[3].last_words, "exit code 4: the device is lost");
+  workers->Stop(absl::Seconds(10));
+}
+
 TEST_F(LocalWorkersTest, DoesNotDrainADeviceThatWorkedInBetween) {
   const auto workers =
       Start(Command("echo once >> \"$0.starts\"\n"

@@ -54,7 +54,10 @@ TEST(DescribeExitTest, TellsADeviceThatCannotBeUsed) {
   EXPECT_TRUE(exit.device_unusable);
   EXPECT_FALSE(exit.drained);
   EXPECT_EQ(exit.last_words, "exit code 7: no driver");
-  EXPECT_FALSE(DescribeExit("w", Ended(CLD_EXITED, 4), "").device_unusable);
+  EXPECT_FALSE(exit.device_lost);
+  const ChildExit lost = DescribeExit("w", Ended(CLD_EXITED, kDeviceLostExit), "");
+  EXPECT_TRUE(lost.device_lost);
+  EXPECT_FALSE(lost.device_unusable);
   EXPECT_FALSE(DescribeExit("w", Ended(CLD_KILLED, kDeviceUnusableExit), "").device_unusable)
       << "a signal of that number";
 }
@@ -100,6 +103,55 @@ TEST(RestartDelayTest, StopsGrowingAtHalfAMinute) {
 
 TEST(RestartDelayTest, StartsOverAfterAHealthyMinute) {
   EXPECT_EQ(RestartDelay(absl::Seconds(30), absl::Minutes(1)), absl::Milliseconds(100));
+}
+
+class DeviceFailuresTest : public testing::Test {
+ protected:
+  // Returns the count after a process has ended with this code.
+  int End(int code, absl::Duration lived = absl::Seconds(30)) {
+    const ChildExit exit = DescribeExit("w", Ended(CLD_EXITED, code), "");
+    failures_ = CountDeviceFailures(failures_, exit, on_gpu_, lived);
+    drained_ = IsDrained(failures_, exit);
+    return failures_;
+  }
+
+  bool on_gpu_ = true;
+  int failures_ = 0;
+  bool drained_ = false;
+};
+
+TEST_F(DeviceFailuresTest, CountsLossesAndFailedProbesTogether) {
+  EXPECT_EQ(End(kDeviceLostExit), 1);
+  EXPECT_EQ(End(kDeviceUnusableExit), 2);
+  EXPECT_EQ(End(kDeviceLostExit, kProvenLife - absl::Seconds(1)), 3);
+  EXPECT_FALSE(drained_) << "it may be a run that ends each worker";
+  EXPECT_EQ(End(kDeviceLostExit), 4);
+  EXPECT_TRUE(drained_);
+  EXPECT_EQ(End(kDeviceUnusableExit), 5);
+  EXPECT_TRUE(drained_) << "the first start after ten minutes";
+}
+
+TEST_F(DeviceFailuresTest, AFailedProbeDrainsADeviceSooner) {
+  End(kDeviceLostExit);
+  End(kDeviceLostExit);
+  End(kDeviceUnusableExit);
+  EXPECT_TRUE(drained_);
+}
+
+TEST_F(DeviceFailuresTest, StartsOverIfTheDeviceWorkedInBetween) {
+  End(kDeviceLostExit);
+  End(kDeviceLostExit);
+  EXPECT_EQ(End(kDeviceLostExit, kProvenLife), 1) << "one loss in a long time";
+  End(kDeviceLostExit);
+  EXPECT_EQ(End(0), 0);
+  End(kDeviceLostExit);
+  EXPECT_EQ(End(5), 0) << "the server refused a worker whose probe succeeded";
+}
+
+TEST_F(DeviceFailuresTest, CountsNoLossOfTheCores) {
+  on_gpu_ = false;
+  EXPECT_EQ(End(kDeviceLostExit), 0);
+  EXPECT_EQ(End(kDeviceUnusableExit), 1);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -47,8 +48,9 @@ class AnalysesTest : public SchedulerTest {
 
   Peer AttachAnalyst(const std::string& name = "a") { return Attach(AnalystsHello(name)); }
 
-  absl::Status TryAsk(const std::shared_ptr<Asked>& asked) {
+  absl::Status TryAsk(const std::shared_ptr<Asked>& asked, bool on_gpu = false) {
     AnalysisRequest request;
+    request.on_gpu = on_gpu;
     request.message.set_checkpoint_blob("checkpoint");
     request.part = [asked](const worker::v1::AnalysisPart& part) {
       for (const worker::v1::Sample& sample : part.samples())
@@ -349,13 +351,16 @@ class ComputationsTest : public AnalysesTest {
   // More than a short one has.
   static constexpr double kLongWork = 5e7;
 
-  std::shared_ptr<Made> Compute(double work = 1, bool alone = false, double state = 0) {
+  std::shared_ptr<Made> Compute(
+      double work = 1, bool alone = false, double state = 0,
+      const std::function<void(AnalysisRequest*)>& change = [](AnalysisRequest*) {}) {
     auto made = std::make_shared<Made>();
     AnalysisRequest request;
     request.message.mutable_computation();
     request.work = work;
     request.alone = alone;
     request.state = state;
+    change(&request);
     request.begun = [made] { ++made->begun; };
     request.saved = [made](const wire::AnalysisSaved& saved) {
       made->progress.push_back(saved.progress());
@@ -793,6 +798,150 @@ TEST_F(ComputationsTest, AreFreeToGoOnAtAnyWorker) {
   EXPECT_THAT(Given(second), IsEmpty()) << "the first had it again";
   scheduler_->Exited({"a", true, "gone", true});
   EXPECT_TRUE(absl::IsUnavailable(made->end()));
+}
+
+// Tests of workers on the cores and on GPUs, each with a lane for each class.
+class GpuAnalysesTest : public ComputationsTest {
+ protected:
+  Peer AttachCores() { return Attach(AnalystsHello("cpu-analysis", 3)); }
+  Peer AttachGpu(const std::string& name = "cuda-0-analysis") {
+    wire::FromWorker hello = AnalystsHello(name, 3);
+    hello.mutable_hello()->set_device_kind("cuda");
+    return Attach(hello);
+  }
+  std::shared_ptr<Made> ComputeLarge(double work = 1, const std::string& state = "") {
+    return Compute(work, false, 0, [&](AnalysisRequest* request) {
+      request->on_gpu = true;
+      request->message.mutable_computation()->set_state_blob(state);
+    });
+  }
+  std::shared_ptr<Asked> AskLarge() {
+    auto asked = std::make_shared<Asked>();
+    EXPECT_TRUE(TryAsk(asked, /*on_gpu=*/true).ok());
+    return asked;
+  }
+};
+
+TEST_F(GpuAnalysesTest, LargeOnesGoToTheGpuAndSmallOnesToTheCores) {
+  const Peer cores = AttachCores(), gpu = AttachGpu();
+  const auto large = ComputeLarge(), small = Compute();
+  const auto large_samples = AskLarge(), small_samples = Ask();
+  EXPECT_THAT(Given(gpu), ElementsAre(large->id, large_samples->id));
+  EXPECT_THAT(Given(cores), ElementsAre(small->id, small_samples->id));
+}
+
+TEST_F(GpuAnalysesTest, LargeOnesWaitForABusyGpuAndHoldUpNobody) {
+  const Peer cores = AttachCores(), gpu = AttachGpu();
+  const auto first = ComputeLarge(kLongWork), second = ComputeLarge(kLongWork);
+  const auto alone = Compute(kLongWork, true, 0, [](auto* request) { request->on_gpu = true; });
+  const auto small = Compute(kLongWork);
+  PassWithHeartbeats(absl::Minutes(5), {cores, gpu});
+  EXPECT_THAT(Given(gpu), ElementsAre(first->id));
+  EXPECT_THAT(Given(cores), ElementsAre(small->id)) << "nor does it yield to those that wait";
+  EXPECT_THAT(Yielding(cores), IsEmpty());
+  SendResult(gpu, first->id);
+  EXPECT_THAT(Given(gpu), ElementsAre(first->id, second->id));
+}
+
+TEST_F(GpuAnalysesTest, SmallOnesWaitForBusyCores) {
+  const Peer cores = AttachCores(), gpu = AttachGpu();
+  const auto first = Ask(), second = Ask();
+  EXPECT_THAT(Given(cores), ElementsAre(first->id));
+  EXPECT_THAT(Given(gpu), IsEmpty());
+}
+
+TEST_F(GpuAnalysesTest, SeveralGpusShareThem) {
+  const Peer first_gpu = AttachGpu(), second_gpu = AttachGpu("cuda-1-analysis");
+  const auto first = ComputeLarge(kLongWork), second = ComputeLarge(kLongWork);
+  EXPECT_THAT(Given(first_gpu), ElementsAre(first->id));
+  EXPECT_THAT(Given(second_gpu), ElementsAre(second->id));
+}
+
+TEST_F(GpuAnalysesTest, ALongOneYieldsToAShorterOneOfTheSameDevice) {
+  const Peer cores = AttachCores(), gpu = AttachGpu();
+  const auto large = ComputeLarge(10 * kLongWork), small = Compute(10 * kLongWork);
+  const auto shorter = ComputeLarge(kLongWork);
+  PassWithHeartbeats(absl::Seconds(1), {cores, gpu});
+  EXPECT_THAT(Yielding(gpu), ElementsAre(large->id));
+  EXPECT_THAT(Yielding(cores), IsEmpty());
+  Yield(gpu, large->id);
+  EXPECT_THAT(Given(gpu), ElementsAre(large->id, shorter->id));
+  SendResult(gpu, shorter->id);
+  EXPECT_THAT(Given(gpu), ElementsAre(large->id, shorter->id, large->id)) << "not to the cores";
+}
+
+TEST_F(GpuAnalysesTest, GoToTheCoresWithoutAGpu) {
+  const Peer cores = AttachCores();
+  const auto large = ComputeLarge();
+  const auto samples = AskLarge();
+  EXPECT_THAT(Given(cores), ElementsAre(large->id, samples->id));
+  const Peer gpu = AttachGpu();
+  EXPECT_THAT(Given(gpu), IsEmpty()) << "one that has begun stays";
+  Yield(cores, large->id);
+  EXPECT_THAT(Given(cores), ElementsAre(large->id, samples->id, large->id));
+}
+
+TEST_F(GpuAnalysesTest, GoToTheCoresWhenTheLastGpuLeaves) {
+  const Peer cores = AttachCores(), gpu = AttachGpu(), other = AttachGpu("cuda-1-analysis");
+  const auto first = ComputeLarge(kLongWork), second = ComputeLarge(kLongWork);
+  const auto waiting = ComputeLarge(kLongWork);
+  scheduler_->Closed(gpu.session);
+  EXPECT_THAT(Given(cores), IsEmpty());
+  scheduler_->Closed(other.session);
+  EXPECT_THAT(Given(cores), ElementsAre(waiting->id));
+  EXPECT_THAT(first->ends, IsEmpty()) << "the reason is on its way";
+  scheduler_->Exited({"cuda-0-analysis", true, "exit code 4: the device is lost", true});
+  EXPECT_THAT(std::string(first->end().message()), HasSubstr("the device is lost"));
+}
+
+TEST_F(GpuAnalysesTest, GoToTheCoresWhenTheGpuIsLost) {
+  const Peer cores = AttachCores(), gpu = AttachGpu();
+  const auto made = ComputeLarge(kLongWork), waiting = ComputeLarge(kLongWork);
+  const auto resumed = ComputeLarge(kLongWork, "state");
+  PassWithHeartbeats(absl::Minutes(1), {cores, gpu});
+  SendFailure(gpu, made->id, static_cast<uint32_t>(absl::StatusCode::kUnavailable), "lost");
+  EXPECT_THAT(Given(cores), ElementsAre(waiting->id));
+  PassWithHeartbeats(absl::Seconds(5), {cores, gpu});
+  scheduler_->Closed(gpu.session);
+  EXPECT_THAT(Given(AttachGpu()), ElementsAre(resumed->id));
+}
+
+// On the cores it would have to begin again.
+TEST_F(GpuAnalysesTest, OneWithAStateWaitsAWhileForTheGpuToReturn) {
+  const Peer cores = AttachCores();
+  const auto resumed = ComputeLarge(kLongWork, "state");
+  PassWithHeartbeats(absl::Seconds(20), {cores});
+  EXPECT_THAT(Given(cores), IsEmpty()) << "the server has just started";
+  const Peer gpu = AttachGpu();
+  EXPECT_THAT(Given(gpu), ElementsAre(resumed->id));
+  const auto waiting = ComputeLarge(kLongWork, "another state");
+  PassWithHeartbeats(absl::Minutes(1), {cores, gpu});
+  scheduler_->Closed(gpu.session);
+  PassWithHeartbeats(absl::Seconds(29), {cores});
+  EXPECT_THAT(Given(cores), IsEmpty());
+  PassWithHeartbeats(absl::Seconds(2), {cores});
+  EXPECT_THAT(Given(cores), ElementsAre(waiting->id));
+}
+
+TEST_F(GpuAnalysesTest, SmallSamplesWithoutCoresEndAfterAWhile) {
+  const Peer gpu = AttachGpu();
+  const auto samples = Ask();
+  PassWithHeartbeats(absl::Seconds(31), {gpu});
+  EXPECT_TRUE(absl::IsUnavailable(samples->end()));
+  EXPECT_THAT(std::string(samples->end().message()),
+              HasSubstr("no worker for analyses on the cores has been attached for 30s"));
+}
+
+TEST_F(GpuAnalysesTest, ReplacesAStuckWorkerOnlyForThoseOfItsDevice) {
+  const Peer cores = AttachCores(), gpu = AttachGpu();
+  const auto other = ComputeLarge(kLongWork), stuck = ComputeLarge();
+  analyses().Cancel(stuck->id);
+  const auto first = Compute(), second = Compute();  // the second waits for the cores
+  PassWithHeartbeats(absl::Seconds(61), {cores, gpu});
+  EXPECT_FALSE(gpu.drained());
+  const auto large = ComputeLarge();
+  PassWithHeartbeats(absl::Seconds(1), {cores, gpu});
+  EXPECT_TRUE(gpu.drained());
 }
 
 }  // namespace

@@ -313,6 +313,24 @@ TEST_F(GenerateTest, MakesSamplesForAReportThatWaitsForThem) {
       analysis::MakeSamples(&store(), analyses, query, [] { return true; }).status()));
 }
 
+TEST_F(GenerateTest, DrawsFromLargeModelsOnAGpu) {
+  const auto gpu =
+      std::make_unique<FakeWorker>(worker_channel_, "cuda-0-analysis", 3, worker::v1::ANALYSIS);
+  const auto cores = MakeAnalyst();
+  Train();
+  Call small(models_.get(), Request());
+  cores->AnalysisResult(cores->NextAnalysis(), 3, 1);
+  EXPECT_TRUE(small.Wait().ok());
+  v1::ExperimentSpec spec = DocumentsSpec("words");
+  spec.mutable_base()->mutable_model()->set_width(660);
+  spec.mutable_base()->mutable_model()->set_layers(2);
+  experiment_ = Create(spec).experiment().name();
+  Train();
+  Call large(models_.get(), Request());
+  gpu->AnalysisResult(gpu->NextAnalysis(), 3, 1);
+  EXPECT_TRUE(large.Wait().ok());
+}
+
 TEST_F(GenerateTest, WithdrawsTheAnalysisWhenTheClientLeaves) {
   Train();
   const auto analyst = MakeAnalyst();

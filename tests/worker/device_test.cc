@@ -39,6 +39,14 @@ TEST(DeviceTest, AsksForTheUseOfItsOwnDevice) {
     *count = 3;
     return 0;
   };
+  functions.power = [](NvmlDevice, uint32_t* milliwatts) {
+    *milliwatts = 349'600;
+    return 0;
+  };
+  functions.ecc_errors = [](NvmlDevice, int, int, uint64_t* count) {
+    *count = 2;
+    return 0;
+  };
   functions.error_text = [](int) { return "Not Found"; };
   const auto ask = AskForUse(Nvml::Make(functions), "GPU-1");
   const std::optional<v1::DeviceUse> use = ask();
@@ -47,6 +55,8 @@ TEST(DeviceTest, AsksForTheUseOfItsOwnDevice) {
   EXPECT_EQ(use->utilization(), 62u);
   EXPECT_EQ(use->used_bytes(), 30u);
   EXPECT_EQ(use->others(), 2u);
+  EXPECT_EQ(use->watts(), 350u);
+  EXPECT_EQ(use->ecc_errors(), 2u);
   EXPECT_FALSE(ask().has_value()) << "the driver doesn't find it any more";
   EXPECT_EQ(AskForUse(absl::FailedPreconditionError("no driver"), "GPU-1"), nullptr);
 }

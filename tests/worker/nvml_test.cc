@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 
 namespace ablate::worker {
 namespace {
@@ -114,6 +115,40 @@ TEST(NvmlTest, SaysWhyTheDriverDoesNotStart) {
   EXPECT_EQ(status.message(), "the NVIDIA driver can't start: No permission");
 }
 
+struct DriverCase {
+  const char* driver;
+  int cuda;
+  bool accepted;
+};
+
+TEST(NvmlTest, RefusesADriverThatIsTooOld) {
+  FakeNvml fake;
+  EXPECT_TRUE(Nvml::Make(fake.functions())->CheckDriver(580, 13).ok()) << "an unknown version";
+  for (const DriverCase& wanted : {DriverCase{"580.159.04", 13000, true},
+                                   {"600.1", 13020, true},
+                                   {"580", 0, true},
+                                   {"odd", 0, true},
+                                   {"535.54", 12020, false},
+                                   {"579.99.1", 0, false},
+                                   {"535.54", 13000, true}}) {
+    NvmlFunctions functions = fake.functions();
+    functions.driver_version = [&](char* text, uint32_t size) {
+      std::strncpy(text, wanted.driver, size - 1);
+      return 0;
+    };
+    functions.cuda_version = [&](int* version) {
+      *version = wanted.cuda;
+      return wanted.cuda == 0 ? kNotFound : 0;
+    };
+    const absl::Status status = Nvml::Make(functions)->CheckDriver(580, 13);
+    EXPECT_EQ(status.ok(), wanted.accepted) << wanted.driver << ": " << status;
+    if (wanted.accepted) continue;
+    EXPECT_TRUE(absl::IsFailedPrecondition(status));
+    EXPECT_EQ(status.message(), absl::StrCat("the NVIDIA driver is ", wanted.driver,
+                                             ", CUDA 13 needs 580 or newer: update it"));
+  }
+}
+
 TEST(NvmlTest, CountsTheProcessesOfOthers) {
   FakeNvml fake = TwoDevices();
   fake.devices[0].pids = {1, 2, 3};
@@ -126,6 +161,32 @@ TEST(NvmlTest, CountsTheProcessesOfOthers) {
   EXPECT_EQ(nvml->UseOf("GPU-11bb")->others, 0u);
   EXPECT_EQ(nvml->UseOf("GPU-22").status().message(),
             "the NVIDIA driver can't find the device: Not found");
+}
+
+TEST(NvmlTest, ReadsPowerAndMemoryErrorsOfDevicesThatHaveThem) {
+  FakeNvml fake = TwoDevices();
+  const auto without = Nvml::Make(fake.functions())->UseOf("GPU-11aa");
+  ASSERT_TRUE(without.ok()) << "a library without the functions";
+  EXPECT_EQ(without->watts + without->ecc_errors, 0u);
+  NvmlFunctions functions = fake.functions();
+  int result = 0;
+  functions.power = [&result](NvmlDevice, uint32_t* milliwatts) {
+    *milliwatts = 71'400;
+    return result;
+  };
+  functions.ecc_errors = [&result](NvmlDevice, int type, int counter, uint64_t* count) {
+    EXPECT_EQ(type, 1) << "uncorrected";
+    EXPECT_EQ(counter, 0) << "since the driver was loaded";
+    *count = 3;
+    return result;
+  };
+  const absl::StatusOr<Nvml> nvml = Nvml::Make(functions);
+  EXPECT_EQ(nvml->UseOf("GPU-11aa")->watts, 71u);
+  EXPECT_EQ(nvml->UseOf("GPU-11aa")->ecc_errors, 3u);
+  result = 3;  // not supported
+  const auto refused = nvml->UseOf("GPU-11aa");
+  ASSERT_TRUE(refused.ok());
+  EXPECT_EQ(refused->watts + refused->ecc_errors, 0u);
 }
 
 TEST(NvmlTest, CountsMoreProcessesThanItLists) {

@@ -262,6 +262,20 @@ TEST_F(ProgramDevicesTest, ListsTheVisibleDevices) {
   EXPECT_EQ(none.text, "CUDA_VISIBLE_DEVICES shows none of 2 GPUs\n");
 }
 
+TEST_F(ProgramDevicesTest, RefusesADriverThatIsTooOldForItsCuda) {
+  folder_.Write("libablate_cuda.so", "not a library");
+  constexpr char kReason[] = "the NVIDIA driver is 535.54, CUDA 13 needs 580 or newer: update it\n";
+  const Printed listed = List("FAKE_DRIVER=535.54");
+  EXPECT_EQ(listed.code, launch::kDeviceUnusableExit);
+  EXPECT_EQ(listed.text, kReason);
+  const std::string worker = absl::StrCat(" LD_LIBRARY_PATH=", ABLATE_FAKE_NVML, " ", program_,
+                                          " --device cuda --server unix:/there/is/none");
+  const Printed refused = Shell("FAKE_DRIVER=535.54" + worker);
+  EXPECT_EQ(refused.code, launch::kDeviceUnusableExit);
+  EXPECT_EQ(refused.text, absl::StrCat("no GPU can be used: ", kReason));
+  EXPECT_THAT(Shell(worker).text, HasSubstr(plugin_)) << "a new one gets as far as the plugin";
+}
+
 TEST_F(ProgramDevicesTest, SaysThatTheBuildCannotUseThem) {
   const Printed printed = List();
   EXPECT_EQ(printed.code, launch::kDeviceUnusableExit);
@@ -271,10 +285,13 @@ TEST_F(ProgramDevicesTest, SaysThatTheBuildCannotUseThem) {
 
 TEST_F(ProgramDevicesTest, EndsBeforeItAttachesIfItsPluginCannotBeLoaded) {
   folder_.Write("libablate_cuda.so", "not a library");
-  const Printed printed = Shell(program_ + " --device cuda --server unix:/there/is/none");
-  EXPECT_EQ(printed.code, launch::kDeviceUnusableExit);
-  EXPECT_THAT(printed.text, StartsWith("no GPU can be used: "));
-  EXPECT_THAT(printed.text, HasSubstr(plugin_));
+  for (const char* role : {"train", "analysis"}) {
+    const Printed printed =
+        Shell(absl::StrCat(program_, " --device cuda --server unix:/there/is/none --role ", role));
+    EXPECT_EQ(printed.code, launch::kDeviceUnusableExit);
+    EXPECT_THAT(printed.text, StartsWith("no GPU can be used: "));
+    EXPECT_THAT(printed.text, HasSubstr(plugin_));
+  }
 }
 
 TEST(ProgramFlagsTest, SaysWhichFlagIsWrong) {
@@ -289,7 +306,6 @@ TEST(ProgramFlagsTest, SaysWhichFlagIsWrong) {
            {"--server unix:x --role cook", "--role"},
            {"--server unix:x --device tpu", "--device"},
            {"--server unix:x --device cuda --lanes 17", "must be 1–16 with --device cuda, is 17"},
-           {"--server unix:x --role analysis --device cuda", "--device cuda: is for --role train"},
            {"--server unix:x --role analysis --lanes 2", "--lanes: is for --role train"},
            {"--server unix:x --colour blue", "--colour"}}) {
     const auto [code, said] = Shell(program + " " + flags);

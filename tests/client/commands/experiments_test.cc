@@ -492,19 +492,25 @@ TEST_F(ExperimentsTest, ListsWorkers) {
 }
 
 TEST_F(ExperimentsTest, ShowsTheUseOfAGpu) {
-  uint32_t others = 1;
-  answers_.workers = [&others](const v1::ListWorkersRequest&, v1::ListWorkersResponse* response) {
+  uint32_t others = 1, watts = 0;
+  answers_.workers = [&](const v1::ListWorkersRequest&, v1::ListWorkersResponse* response) {
     v1::Worker* worker = response->add_workers();
     worker->set_device("NVIDIA L4, 22 GiB, 4 lanes");
     worker->mutable_device_use()->set_utilization(62);
     worker->mutable_device_use()->set_used_bytes(10'000'000'000);
     worker->mutable_device_use()->set_others(others);
+    worker->mutable_device_use()->set_watts(watts);
+    worker->mutable_device_use()->set_ecc_errors(watts / 100);
     return absl::OkStatus();
   };
   EXPECT_THAT(Run({"workers"}).out,
               HasSubstr("NVIDIA L4, 22 GiB, 4 lanes; 62 % busy, 10 GB in use, 1 other program  "));
   others = 0;
   EXPECT_THAT(Run({"workers"}).out, HasSubstr("62 % busy, 10 GB in use  "));
+  watts = 72;
+  EXPECT_THAT(Run({"workers"}).out, HasSubstr("10 GB in use, 72 W  "));
+  watts = 350;
+  EXPECT_THAT(Run({"workers"}).out, HasSubstr("10 GB in use, 350 W, 3 memory errors  "));
 }
 
 }  // namespace
