@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/analyze/attention_sums.h"
 #include "server/engine/analyze/computation.h"
 #include "server/engine/analyze/mixture_entropy.h"
 #include "server/engine/analyze/token_text.h"
@@ -19,26 +20,6 @@ namespace {
 // Least mean weight of the first token in a head that rests on it (Gu et al., 2025).
 constexpr double kSinkWeight = 0.3;
 
-// Sums over the rows of a head.
-enum HeadSum { kRowEntropy, kLargestWeight, kFirstToken, kRowMass, kHeadSums };
-// Sums over the rows of a pair of heads.
-enum PairSum { kDistance, kDistanceWithoutFirst, kRowsWithoutFirst, kPairSums };
-
-// Weights of which rows are compared. Row i of a map has Keys(i) keys that it may see.
-struct CountedRows {
-  int64_t first = 0;  // earlier rows have no choice
-  int64_t length = 0;
-  bool causal = true;
-
-  int64_t Keys(int64_t row) const { return causal ? row + 1 : length; }
-};
-
-// Sums of one block.
-struct BlockAttention {
-  at::Tensor heads;  // [H, kHeadSums]
-  at::Tensor pairs;  // [H, H, kPairSums], of two heads where the first comes first
-};
-
 // Returns an entropy divided by that of uniform weights.
 double Evenness(double entropy, int64_t keys) {
   return entropy / std::log(static_cast<double>(keys));
@@ -46,6 +27,7 @@ double Evenness(double entropy, int64_t keys) {
 
 // Returns the sum of the counted rows' evenness in maps [..., T, T], float64.
 double SumOfEvenness(const at::Tensor& maps, const CountedRows& rows) {
+  if (!maps.is_cpu()) return SumOfEvennessOnDevice(maps, rows);
   const at::Tensor whole = maps.contiguous();
   const double* row = whole.const_data_ptr<double>();
   double sum = 0;
@@ -135,16 +117,15 @@ class AttentionLook : public Computation {
     std::vector<BlockAttention> blocks(static_cast<size_t>(model_.layers));
     std::vector<at::Tensor> maps;
     std::vector<double> means;
-    at::Tensor everywhere = at::zeros({batch.rows, length, length}, at::kDouble);
+    at::Tensor everywhere =
+        at::zeros({batch.rows, length, length}, subject_.values.options().dtype(at::kDouble));
     std::vector<std::pair<std::string, Hook>> observers;
     for (int i = 0; i < model_.layers; ++i) {
       const auto look = [&, i](const at::Tensor& of_heads) {
         const at::Tensor weights =
-            OnHost(of_heads.contiguous()).view({batch.rows, model_.heads, length, length});
+            of_heads.contiguous().view({batch.rows, model_.heads, length, length});
         const at::Tensor mean = weights.mean(1, /*keepdim=*/false, at::kDouble);  // [B, T, T]
-        blocks[static_cast<size_t>(i)] = weights.scalar_type() == at::kDouble
-                                             ? LookAt<double>(weights, rows)
-                                             : LookAt<float>(weights, rows);
+        blocks[static_cast<size_t>(i)] = SumsOf(weights, rows);
         means.push_back(SumOfEvenness(mean, rows));
         everywhere += mean / model_.layers;
         if (!options_.maps.empty()) maps.push_back(weights[0]);
@@ -218,6 +199,12 @@ class AttentionLook : public Computation {
                              (rows_ + without_choice);              // [layers, H]
     if (!means.isfinite().all().item<bool>()) return means.mean();  // NaN
     return means.gt(kSinkWeight).to(at::kDouble).mean();
+  }
+
+  BlockAttention SumsOf(const at::Tensor& weights, const CountedRows& rows) const {
+    if (!weights.is_cpu()) return BlockSumsOnDevice(weights, rows, Normalised());
+    return weights.scalar_type() == at::kDouble ? LookAt<double>(weights, rows)
+                                                : LookAt<float>(weights, rows);
   }
 
   // Measures weights [B, H, T, T], contiguous.
