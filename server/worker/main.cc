@@ -53,7 +53,7 @@ constexpr char kCudaPlugin[] = "libablate_cuda.so";
 // and gives no reason.
 constexpr int kCudaVersion = 13;
 constexpr int kLeastDriver = 580;
-// Of a GPU's memory, because runs train there, too.
+// Share of a GPU's memory that analyses take at most, because runs train there, too.
 constexpr double kAnalysisMemoryShare = 0.25;
 constexpr char kVisibleDevices[] = "CUDA_VISIBLE_DEVICES";
 // Warn this long before the token expires, so that the operator has time to replace it.
