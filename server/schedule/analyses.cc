@@ -147,11 +147,25 @@ void Analyses::Receive(Session session, const v1::FromWorker& message) {
     const absl::Status why = FailureOf(message.analysis_failed());
     // Its device is lost and it ends; a new request would be lost with it.
     if (absl::IsUnavailable(why)) worker->second.drained = true;
-    End(id, why);
+    const bool computes = pending != nullptr && pending->request.message.has_computation();
+    if (absl::IsResourceExhausted(why) && worker->second.on_gpu && computes) {
+      BeginAgainOnCores(pending);
+    } else {
+      End(id, why);
+    }
   } else {
     End(id, message.analysis_result());
   }
   Dispatch();
+}
+
+void Analyses::BeginAgainOnCores(Pending* pending) {
+  pending->request.message.mutable_computation()->clear_state_blob();
+  pending->on_cores = true;
+  pending->session = 0;
+  pending->since = clock_->Now();
+  pending->progress = 0;
+  pending->yielding = false;
 }
 
 void Analyses::Detached(Session session) {

@@ -134,7 +134,8 @@ class Analyses {
     bool yielding = false;  // its worker was asked to stop it
     bool yielded = false;   // it has yielded before
     bool orphaned = false;  // its worker's stream ended
-    bool on_cores = false;  // it has saved a state on the cores, and stays there
+    // It stays on the cores: it has saved a state there, or a GPU has too little memory for it.
+    bool on_cores = false;
   };
   // A request's claims on a worker.
   struct Share {
@@ -161,6 +162,8 @@ class Analyses {
   void DispatchTo(bool on_gpu) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns true if a request is for a GPU as long as it waits, false if for the cores.
   bool IsForGpu(const Pending& pending) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Queues a computation for which a GPU has too little memory.
+  void BeginAgainOnCores(Pending* pending) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void HandTo(Worker* worker, Session session, Pending* pending)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Class ClassOf(const Pending& pending) const;

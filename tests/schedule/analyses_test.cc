@@ -906,6 +906,19 @@ TEST_F(GpuAnalysesTest, GoToTheCoresWhenTheGpuIsLost) {
   EXPECT_THAT(Given(AttachGpu()), ElementsAre(resumed->id));
 }
 
+TEST_F(GpuAnalysesTest, BeginAgainOnTheCoresIfTheGpuHasTooLittleMemory) {
+  const Peer gpu = AttachGpu();
+  const auto made = ComputeLarge(kLongWork, "state");
+  const auto exhausted = static_cast<uint32_t>(absl::StatusCode::kResourceExhausted);
+  SendFailure(gpu, made->id, exhausted, "out of memory");
+  EXPECT_THAT(made->ends, IsEmpty());
+  EXPECT_THAT(Given(gpu), ElementsAre(made->id)) << "it isn't given to the GPU again";
+  const Peer cores = AttachCores();
+  EXPECT_THAT(Given(cores), ElementsAre(made->id));
+  SendFailure(cores, made->id, exhausted, "out of memory");
+  EXPECT_TRUE(absl::IsResourceExhausted(made->end()));
+}
+
 // On the cores it would have to begin again.
 TEST_F(GpuAnalysesTest, OneWithAStateWaitsAWhileForTheGpuToReturn) {
   const Peer cores = AttachCores();
