@@ -361,6 +361,7 @@ std::unique_ptr<DeviceGraph> StrictStream::Capture(bool, std::function<void()> w
 class StrictStreams : public StreamSource {
  public:
   AcceleratorInfo info() const override { return {"", "strict device", "", 0}; }
+  DeviceMemory Memory() override { return {}; }
   std::unique_ptr<DeviceStream> NewStream() override { return std::make_unique<StrictStream>(); }
   void ReleaseMemory() override {}
 };
