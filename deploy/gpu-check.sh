@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Checks and measures training on this machine's GPU in about ten minutes, and writes a Markdown page.
+# Checks and measures training and analyses on this machine's GPU in about ten minutes, and writes a Markdown page.
 # Usage: deploy/gpu-check.sh [--programs FOLDER] [--page FILE] [--quick]
-#   --programs  ready programs (ablate, ablated, ablate-worker, libablate_cuda.so, gpu_check, gpu_trainer); without it,
-#               they are installed and built by deploy/setup.sh --tests
+#   --programs  ready programs (ablate, ablated, ablate-worker, libablate_cuda.so, gpu_analyses, gpu_check, gpu_trainer);
+#               without it, they are installed and built by deploy/setup.sh --tests
 #   --page      where to write the page [build/gpu-check.md]
-#   --quick     leave out the comparison with PyTorch
+#   --quick     leave out the measurements of analyses and the comparison with PyTorch
 # Needs no network with --programs. Prints "ok" or "FAILED" per check, and exits with 1 if one failed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -22,7 +22,7 @@ done
 if [ -z "$programs" ]; then
   deploy/setup.sh --tests
   programs=$(mktemp -d)
-  ln -s "$PWD"/build/bin/* "$PWD/build/tests/gpu_check" "$PWD/build/tests/gpu_trainer" "$programs"
+  ln -s "$PWD"/build/bin/* "$PWD"/build/tests/gpu_{analyses,check,trainer} "$programs"
 fi
 programs=$(cd "$programs" && pwd)
 plugin=$programs/libablate_cuda.so
@@ -107,6 +107,7 @@ mkdir -p "$(dirname "$page")"
   for lanes in 8 16; do "$programs/gpu_trainer" names-grid "$lanes" "$plugin" 2>/dev/null || echo "FAILED names grid"; done
   echo '```'
 } | tee "$page"
+if [ -z "$quick" ]; then "$programs/gpu_analyses" "$plugin" | tee -a "$page" || echo "FAILED analyses" >>"$page"; fi
 if grep -q '^FAILED' "$page"; then failed=1; fi
 if [ -z "$quick" ] && python=$(python_with_gpu); then
   printf '#!/bin/sh\nexec "%s/gpu_trainer" "$1" "$2" "%s"\n' "$programs" "$plugin" >"$work/ours"

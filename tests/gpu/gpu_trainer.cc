@@ -20,6 +20,7 @@
 #include "server/engine/task.h"
 #include "server/engine/trainer.h"
 #include "tests/engine/train_configs.h"
+#include "tests/gpu/gpt2_run.h"
 
 namespace ablate::engine {
 namespace {
@@ -36,37 +37,7 @@ RunConfig RandomCharactersRun() {
   return CharactersRun(*ReadTextTask(RandomText(200000, 65), 0.1));
 }
 
-// Returns a text of 50,257 different characters, GPT-2's vocabulary.
-std::string WideText() {
-  constexpr uint64_t kVocabulary = 50257;
-  std::string text;
-  SplitMix64 generator(1);
-  for (uint64_t i = 0; i < 4 * kVocabulary; ++i) {
-    const uint64_t letter = i < kVocabulary ? i : generator.Below(kVocabulary);
-    const uint64_t code = 0x20000 + letter;  // four bytes in UTF-8
-    text += static_cast<char>(0xF0 | code >> 18);
-    for (int shift = 12; shift >= 0; shift -= 6) {
-      text += static_cast<char>(0x80 | (code >> shift & 0x3F));
-    }
-  }
-  return text;
-}
-
-// GPT-2 of 124 million parameters: batches of 8 windows of 1,024 tokens.
-RunConfig Gpt2Run() {
-  RunConfig run = CharactersRun(*ReadTextTask(WideText(), 0.1));
-  run.model.vocabulary = 50257;
-  run.model.layers = 12;
-  run.model.width = 768;
-  run.model.heads = 12;
-  run.model.context = 1024;
-  run.model.hidden = 3072;
-  run.model.activation = Activation::kGeluTanh;
-  run.training.batch = 8;
-  return run;
-}
-
-RunConfig Gpt2Run(Precision precision) {
+RunConfig Gpt2RunIn(Precision precision) {
   RunConfig run = Gpt2Run();
   run.precision = precision;
   return run;
@@ -82,8 +53,8 @@ constexpr Workload kWorkloads[] = {
     {"recall", [] { return RecallRun(0, NormPlacement::kPost); }},
     {"s4", RandomCharactersRun},
     {"gpt2", Gpt2Run},
-    {"gpt2-tf32", [] { return Gpt2Run(Precision::kTf32); }},
-    {"gpt2-bf16", [] { return Gpt2Run(Precision::kBfloat16); }},
+    {"gpt2-tf32", [] { return Gpt2RunIn(Precision::kTf32); }},
+    {"gpt2-bf16", [] { return Gpt2RunIn(Precision::kBfloat16); }},
 };
 
 double Seconds() {

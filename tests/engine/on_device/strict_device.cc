@@ -21,9 +21,6 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/device/accelerator_parts.h"
-#include "server/engine/device/device_stream.h"
-
 namespace ablate::engine {
 namespace {
 
@@ -361,7 +358,7 @@ std::unique_ptr<DeviceGraph> StrictStream::Capture(bool, std::function<void()> w
 class StrictStreams : public StreamSource {
  public:
   AcceleratorInfo info() const override { return {"", "strict device", "", 0}; }
-  DeviceMemory Memory() override { return {}; }
+  DeviceMemory Memory() override { return {uint64_t{8} << 30, uint64_t{16} << 30}; }
   std::unique_ptr<DeviceStream> NewStream() override { return std::make_unique<StrictStream>(); }
   void ReleaseMemory() override {}
 };
@@ -375,7 +372,7 @@ void PrintStack(int signal) {
 
 }  // namespace
 
-std::shared_ptr<Accelerator> StrictAccelerator() {
+std::shared_ptr<StreamSource> OpenStrictDevice() {
   static const bool registered = [] {
     c10::register_privateuse1_backend("strict");
     at::RegisterPrivateUse1HooksInterface(new DeviceHooks);
@@ -383,7 +380,7 @@ std::shared_ptr<Accelerator> StrictAccelerator() {
     return true;
   }();
   (void)registered;
-  return std::make_shared<Accelerator>(std::make_shared<StrictStreams>());
+  return std::make_shared<StrictStreams>();
 }
 
 }  // namespace ablate::engine

@@ -5,18 +5,23 @@
 
 #include <memory>
 
-#include "server/engine/accelerator.h"
+#include "server/engine/device/accelerator_parts.h"
+#include "server/engine/device/device_stream.h"
 
 namespace ablate::engine {
 
-// Returns an accelerator whose device is LibTorch's PrivateUse1. Its operations are those of the
-// CPU. They throw c10::Error
+// Opens the device, which is LibTorch's PrivateUse1. Its operations are those of the CPU. They
+// throw c10::Error
 // - if one of their tensors is the host's, except scalars, which CUDA accepts
 // - if CUDA has no deterministic kernel for them
 // - outside DeviceStream::Run.
 // The host's code can't read the memory of its tensors: it gets SIGSEGV, and a stack trace is
 // printed. Random numbers are the engine's own, so there is no generator.
-std::shared_ptr<Accelerator> StrictAccelerator();
+std::shared_ptr<StreamSource> OpenStrictDevice();
+
+inline std::shared_ptr<Accelerator> StrictAccelerator() {
+  return std::make_shared<Accelerator>(OpenStrictDevice());
+}
 
 }  // namespace ablate::engine
 
