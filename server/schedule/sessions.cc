@@ -141,9 +141,10 @@ void Scheduler::RegisterWorker(Session id, const v1::Hello& hello) {
   const bool same = worker.incarnation == hello.incarnation();
   if (!same) worker.leaving = false;
   worker.most_lanes = hello.lanes();
-  // A GPU's worker may use fewer lanes than its most, and says so in its first heartbeat.
+  // A worker that trains on a GPU may use fewer lanes than its most; its first heartbeat has them.
+  const bool may_measure = hello.device_kind() == "cuda" && hello.role() == v1::TRAIN;
   const uint32_t known = same ? std::max(worker.lanes, 1u) : 1;
-  worker.lanes = std::min(hello.device_kind() == "cuda" ? known : hello.lanes(), hello.lanes());
+  worker.lanes = may_measure ? std::min(known, hello.lanes()) : hello.lanes();
   worker.incarnation = hello.incarnation();
   worker.device = hello.device();
   worker.device_kind = hello.device_kind();

@@ -143,6 +143,9 @@ int LanesOf(const Flags& flags) {
   return flags.device == kCuda ? engine::kMostDeviceLanes : process::UsableCores();
 }
 
+// Returns true if a GPU's lanes are found by measuring.
+bool MeasuresLanes(const Flags& flags) { return flags.role == "train" && flags.lanes == 0; }
+
 // `accelerator` is null for a worker on the cores.
 v1::Hello HelloOf(const Flags& flags, const engine::Accelerator* accelerator) {
   v1::Hello hello;
@@ -150,7 +153,7 @@ v1::Hello HelloOf(const Flags& flags, const engine::Accelerator* accelerator) {
   hello.set_role(flags.role == "train" ? v1::TRAIN : v1::ANALYSIS);
   hello.set_incarnation(process::RandomId());
   if (accelerator != nullptr) {
-    DescribeAccelerator(engine::InfoOf(*accelerator), LanesOf(flags), flags.lanes == 0, &hello);
+    DescribeAccelerator(engine::InfoOf(*accelerator), LanesOf(flags), MeasuresLanes(flags), &hello);
   } else {
     DescribeCores(LanesOf(flags), &hello);
   }
@@ -232,7 +235,7 @@ WorkerOptions OptionsOf(const Flags& flags, join::ServerAddress server,
   options.analysis.pace.save_every = absl::Seconds(flags.resume_every);
   if (accelerator != nullptr) {
     options.device_use = AskForUse(Nvml::Load(), engine::InfoOf(*accelerator).uuid);
-    options.measure_lanes = flags.role == "train" && flags.lanes == 0;
+    options.measure_lanes = MeasuresLanes(flags);
     options.memory = {[accelerator] { return engine::MemoryOf(*accelerator); },
                       [accelerator] { engine::ReleaseMemory(*accelerator); }};
   }

@@ -505,6 +505,9 @@ TEST(EstimateTest, GuessesMoreMemoryOnADeviceThanTrainingNeeds) {
   EXPECT_LT(guess, 1.5 * least);
   engine::RunConfig small;
   small.model.vocabulary = 30;
+  small.model.width = small.model.context = 16;
+  small.model.hidden = 64;
+  small.training.batch = 4;
   EXPECT_LT(DeviceBytes(small), 100e6);
 }
 

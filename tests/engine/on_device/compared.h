@@ -87,7 +87,7 @@ inline std::string DifferenceOf(const AnalysisResult& a, const AnalysisResult& b
 inline std::string WrongOnDevice(const AnalysisOptions& options,
                                  const std::shared_ptr<Accelerator>& accelerator) {
   int made = 0;
-  for (uint64_t number = 0; number < 24; ++number) {
+  for (uint64_t number = 0; number < 12; ++number) {
     const AnalysisSubject subject = DrawnSubject(number);
     if (!Accepts(options, subject.config)) continue;
     ++made;

@@ -14,6 +14,7 @@
 
 #include <array>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <set>
 #include <string>
@@ -357,7 +358,10 @@ std::unique_ptr<DeviceGraph> StrictStream::Capture(bool, std::function<void()> w
 
 class StrictStreams : public StreamSource {
  public:
-  AcceleratorInfo info() const override { return {"", "strict device", "", 0}; }
+  AcceleratorInfo info() const override {
+    const char* const uuid = std::getenv("CUDA_VISIBLE_DEVICES");  // as the server sets it
+    return {uuid != nullptr ? uuid : "", "strict device", "9.0", uint64_t{16} << 30};
+  }
   DeviceMemory Memory() override { return {uint64_t{8} << 30, uint64_t{16} << 30}; }
   std::unique_ptr<DeviceStream> NewStream() override { return std::make_unique<StrictStream>(); }
   void ReleaseMemory() override {}
