@@ -36,7 +36,10 @@ void Scheduler::Exited(const WorkerExit& exit) {
   // From the end of a log: any bytes, perhaps half a character.
   const std::string last_words = reflect::ShortText(exit.last_words, kLastWordsBytes);
   if (exit.analysis) analyses_.Exited(exit.worker, last_words);
-  if (exit.drained) drained_[exit.worker] = last_words;
+  if (exit.drained) {
+    drained_[exit.worker] = exit;
+    drained_[exit.worker].last_words = last_words;
+  }
   if (!known) return;
   WorkerState& worker = found->second;
   const std::set<std::string> stepping = worker.stepping();

@@ -85,13 +85,14 @@ std::vector<WorkerInfo> Scheduler::Workers() const {
     info.runs = RunsInOrder(worker.leases);
     info.busy = !info.runs.empty() || analyses_.Busy(worker.session);
     const auto drained = drained_.find(name);
-    if (drained != drained_.end()) info.unusable = drained->second;
+    if (drained != drained_.end()) info.unusable = drained->second.last_words;
   }
-  for (const auto& [name, last_words] : drained_) {
+  for (const auto& [name, exit] : drained_) {
     if (workers_.count(name) > 0) continue;
     WorkerInfo& info = infos.emplace_back();
     info.name = name;
-    info.unusable = last_words;
+    info.analysis = exit.analysis;
+    info.unusable = exit.last_words;
   }
   return infos;
 }

@@ -283,8 +283,8 @@ class Scheduler {
     bool given_up = false;
   };
   std::vector<Saving> savings_;
-  std::map<std::string, Watched> processes_;    // this machine's worker processes, by name
-  std::map<std::string, std::string> drained_;  // last words of workers of drained devices, by name
+  std::map<std::string, Watched> processes_;   // this machine's worker processes, by name
+  std::map<std::string, WorkerExit> drained_;  // last ends of workers of drained devices, by name
   Analyses analyses_;
   Session last_session_ = 0;
   uint64_t grants_ = 0;

@@ -57,6 +57,7 @@ TEST_F(DevicesTest, ADeviceThatCannotBeUsedIsShownAndTheCoresTrain) {
   for (const char* worker : {"cuda-2-train", "cuda-2-analysis"}) {
     ASSERT_TRUE(Eventually([&] { return !Worker(worker).is_null(); }));
   }
+  EXPECT_EQ(Worker("cuda-2-analysis")["role"], "analysis");
   const nlohmann::json drained = Worker("cuda-2-train");
   EXPECT_EQ(drained["stalled"], "exit code 7: GPU-a is broken");
   EXPECT_EQ(drained["state"], "AWAY");

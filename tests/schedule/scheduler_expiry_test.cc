@@ -78,6 +78,8 @@ TEST_F(SchedulerExpiryTest, ShowsADrainedDeviceUntilItsWorkerAttaches) {
   scheduler_->Exited({"cuda-0-train", true, "exit code 7: lost", false, /*drained=*/true});
   ASSERT_THAT(scheduler_->Workers(), SizeIs(1)) << "known and drained, it is one worker";
   EXPECT_EQ(scheduler_->Workers()[0].unusable, "exit code 7: lost");
+  scheduler_->Exited({"x-analysis", true, "exit code 7: no driver", true, true});
+  EXPECT_TRUE(scheduler_->Workers()[1].analysis) << "its role is known before it has attached";
 }
 
 TEST_F(SchedulerExpiryTest, KeepsTheLeasesOfAWorkerThatComesBackInTime) {

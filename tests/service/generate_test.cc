@@ -322,6 +322,7 @@ TEST_F(GenerateTest, DrawsFromLargeModelsOnAGpu) {
   cores->AnalysisResult(cores->NextAnalysis(), 3, 1);
   EXPECT_TRUE(small.Wait().ok());
   v1::ExperimentSpec spec = DocumentsSpec("words");
+  for (const int step : {0, -1}) spec.mutable_base()->mutable_training()->add_checkpoints(step);
   spec.mutable_base()->mutable_model()->set_width(660);
   spec.mutable_base()->mutable_model()->set_layers(2);
   experiment_ = Create(spec).experiment().name();
