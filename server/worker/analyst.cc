@@ -67,6 +67,7 @@ Analyst::Analyst(AnalysisTools tools, BlobChannel* blobs, std::function<void(v1:
 absl::Status Analyst::Execute(const v1::Analyze& analyze, RunControl& control) {
   absl::StatusOr<std::optional<v1::AnalysisResult>> result = Make(analyze, control);
   const absl::Status made = result.status();
+  if (tools_.release) tools_.release();
   if (control.abandoned()) {
     ReportWithdrawn(analyze.id());
   } else if (!result.ok()) {

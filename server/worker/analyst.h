@@ -26,8 +26,8 @@ namespace ablate::worker {
 // (schedule/analyses.h).
 inline int AnalysisLanes(int cores) { return 2 + std::max(1, cores / 4); }
 
-// The same on a GPU: no more than one computation of each class, because each needs memory of the
-// device, and none fewer, so that a short one never waits until a long one has saved its state.
+// The same on a GPU: few, because each computation needs memory of the device, and enough that a
+// short one needn't wait until a long one has saved its state.
 inline constexpr int kCudaAnalysisLanes = 3;
 
 // engine::GenerateSamples, or a test's function.
@@ -40,6 +40,9 @@ struct AnalysisTools {
   SampleGenerator generate;
   AnalysisMaker make;
   ComputationPace pace;
+  // Gives a GPU's unused memory back after each request, because runs train there, too; may be
+  // null.
+  std::function<void()> release = nullptr;
 };
 
 // Executes requests. Thread-safe.

@@ -2,8 +2,10 @@
 #include "server/worker/executor.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -94,7 +96,7 @@ class Training {
       if (!kept.ok()) status = kept;
       if (out_of_memory && kept.ok() && share_.Retreat()) continue;
       share_.Leave();
-      return out_of_memory ? WithNeed(status, bytes) : status;
+      return out_of_memory && kept.ok() ? WithNeed(status, bytes) : status;
     }
   }
 
@@ -187,6 +189,7 @@ class Training {
 
   // Reports the output of an Advance: points before checkpoints before the end.
   absl::Status Take(engine::RunProgress progress) {
+    if (gate_.checks()) DropReported(&progress);
     points_.Add(progress.points);
     const bool ended = progress.outcome != engine::Outcome::kTraining;
     const bool first = !flushed_ && !points_.empty();
@@ -204,6 +207,22 @@ class Training {
     const absl::Duration hold = outbox_.publishing() ? options_.max_hold : absl::ZeroDuration();
     if (age < SaveInterval(options_.resume_every, SavingTook()) + hold) return outbox_.status();
     return SaveState();
+  }
+
+  // Removes what an earlier attempt has reported: the evaluation and the checkpoint of the step at
+  // which it ran out of memory are made again.
+  void DropReported(engine::RunProgress* progress) {
+    std::erase_if(progress->points, [this](const engine::Point& point) {
+      const auto [last, is_first] = reported_.try_emplace(point.key, point.step);
+      const bool again = !is_first && point.step <= last->second;
+      last->second = std::max(last->second, point.step);
+      return again;
+    });
+    std::erase_if(progress->checkpoints, [this](const engine::Checkpoint& checkpoint) {
+      const bool again = checkpoint_.has_value() && checkpoint.step <= *checkpoint_;
+      checkpoint_ = std::max(checkpoint_.value_or(0), checkpoint.step);
+      return again;
+    });
   }
 
   void Flush() {
@@ -301,6 +320,8 @@ class Training {
   StepPacer pacer_;
   PointBuffer points_;
   std::unique_ptr<engine::Trainer> trainer_;
+  std::map<std::string, uint32_t> reported_;  // by metric, the last step
+  std::optional<uint32_t> checkpoint_;        // the last one's step
   std::string state_;  // of the last attempt that ran out of memory; empty if there was none
   const absl::Duration began_;
   const absl::Duration delay_at_begin_;

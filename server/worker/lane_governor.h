@@ -78,6 +78,7 @@ class LaneGovernor {
   int unmeasured_ = 0;  // attempts in which no run lasted
 
   std::optional<absl::Duration> settled_;  // since
+  std::optional<absl::Duration> shrunk_;   // the last time, for want of memory
   std::optional<double> speed_;            // median rate then
 };
 

@@ -212,6 +212,9 @@ AnalysisTools ToolsOf(const std::shared_ptr<engine::Accelerator>& accelerator) {
   tools.make = [accelerator](engine::AnalysisRequest request) {
     return engine::MakeAnalysis(std::move(request), accelerator);
   };
+  if (accelerator != nullptr) {
+    tools.release = [accelerator] { engine::ReleaseMemory(*accelerator); };
+  }
   return tools;
 }
 

@@ -25,15 +25,15 @@ int MemoryGate::failures() const {
 }
 
 bool MemoryGate::MayEnter(const Share& share) {
+  for (const Share* first : waiting_) {
+    if (first == &share) break;
+    if (first->overtaken_ >= kMostOvertaking) return false;
+  }
   if (inside_.empty()) return true;
   const size_t others = inside_.size();
   if (others > share.most_others_) return false;
   const auto crowded = [others](const Share* one) { return others > one->most_others_; };
   if (std::any_of(inside_.begin(), inside_.end(), crowded)) return false;
-  for (const Share* first : waiting_) {
-    if (first == &share) break;
-    if (first->overtaken_ >= kMostOvertaking) return false;
-  }
   if (Fits(share)) return true;
   if (!std::exchange(left_, false)) return false;
   actions_.release();

@@ -427,7 +427,18 @@ class GpuMemoryTest : public WorkerTest {
   GpuMemoryTest() {
     options.attach.hello.set_device_kind("cuda");
     options.attach.hello.set_lanes(2);
-    options.memory = {[this] { return engine::DeviceMemory{free_, 80'000'000'000}; }, [] {}};
+    options.memory = {[this] {
+                        ++asked_;
+                        asked_.notify_all();
+                        return engine::DeviceMemory{free_, 80'000'000'000};
+                      },
+                      [] {}};
+  }
+  // Lanes begin in any order: the first run must be there before the second.
+  void GrantTwo(uint32_t steps) {
+    server_->Grant({RecallRun(1, 10)});
+    trainers_.WaitUntilHeld(1);
+    server_->Grant({RecallRun(2, steps)});
   }
   // Lets the run of this seed run out of memory at this step, after everything it did before.
   void RunOutAt(uint32_t seed, uint32_t step) {
@@ -438,8 +449,7 @@ class GpuMemoryTest : public WorkerTest {
     trainers_.LimitTo(1, 5);
     RunOutAt(2, 30);
     Start();
-    server_->Grant({RecallRun(1, 10), RecallRun(2, 50)});
-    trainers_.WaitUntilHeld(1);
+    GrantTwo(50);
     server_->WaitUntil([](const ServerState& state) {
       return Series(state, NameOf(2), "train/loss").size() == 30;
     });
@@ -452,6 +462,7 @@ class GpuMemoryTest : public WorkerTest {
   }
 
   std::atomic<uint64_t> free_ = 80'000'000'000;
+  std::atomic<int> asked_ = 0;  // for the free memory
 };
 
 TEST_F(GpuMemoryTest, BeginsARunWhenItsMemoryIsFree) {
@@ -460,9 +471,8 @@ TEST_F(GpuMemoryTest, BeginsARunWhenItsMemoryIsFree) {
   free_ = 1000;
   Start();
   WaitForHeartbeat(2);
-  server_->Grant({RecallRun(1, 10), RecallRun(2, 10)});
-  trainers_.WaitUntilHeld(1);
-  absl::SleepFor(absl::Milliseconds(300));
+  GrantTwo(10);
+  for (int asked = 0; (asked = asked_) < 2;) asked_.wait(asked);
   EXPECT_EQ(trainers_.made(), 1u) << "run 2 doesn't fit beside it";
   free_ = 80'000'000'000;
   trainers_.WaitUntilHeld(2);
@@ -529,7 +539,7 @@ TEST_F(GpuMemoryTest, ReportsItsLanesAtOnceAndWhenTheyChange) {
   WaitForHeartbeat(2);
   trainers_.LimitTo(1, 5);
   RunOutAt(2, 0);
-  server_->Grant({RecallRun(1, 10), RecallRun(2, 10)});
+  GrantTwo(10);
   WaitForHeartbeat(1);
   RunOutAt(2, UINT32_MAX);
   trainers_.Unlimit(1);

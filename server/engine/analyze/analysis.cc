@@ -17,8 +17,8 @@
 namespace ablate::engine {
 namespace {
 
-// Metadata keys of a state: pieces made and total, which must match, kind, revision and device.
 constexpr char kCores[] = "cpu";
+// Metadata keys of a state: pieces made and total, which must match, kind, revision and device.
 constexpr char kMade[] = "made", kPieces[] = "pieces", kKind[] = "kind", kRevision[] = "revision",
                kDevice[] = "device";
 

@@ -145,7 +145,7 @@ class CudaStream : public DeviceStream {
   const c10::cuda::CUDAStream stream_;
   // Owns the memory of this stream's graphs, and is never replayed. They share memory, because they
   // run one after the other and keep nothing in it between two replays; LibTorch can't use it again
-  // once no graph does.
+  // once no graph does. Null before the first capture.
   std::unique_ptr<at::cuda::CUDAGraph> memory_;
 };
 
@@ -182,7 +182,7 @@ class CudaDevice : public StreamSource, public std::enable_shared_from_this<Cuda
   }
 
   void ReleaseMemory() override {
-    const std::unique_lock<CaptureLock> alone(lock_);
+    const std::shared_lock<CaptureLock> use(lock_);
     c10::cuda::CUDACachingAllocator::emptyCache();
   }
 
@@ -214,12 +214,7 @@ class CudaDevice : public StreamSource, public std::enable_shared_from_this<Cuda
 };
 
 CudaStream::CudaStream(std::shared_ptr<CudaDevice> device, c10::cuda::CUDAStream stream)
-    : device_(std::move(device)), stream_(stream) {
-  const std::unique_lock<CaptureLock> alone(device_->lock());
-  const StreamScope scope(stream_);
-  const at::Tensor number = at::zeros({1}, at::TensorOptions(stream_.device()));
-  memory_ = Record({0, 0}, [&] { const at::Tensor next = number + 1; });
-}
+    : device_(std::move(device)), stream_(stream) {}
 
 CudaStream::~CudaStream() {
   {
@@ -242,6 +237,10 @@ std::unique_ptr<DeviceGraph> CudaStream::Capture(bool tf32, std::function<void()
   if (memory.free < memory.total / 2) c10::cuda::CUDACachingAllocator::emptyCache();
   const MatrixMath math(tf32);
   const StreamScope scope(stream_);
+  if (memory_ == nullptr) {
+    const at::Tensor number = at::zeros({1}, at::TensorOptions(stream_.device()));
+    memory_ = Record({0, 0}, [&] { const at::Tensor next = number + 1; });
+  }
   return std::make_unique<CudaGraph>(device_->lock(), Record(memory_->pool(), work));
 }
 

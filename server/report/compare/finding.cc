@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/decimal.h"
@@ -294,7 +295,7 @@ bool AreMostlyEqual(const Subject& of) {
 
 std::string MostlyEqualText(const Subject& of) {
   const Pairs& pairs = of.row.pairs;
-  const bool coarse = of.comparison.key != "eval/loss";
+  const bool coarse = absl::StrContains(of.comparison.key, "accuracy");
   return absl::StrCat(EqualPairs(pairs), " of ", Counted(pairs.all, "pair"), " are equal, so more ",
                       UnitName(of.comparison.unit), "s help little",
                       coarse ? ": compare a finer metric, such as eval/loss" : "");
