@@ -82,7 +82,8 @@ void LaneGovernor::Update(absl::Duration now, const std::vector<LaneJob>& jobs) 
       ++it;
       continue;
     }
-    short_runs_ += it->second.stepping.has_value() && now - it->second.since < kWarmUp + kWindow;
+    // A very short one is seen once, so that it need not have been seen to make steps.
+    short_runs_ += now - it->second.since < kWarmUp + kWindow;
     it = jobs_.erase(it);
   }
 }

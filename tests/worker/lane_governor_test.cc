@@ -159,10 +159,13 @@ TEST(LaneGovernorTest, MeasuresAmongRunsThatEnd) {
 }
 
 TEST(LaneGovernorTest, AddsLanesForRunsTooShortToMeasure) {
-  SimulatedDevice device(16, LaunchBoundUpTo(16));
-  device.next = [] { return SimulatedRun{1000, 2000}; };
-  device.Pass(60);
-  EXPECT_EQ(device.numbers, (Numbers{1, 2, 4, 8, 16}));
+  for (const double start : {2.0, .1}) {
+    SimulatedDevice device(16, LaunchBoundUpTo(16));
+    device.start = start;
+    device.next = [start] { return SimulatedRun{1000, 1000 * start}; };
+    device.Pass(60);
+    EXPECT_EQ(device.numbers, (Numbers{1, 2, 4, 8, 16}));
+  }
 }
 
 TEST(LaneGovernorTest, MeasuresALongRunAmongShortOnes) {

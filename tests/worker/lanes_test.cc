@@ -233,6 +233,7 @@ TEST_F(LaneLimitTest, LetsJobsFinishAboveALoweredLimit) {
   lanes.SetLimit(4);
   lanes.Start(jobs_.Make("e"));
   EXPECT_EQ(jobs_.WaitForRunning(2), "d e");
+  lanes.WaitUntilReady();
   EXPECT_EQ(prepared_, 4);
 }
 
