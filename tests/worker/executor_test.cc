@@ -495,6 +495,18 @@ TEST_F(GpuMemoryTest, ContinuesARunThatWasOutOfMemoryBesideAnother) {
   WaitForRun(1);
 }
 
+TEST_F(GpuMemoryTest, ReportsAnEvaluationOnceThatIsMadeAgain) {
+  trainers_.VisitAt(2, 30);
+  StartTwo();
+  RunOutAt(2, UINT32_MAX);
+  trainers_.Unlimit(1);
+  const ServerState state = WaitForRun(2);
+  EXPECT_EQ(trainers_.made(), 3u);
+  EXPECT_EQ(Series(state, NameOf(2), "eval/loss").size(), 2u) << "at steps 30 and 50";
+  EXPECT_EQ(Count(state, 2, v1::Event::kCheckpoint), 2);
+  WaitForRun(1);
+}
+
 TEST_F(GpuMemoryTest, SavesTheStateOfARunThatWaitsForMemoryWhenItDrains) {
   StartTwo();
   server_->Drain();

@@ -39,6 +39,10 @@ class FakeTrainers::Trainer : public engine::Trainer {
     engine::RunProgress& progress = progress_;  // no error loses it
     for (uint32_t i = 0; i < steps && step_ < config_.training.steps; ++i) {
       if (!MayStep(stop)) break;
+      if (step_ == run().visit_at && !std::exchange(visited_, true)) {
+        progress.points.push_back({"eval/loss", step_, 2.0});
+        progress.checkpoints.push_back({step_, *ExportCheckpoint()});
+      }
       if (step_ >= run().fail_at) return run().failure;
       if (step_ >= run().diverge_at) return Ended(engine::Outcome::kDiverged);
       progress.points.push_back({"train/loss", step_, FakeLoss(config_.seed, step_)});
@@ -101,10 +105,16 @@ class FakeTrainers::Trainer : public engine::Trainer {
   const engine::RunConfig config_;
   engine::RunProgress progress_;
   uint32_t step_ = 0;
+  bool visited_ = false;
 };
 
 absl::StatusOr<std::unique_ptr<engine::Trainer>> FakeTrainers::Make(const engine::RunConfig& run) {
   return std::make_unique<Trainer>(this, run);
+}
+
+void FakeTrainers::VisitAt(uint32_t seed, uint32_t step) {
+  MutexLock lock(&mutex_);
+  runs_[seed].visit_at = step;
 }
 
 void FakeTrainers::LimitTo(uint32_t seed, uint32_t step) {

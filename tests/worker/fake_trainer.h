@@ -36,6 +36,8 @@ class FakeTrainers {
   // Makes Advance fail once the run has made `step` updates.
   void FailAt(uint32_t seed, uint32_t step, absl::Status status);
   void DivergeAt(uint32_t seed, uint32_t step);
+  // Makes every trainer of the run evaluate and save a checkpoint before this update.
+  void VisitAt(uint32_t seed, uint32_t step);
 
   // Waits until the run waits at its limit; a test failure on timeout.
   void WaitUntilHeld(uint32_t seed);
@@ -54,6 +56,7 @@ class FakeTrainers {
     uint32_t fail_at = UINT32_MAX;
     absl::Status failure;
     uint32_t diverge_at = UINT32_MAX;
+    uint32_t visit_at = UINT32_MAX;
     uint32_t step = 0;
     std::string started_from;
     bool held = false;
