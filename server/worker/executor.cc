@@ -123,6 +123,7 @@ class Training {
     if (absl::IsAborted(trainer.status())) return Refuse(trainer.status());
     if (!trainer.ok()) return trainer.status();
     trainer_ = *std::move(trainer);
+    state_ = std::string();  // it can be as large as the run
     saved_at_ = flushed_at_ = MonotonicNow();
     return Loop();
   }

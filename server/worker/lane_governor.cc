@@ -61,7 +61,6 @@ void LaneGovernor::Observe(absl::Duration now, const std::vector<LaneJob>& jobs)
 }
 
 void LaneGovernor::OutOfMemory(absl::Duration now) {
-  // Several runs are out of memory together.
   if (shrunk_.has_value() && now - *shrunk_ < kBetweenShrinks) return;
   shrunk_ = now;
   Settle(now, std::max(lanes_ / 2, 1), std::nullopt);
