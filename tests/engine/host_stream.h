@@ -17,7 +17,16 @@ struct HostStreamLog {
   int waits = 0;
   int releases = 0;      // of memory
   int failing_work = 0;  // the next captures that run out of memory
+  // Their error is that of CUDA's own calls, not of LibTorch's allocator.
+  bool fails_in_cuda = false;
+  int failing_replay = 0;  // this replay from now on runs out of memory; 0: none
   DeviceMemory memory;
+
+  [[noreturn]] void FailForMemory() const {
+    const c10::SourceLocation here{"", "", 0};
+    if (fails_in_cuda) throw c10::AcceleratorError(here, 2, "CUDA error: out of memory");
+    throw c10::OutOfMemoryError(here, "no memory for a graph");
+  }
 };
 
 class HostStream : public DeviceStream {
@@ -29,7 +38,7 @@ class HostStream : public DeviceStream {
   std::unique_ptr<DeviceGraph> Capture(bool /*tf32*/, std::function<void()> work) override {
     if (log_->failing_work > 0) {
       --log_->failing_work;
-      throw c10::OutOfMemoryError({"", "", 0}, "no memory for a graph");
+      log_->FailForMemory();
     }
     ++log_->captures;
     return std::make_unique<Graph>(std::move(work), log_);
@@ -45,6 +54,7 @@ class HostStream : public DeviceStream {
     Graph(std::function<void()> work, HostStreamLog* log) : work_(std::move(work)), log_(log) {}
     void Replay() override {
       ++log_->replays;
+      if (log_->failing_replay > 0 && --log_->failing_replay == 0) log_->FailForMemory();
       work_();
     }
 

@@ -1,4 +1,5 @@
 // Tests the backend of accelerators on the CPU: blocks of updates, frozen updates, its graphs.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -101,15 +102,30 @@ TEST(EndedRunsTest, GiveNothingToAnotherModel) {
 }
 
 TEST(DeviceBackendTest, TriesAgainWithTheMemoryOfEndedRuns) {
-  HostDevice device;
   RunConfig run = SmallDocumentsRun(4);
   run.model.norm.kind = NormKind::kBatch;
   const RunOutput expected = TrainedBy(1000, run);
-  TrainBy(1000, *device.Make(SmallTextRun(1)));
-  device.log.failing_work = 1;
-  EXPECT_TRUE(TrainBy(1000, *device.Make(run)) == expected);
-  EXPECT_EQ(device.log.releases, 1);
-  EXPECT_EQ(device.ended.Take(GraphKey(SmallTextRun(1))), nullptr);
+  for (const bool in_cuda : {false, true}) {
+    HostDevice device;
+    TrainBy(1000, *device.Make(SmallTextRun(1)));
+    device.log.failing_work = 1;
+    device.log.fails_in_cuda = in_cuda;
+    EXPECT_TRUE(TrainBy(1000, *device.Make(run)) == expected);
+    EXPECT_EQ(device.log.releases, 1);
+    EXPECT_EQ(device.ended.Take(GraphKey(SmallTextRun(1))), nullptr);
+  }
+}
+
+TEST(DeviceBackendTest, ExportsNoStateThatSomeUpdatesOfABlockHaveMoved) {
+  HostDevice device;
+  const auto trainer = device.Make(SmallTextRun(1));
+  Advance(*trainer, 8);
+  device.log.failing_replay = 2;
+  EXPECT_EQ(trainer->Advance(8, [] { return false; }).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  const auto state = trainer->ExportState();
+  EXPECT_EQ(state.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(state.status().message(), testing::HasSubstr("the state is lost"));
 }
 
 TEST(AcceleratorTest, TellsItsMemoryAndReleasesThatOfEndedRuns) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "server/engine/names.h"
 #include "server/engine/train/boundary.h"
 #include "server/engine/trainer.h"
@@ -48,8 +49,10 @@ class DeviceBackend : public Backend {
     return OnDevice([&] {
       std::vector<PackedShape> shapes;
       WithMemory([&] { shapes = run_->PrepareUpdates(updates); });
-      run_->MakeUpdates(updates, shapes, results);
-      return absl::OkStatus();
+      return Interrupted(AtBoundary([&] {
+        run_->MakeUpdates(updates, shapes, results);
+        return absl::OkStatus();
+      }));
     });
   }
 
@@ -68,6 +71,7 @@ class DeviceBackend : public Backend {
   }
 
   absl::StatusOr<RunTensors> Tensors() override {
+    if (!interrupted_.ok()) return interrupted_;
     return OnDevice([&]() -> absl::StatusOr<RunTensors> { return run_->Tensors(); });
   }
 
@@ -94,11 +98,22 @@ class DeviceBackend : public Backend {
     try {
       work();
       return;
-    } catch (const c10::OutOfMemoryError&) {
+    } catch (...) {
+      if (!IsOutOfMemory()) throw;
     }
     ended_.Clear();
     source_.ReleaseMemory();
     work();
+  }
+
+  // Keeps the error of a block, which may have made some of its updates.
+  absl::Status Interrupted(absl::Status error) {
+    if (!error.ok()) {
+      interrupted_ = absl::Status(
+          error.code(),
+          absl::StrCat("the state is lost, because updates failed: ", error.message()));
+    }
+    return error;
   }
 
   const BackendIdentity identity_;
@@ -106,7 +121,8 @@ class DeviceBackend : public Backend {
   StreamSource& source_;
   EndedRuns& ended_;
   std::unique_ptr<DeviceRun> run_;
-  bool usable_ = true;  // false after an error: another run must not take it over
+  bool usable_ = true;        // false after an error: another run must not take it over
+  absl::Status interrupted_;  // the error after which the parameters are unknown
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "absl/time/clock.h"
 #include "server/engine/layout.h"
+#include "server/engine/train/boundary.h"
 
 namespace ablate::engine {
 namespace {
@@ -331,7 +332,8 @@ std::unique_ptr<DeviceGraph> DeviceRun::Captured(DeviceSlots& slots,
       stream_->Synchronize();
     });
     return stream_->Capture(run_->config().precision == Precision::kTf32, work);
-  } catch (const c10::OutOfMemoryError&) {
+  } catch (...) {
+    if (!IsOutOfMemory()) throw;
     // A pass that failed halfway has moved the running statistics; a failed capture has freed
     // workspaces of the other graphs.
     stream_->Run([&] {

@@ -58,9 +58,9 @@ class DeviceSlots {
   at::Tensor slot_;                           // [1], int64
 };
 
-// A run whose functions throw c10::Error. Not thread-safe. A c10::OutOfMemoryError of the
-// constructor, a Prepare function or Evaluate has changed nothing; any other exception makes the
-// run unusable.
+// A run whose functions throw c10::Error. Not thread-safe. An error of memory (IsOutOfMemory) from
+// the constructor, a Prepare function or Evaluate has changed nothing; any other exception makes
+// the run unusable.
 class DeviceRun {
  public:
   DeviceRun(const RunConfig& config, std::unique_ptr<DeviceStream> stream);

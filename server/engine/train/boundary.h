@@ -12,6 +12,9 @@ namespace ablate::engine {
 // UNAVAILABLE if the device is lost, INTERNAL otherwise. Call it only in a catch block.
 absl::Status StatusOfCurrentException();
 
+// Returns true if that Status would be RESOURCE_EXHAUSTED. Call it only in a catch block.
+bool IsOutOfMemory();
+
 // Returns the result of `function` (a Status or StatusOr), or the Status of its exception.
 template <typename Function>
 auto AtBoundary(Function&& function) -> decltype(function()) {
