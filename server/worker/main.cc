@@ -185,22 +185,17 @@ absl::StatusOr<join::ServerAddress> ServerOf(const Flags& flags) {
 }
 
 // Initialises a lane. FAILED_PRECONDITION if its accelerator can't train, which the first lane
-// finds out: a later one may be added while runs fill the memory.
-absl::Status PrepareTraining(const std::shared_ptr<engine::Accelerator>& accelerator) {
+// finds out: a later one may be added while runs fill the memory. Runs fill it for analyses, too,
+// which then begin again on the cores.
+absl::Status PrepareLane(const std::shared_ptr<engine::Accelerator>& accelerator, bool trains) {
   static std::atomic<bool> later = false;
   engine::PrepareLaneThread();
-  if (accelerator != nullptr && later.exchange(true)) return absl::OkStatus();
-  absl::Status warm = WarmUpTraining(accelerator);
-  if (warm.ok() || accelerator == nullptr) return warm;
+  if (accelerator == nullptr) return trains ? WarmUpTraining(nullptr) : WarmUpAnalyses();
+  if (later.exchange(true)) return absl::OkStatus();
+  const absl::Status warm = WarmUpTraining(accelerator);
+  if (warm.ok() || (!trains && absl::IsResourceExhausted(warm))) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(engine::InfoOf(*accelerator).name, " can't train: ", warm.message()));
-}
-
-// The same for analyses. An accelerator's probe is training here, too.
-absl::Status PrepareAnalyses(const std::shared_ptr<engine::Accelerator>& accelerator) {
-  if (accelerator != nullptr) return PrepareTraining(accelerator);
-  engine::PrepareLaneThread();
-  return WarmUpAnalyses();
 }
 
 // Returns the engine's functions, which compute on the accelerator; on the cores without one.
@@ -243,7 +238,7 @@ WorkerOptions OptionsOf(const Flags& flags, join::ServerAddress server,
                       [accelerator] { engine::ReleaseMemory(*accelerator); }};
   }
   options.prepare_lane = [accelerator, trains = flags.role == "train"] {
-    return trains ? PrepareTraining(accelerator) : PrepareAnalyses(accelerator);
+    return PrepareLane(accelerator, trains);
   };
   return options;
 }

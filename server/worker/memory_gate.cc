@@ -75,6 +75,7 @@ void MemoryGate::Leave(Share* share) {
 bool MemoryGate::Share::Enter(double bytes, RunControl& control) {
   if (!gate_->checks()) return true;
   const ServerWait waiting(control);
+  has_settled_ = false;
   {
     MutexLock lock(&gate_->mutex_);
     bytes_ = bytes;
@@ -87,7 +88,7 @@ bool MemoryGate::Share::Enter(double bytes, RunControl& control) {
 }
 
 void MemoryGate::Share::Settle() {
-  if (!gate_->checks()) return;
+  if (!gate_->checks() || std::exchange(has_settled_, true)) return;
   MutexLock lock(&gate_->mutex_);
   settled_ = true;
 }

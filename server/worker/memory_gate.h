@@ -74,6 +74,7 @@ class MemoryGate::Share {
   friend class MemoryGate;
 
   MemoryGate* const gate_;
+  bool has_settled_ = false;  // the thread's own copy: a lane asks after each piece of a run
   // Guarded by the gate's lock:
   double bytes_ = 0;
   bool inside_ = false;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -37,6 +38,8 @@ size_t PagesOf(size_t bytes) {
   return (bytes + page - 1) / page * page;
 }
 
+std::atomic<size_t> most = 0, in_use = 0;  // bytes
+
 struct Block {
   void* memory;
   size_t bytes;
@@ -45,6 +48,7 @@ struct Block {
 void FreeBlock(void* context) {
   const auto* const block = static_cast<Block*>(context);
   munmap(block->memory, block->bytes);
+  in_use -= block->bytes;
   delete block;
 }
 
@@ -54,6 +58,10 @@ class ClosedAllocator : public c10::Allocator {
   c10::DataPtr allocate(size_t bytes) override {
     if (bytes == 0) return {nullptr, kStrict};
     const size_t pages = PagesOf(bytes);
+    if ((in_use += pages) > most) {
+      in_use -= pages;
+      throw c10::OutOfMemoryError({"", "", 0}, "the strict device is full");
+    }
     void* const memory =
         mmap(nullptr, pages, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     TORCH_CHECK(memory != MAP_FAILED, "no memory for ", bytes, " bytes");
@@ -360,9 +368,9 @@ class StrictStreams : public StreamSource {
  public:
   AcceleratorInfo info() const override {
     const char* const uuid = std::getenv("CUDA_VISIBLE_DEVICES");  // as the server sets it
-    return {uuid != nullptr ? uuid : "", "strict device", "9.0", uint64_t{16} << 30};
+    return {uuid != nullptr ? uuid : "", "strict device", "9.0", most};
   }
-  DeviceMemory Memory() override { return {uint64_t{8} << 30, uint64_t{16} << 30}; }
+  DeviceMemory Memory() override { return {most - in_use, most}; }
   std::unique_ptr<DeviceStream> NewStream() override { return std::make_unique<StrictStream>(); }
   void ReleaseMemory() override {}
 };
@@ -376,7 +384,8 @@ void PrintStack(int signal) {
 
 }  // namespace
 
-std::shared_ptr<StreamSource> OpenStrictDevice() {
+std::shared_ptr<StreamSource> OpenStrictDevice(size_t memory) {
+  most = memory;
   static const bool registered = [] {
     c10::register_privateuse1_backend("strict");
     at::RegisterPrivateUse1HooksInterface(new DeviceHooks);
