@@ -76,7 +76,11 @@ at::Tensor Drop(const at::Tensor& x, const Dropout& dropout, absl::string_view h
                 const DropoutLines& lines) {
   const bool on_host = x.is_cpu() && !dropout.device_step.defined();
   const auto make = on_host ? DropoutMask : ComposedDropoutMask;
-  return x * make(dropout, hook_point, lines, x.options().requires_grad(false)).view(x.sizes());
+  // In bfloat16 the factor of what stays would be rounded, the same for all.
+  const at::ScalarType type = x.scalar_type() == at::kBFloat16 ? at::kFloat : x.scalar_type();
+  const at::TensorOptions options = x.options().dtype(type).requires_grad(false);
+  const at::Tensor kept = x * make(dropout, hook_point, lines, options).view(x.sizes());
+  return type == x.scalar_type() ? kept : kept.to(x.scalar_type());
 }
 
 }  // namespace ablate::engine
