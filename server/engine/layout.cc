@@ -172,6 +172,15 @@ bool HasManyLogits(int64_t targets, int64_t vocabulary) {
   return static_cast<double>(targets) * static_cast<double>(vocabulary) > kMany;
 }
 
+bool ComputesLossInChunks(Device device, int64_t targets, int64_t vocabulary) {
+  constexpr int64_t kLarge = 1024;
+  return device == Device::kCpu ? HasManyLogits(targets, vocabulary) : vocabulary >= kLarge;
+}
+
+int64_t MostLogitsTogether(Device device) {
+  return int64_t{1} << (device == Device::kCpu ? 25 : 29);
+}
+
 bool HasNorm(const NormConfig& config) { return InBlocks(config) || config.final; }
 
 bool HasAttentionNorm(const ModelConfig& config) {

@@ -88,12 +88,16 @@ int HeadSize(const ModelConfig& config);
 double ScoreScale(const ModelConfig& config);
 
 // Returns true if so many targets have so many logits that the torch trainer bounds its memory on a
-// CPU: its attention then keeps no weights, and its loss is computed in chunks of at most
-// kLogitsTogether logits. A GPT-2 has 50,257 for each target, so that a window of 1,024 takes 200
-// MB for its logits, and again for each of their probabilities and gradients. Runs with fewer keep
-// the numbers that they had before there was such a bound.
-inline constexpr int64_t kLogitsTogether = int64_t{1} << 25;
+// CPU: its attention then keeps no weights, and its loss is computed in chunks. A GPT-2 has 50,257
+// for each target, so that a window of 1,024 takes 200 MB for its logits, and again for each of
+// their probabilities and gradients.
 bool HasManyLogits(int64_t targets, int64_t vocabulary);
+
+// Returns true if the torch trainer computes the loss along with its gradients, in chunks of at
+// most MostLogitsTogether logits. On a device it does so for every large vocabulary, because each
+// copy of the logits takes a part of the step there, and its chunks are larger.
+bool ComputesLossInChunks(Device device, int64_t targets, int64_t vocabulary);
+int64_t MostLogitsTogether(Device device);
 
 // Returns true if the placement has norms in blocks or before the head.
 bool HasNorm(const NormConfig& config);

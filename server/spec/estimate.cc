@@ -112,11 +112,11 @@ double SequencesTogether(const engine::RunConfig& config, double rows, double le
 double LossNumbers(const engine::RunConfig& config, double targets, double copies) {
   const double logits = targets * config.model.vocabulary;
   if (config.training.trainer == engine::TrainerKind::kNative) return logits;
-  const bool chunks = config.device == engine::Device::kCpu &&
-                      config.training.rule != engine::LearningRule::kDirectFeedbackAlignment &&
-                      engine::HasManyLogits(static_cast<int64_t>(targets), config.model.vocabulary);
-  return chunks ? 2 * std::min(logits, static_cast<double>(engine::kLogitsTogether))
-                : copies * logits;
+  const bool chunks = config.training.rule != engine::LearningRule::kDirectFeedbackAlignment &&
+                      engine::ComputesLossInChunks(config.device, static_cast<int64_t>(targets),
+                                                   config.model.vocabulary);
+  const auto most = static_cast<double>(engine::MostLogitsTogether(config.device));
+  return chunks ? 2 * std::min(logits, most) : copies * logits;
 }
 
 // Returns the mean length of sequences as a fraction of the context; 1 if it is unknown.

@@ -18,7 +18,8 @@ namespace ablate::engine {
 using TrainerMaker = absl::FunctionRef<std::unique_ptr<Trainer>(const RunConfig& run)>;
 
 // Small runs that together use what differs on a device: ragged and uniform batches, padding,
-// running statistics, dropout, accumulation, every optimizer, clipping and EMA weights.
+// running statistics, dropout, accumulation, every optimizer, clipping, EMA weights, and a loss
+// that a device computes along with its gradients.
 inline std::vector<std::pair<std::string, RunConfig>> DeviceRuns() {
   std::vector<std::pair<std::string, RunConfig>> runs;
   runs.emplace_back("documents", SmallDocumentsRun(1));
@@ -43,6 +44,13 @@ inline std::vector<std::pair<std::string, RunConfig>> DeviceRuns() {
   run.model.norm.kind = NormKind::kLayer;
   run.training.rule = LearningRule::kFeedbackAlignment;
   runs.emplace_back("text with rotary positions and feedback alignment", run);
+  run = SmallDocumentsRun(6);
+  run.model.vocabulary = 1030;  // large, and not aligned
+  run.model.head_bias = true;
+  run.training.batch = 4;
+  run.training.accumulation = 2;
+  run.training.label_smoothing = 0.1;
+  runs.emplace_back("documents with a large vocabulary and label smoothing", run);
   for (auto& [name, one] : runs) {
     one.training.checkpoints = {0, 13, 17};
     one.evaluation.every = 10;

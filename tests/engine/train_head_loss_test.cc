@@ -56,7 +56,7 @@ double Difference(const at::Tensor& got, const at::Tensor& expected) {
 
 void ExpectEqualLosses(const HeadCase& is, at::ScalarType type, double tolerance) {
   const HeadInputs inputs = Draw(is, type);
-  const at::Tensor logits = Head(inputs.x, inputs.head, /*once=*/false, {});
+  const at::Tensor logits = Head(inputs.x, inputs.head);
   const at::Tensor expected = MeanLoss(logits, inputs.batch, inputs.objective);
   const at::Tensor got =
       MeanHeadLoss(inputs.x, inputs.head, inputs.batch, inputs.objective, std::nullopt);
@@ -111,6 +111,8 @@ TEST(HeadLossTest, CanNotBeDifferentiatedTwice) {
   EXPECT_THROW(torch::autograd::grad({loss}, {inputs.x}, {}, /*retain_graph=*/true,
                                      /*create_graph=*/true),
                c10::Error);
+  torch::autograd::grad({loss}, {inputs.x}, {}, /*retain_graph=*/true);
+  EXPECT_THROW(torch::autograd::grad({loss}, {inputs.x}), c10::Error);
 }
 
 // A window that is long enough for fused attention, and with enough tokens for chunks.

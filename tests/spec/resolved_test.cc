@@ -540,10 +540,14 @@ TEST(EstimateTest, CountsLogitsThatAreInMemoryTogether) {
     return TrainingBytes(config, {}, {64, tokens}) - TrainingBytes(config, {}, {64, 1});
   };
   config.model.vocabulary = 100'000;
-  config.device = engine::Device::kCuda;
-  EXPECT_GE(evaluating(1e6), 1e11 * 4) << "of all targets";
-  config.device = engine::Device::kCpu;
-  EXPECT_LE(evaluating(1e6), 2 * 4 * engine::kLogitsTogether) << "of a chunk";
+  for (const engine::Device device : {engine::Device::kCuda, engine::Device::kCpu}) {
+    config.device = device;
+    config.training.rule = engine::LearningRule::kDirectFeedbackAlignment;
+    EXPECT_GE(evaluating(1e6), 1e11 * 4) << "of all targets";
+    config.training.rule = engine::LearningRule::kBackprop;
+    const auto most = static_cast<double>(engine::MostLogitsTogether(device));
+    EXPECT_LE(evaluating(1e6), 2 * 4 * most) << "of a chunk";
+  }
   config.training.trainer = engine::TrainerKind::kNative;
   EXPECT_LE(evaluating(1e6), 64 * 1e5 * 4) << "of a few tokens";
 }

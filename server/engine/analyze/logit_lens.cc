@@ -42,8 +42,7 @@ class Lens {
 
   // Returns the logits of `count` predictions from `first` on, [count, V].
   at::Tensor Logits(const at::Tensor& stream, int64_t first, int64_t count) const {
-    return Head(Normed(stream.narrow(0, first, count), first), subject_.parameters.head,
-                /*once=*/false, /*factors=*/{});
+    return Head(Normed(stream.narrow(0, first, count), first), subject_.parameters.head);
   }
 
  private:

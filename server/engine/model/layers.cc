@@ -53,44 +53,6 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
   }
 };
 
-// A head whose vocabulary is padded to a multiple of kAligned.
-class PaddedHeadFunction : public torch::autograd::Function<PaddedHeadFunction> {
- public:
-  static constexpr int64_t kAligned = 64;
-
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
-                            const std::optional<at::Tensor>& bias, at::ScalarType factors) {
-    const Unrecorded unrecorded;
-    const int64_t vocabulary = weight.size(0);
-    const int64_t padding = (kAligned - vocabulary % kAligned) % kAligned;
-    const at::Tensor in = x.to(factors);
-    const at::Tensor w = at::constant_pad_nd(weight.to(factors), {0, 0, 0, padding});  // [V', d]
-    ctx->save_for_backward({in, w});
-    ctx->saved_data["has_bias"] = bias.has_value();
-    const at::Tensor logits =
-        in.mm(w.t()).narrow(1, 0, vocabulary).to(weight.scalar_type()).contiguous();  // [N, V]
-    return bias.has_value() ? logits + *bias : logits;
-  }
-
-  static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
-    const Unrecorded unrecorded;
-    const variable_list saved = ctx->get_saved_variables();
-    const at::Tensor& x = saved[0];
-    const at::Tensor& w = saved[1];
-    const int64_t rows = x.size(0), vocabulary = gradients[0].size(1), padded = w.size(0);
-    const at::Tensor g = at::empty({rows, padded}, x.options());
-    g.narrow(1, vocabulary, padded - vocabulary).zero_();
-    g.narrow(1, 0, vocabulary).copy_(gradients[0]);
-    at::Tensor dx, dw, db;
-    if (ctx->needs_input_grad(0)) dx = g.mm(w);                               // [N, d]
-    if (ctx->needs_input_grad(1)) dw = g.t().mm(x).narrow(0, 0, vocabulary);  // [V, d]
-    if (ctx->saved_data["has_bias"].toBool() && ctx->needs_input_grad(2)) {
-      db = gradients[0].sum(0);  // [V]
-    }
-    return {dx, dw, db, {}};
-  }
-};
-
 }  // namespace
 
 at::Tensor Product(const at::Tensor& a, const at::Tensor& b) {
@@ -107,17 +69,10 @@ at::Tensor Linear(const at::Tensor& x, const LinearParameters& parameters, Learn
                                factors.value_or(parameters.weight.scalar_type()));
 }
 
-at::Tensor Head(const at::Tensor& x, const LinearParameters& parameters, bool once,
+at::Tensor Head(const at::Tensor& x, const LinearParameters& parameters,
                 std::optional<at::ScalarType> factors) {
-  constexpr int64_t kWide = 1024;  // of a narrower vocabulary the copies cost more than they save
-  const int64_t vocabulary = parameters.weight.size(0);
-  const at::ScalarType own = parameters.weight.scalar_type();
-  if (once && !x.is_cpu() && vocabulary >= kWide &&
-      vocabulary % PaddedHeadFunction::kAligned != 0) {
-    return PaddedHeadFunction::apply(x, parameters.weight, IfDefined(parameters.bias),
-                                     factors.value_or(own));
-  }
-  return As(Linear(x, parameters, LearningRule::kBackprop, factors), own);
+  return As(Linear(x, parameters, LearningRule::kBackprop, factors),
+            parameters.weight.scalar_type());
 }
 
 at::Tensor TokenLosses(const at::Tensor& logits, const BatchTensors& batch,

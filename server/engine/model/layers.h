@@ -22,11 +22,9 @@ at::Tensor Product(const at::Tensor& a, const at::Tensor& b);
 at::Tensor Linear(const at::Tensor& x, const LinearParameters& parameters, LearningRule rule,
                   std::optional<at::ScalarType> factors = {});
 
-// As Linear without feedback, x [N, d] → logits [N, V] of the parameters' type. On a device, if
-// `once`, factors are padded to an aligned vocabulary: matrix products with 50,257 columns are
-// three times slower than with 50,304. Such logits can't be differentiated twice.
-at::Tensor Head(const at::Tensor& x, const LinearParameters& parameters, bool once,
-                std::optional<at::ScalarType> factors);
+// As Linear without feedback, x [N, d] → logits [N, V] of the parameters' type.
+at::Tensor Head(const at::Tensor& x, const LinearParameters& parameters,
+                std::optional<at::ScalarType> factors = {});
 
 // logits [N, V], targets [N] → −ln p(target), in nats, [N]; 0 for ignored targets. With a smoothing
 // ε it is (1 − ε)·(−ln p(target)) + ε·(the mean of −ln p over the vocabulary), as in

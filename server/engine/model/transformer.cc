@@ -224,15 +224,16 @@ class Forward {
  private:
   // Returns the logits of the head's input, [M, V].
   at::Tensor LogitsOf(const at::Tensor& x) {
-    const at::Tensor logits = Head(x, parameters_.head, pass_.once, pass_.factors);
+    const at::Tensor logits = Head(x, parameters_.head, pass_.factors);
     return WithFeedback(BlockPass{pass_}.At(HookPoint::kLogits, logits));
   }
 
   // Returns true if the loss is computed without all logits at once.
   bool InChunks() const {
-    return pass_.once && pass_.hooks == nullptr && batch_.tokens.is_cpu() &&
+    const Device device = batch_.tokens.is_cpu() ? Device::kCpu : Device::kCuda;
+    return pass_.once && pass_.hooks == nullptr &&
            pass_.rule != LearningRule::kDirectFeedbackAlignment &&
-           HasManyLogits(batch_.targets.numel(), config_.vocabulary);
+           ComputesLossInChunks(device, batch_.targets.numel(), config_.vocabulary);
   }
 
   // Returns true if the last block computes last positions only. A norm that reads the batch needs

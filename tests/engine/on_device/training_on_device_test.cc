@@ -1,13 +1,17 @@
 // Trains on a device that refuses what a GPU refuses, and draws samples there.
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <atomic>
 #include <cmath>
 #include <map>
 
+#include "server/engine/model/head_loss.h"
 #include "server/engine/samples.h"
+#include "server/engine/train/torch_backend.h"
 #include "tests/engine/device_runs.h"
 #include "tests/engine/on_device/strict_device.h"
+#include "tests/parity/grid.h"
 
 namespace ablate::engine {
 namespace {
@@ -43,12 +47,82 @@ TEST(TrainingOnDeviceTest, EqualsThatOfTheCores) {
 }
 
 TEST(TrainingOnDeviceTest, TrainsInBfloat16) {
-  RunConfig run = SmallTextRun(1);
-  run.precision = Precision::kBfloat16;
-  run.device = Device::kCuda;
-  for (const auto& [key, value] : LastValues(run, StrictAccelerator())) {
-    EXPECT_TRUE(std::isfinite(value)) << key;
+  for (auto [name, run] : DeviceRuns()) {
+    SCOPED_TRACE(name);
+    run.precision = Precision::kBfloat16;
+    const std::map<std::string, double> on_cores = LastValues(run, nullptr);
+    run.device = Device::kCuda;
+    for (const auto& [key, value] : LastValues(run, StrictAccelerator())) {
+      EXPECT_NEAR(value, on_cores.at(key), 0.05 * std::max(1.0, std::abs(value))) << key;
+    }
   }
+}
+
+// Returns the losses of a case's updates.
+std::vector<double> LossesOf(const GridCase& drawn, const RunConfig& run, Accelerator* device) {
+  PrepareLaneThread();
+  auto backend = device == nullptr
+                     ? MakeTorchBackend(run)
+                     : MakeDeviceBackend(run, "tested", device->streams(), device->ended());
+  EXPECT_TRUE(backend.ok()) << backend.status();
+  std::vector<double> losses;
+  for (uint32_t step = 0; backend.ok() && step < drawn.batches.size(); ++step) {
+    const auto made =
+        (*backend)->Step({drawn.batches[step], step, drawn.training.optimizer.learning_rate});
+    EXPECT_TRUE(made.ok()) << made.status();
+    if (!made.ok()) break;
+    losses.push_back(made->loss);
+  }
+  return losses;
+}
+
+TEST(TrainingOnDeviceTest, TrainsEverySettingInBfloat16) {
+  constexpr uint64_t kCases = 24;
+  const auto accelerator = StrictAccelerator();
+  for (uint64_t number = 0; number < kCases; ++number) {
+    const GridCase drawn = DrawCase(number);
+    SCOPED_TRACE(drawn.name);
+    RunConfig run = ConfigOf(drawn);
+    if (number % 3 == 0) run.model.dropout = 0.1;
+    const std::vector<double> expected = LossesOf(drawn, run, nullptr);
+    run.precision = Precision::kBfloat16;
+    const std::vector<double> on_cores = LossesOf(drawn, run, nullptr);
+    run.device = Device::kCuda;
+    const std::vector<double> on_device = LossesOf(drawn, run, accelerator.get());
+    ASSERT_EQ(on_cores.size(), expected.size());
+    ASSERT_EQ(on_device.size(), expected.size());
+    for (size_t step = 0; step < expected.size(); ++step) {
+      const double tolerance = 0.05 * std::max(1.0, std::abs(expected[step]));
+      EXPECT_NEAR(on_cores[step], expected[step], tolerance) << "on the cores, step " << step;
+      EXPECT_NEAR(on_device[step], expected[step], tolerance) << "step " << step;
+    }
+  }
+}
+
+// As far as rounding factors to bfloat16 allows: p − 1 of a target that the model is sure of must
+// not be the difference of rounded numbers.
+TEST(HeadLossOnDeviceTest, KeepsSmallGradientsInBfloat16) {
+  const auto accelerator = StrictAccelerator();
+  const std::unique_ptr<DeviceStream> stream = accelerator->streams().NewStream();
+  constexpr int64_t kTargets = 7, kVocabulary = 1030, kWidth = 1030;
+  at::manual_seed(1);
+  const auto sure = at::eye(kWidth).mul(16).add(at::randn({kVocabulary, kWidth}), 0.01);
+  const auto gradient = [&](at::Device device, std::optional<at::ScalarType> factors) {
+    LinearParameters head;
+    head.weight = sure.to(device).requires_grad_();
+    const at::Tensor x = at::eye(kWidth).narrow(0, 0, kTargets).to(device);
+    BatchTensors batch;
+    batch.targets = at::arange(kTargets).to(device);
+    const at::Tensor loss = MeanHeadLoss(x, head, batch, {}, factors);
+    return torch::autograd::grad({loss}, {head.weight})[0].to(at::kCPU);
+  };
+  const at::Tensor exact = gradient(at::kCPU, {});
+  at::Tensor rounded;
+  stream->Run([&] { rounded = gradient(stream->device(), at::kBFloat16); });
+  const at::Tensor of_targets = exact.diagonal().narrow(0, 0, kTargets);
+  EXPECT_LT(of_targets.abs().max().item<double>(), 1e-4);
+  const at::Tensor error = rounded.diagonal().narrow(0, 0, kTargets) - of_targets;
+  EXPECT_LT((error / of_targets).abs().max().item<double>(), 0.1);
 }
 
 TEST(SamplesOnDeviceTest, EqualThoseOfTheCores) {
