@@ -139,6 +139,7 @@ void Analyses::Receive(Session session, const v1::FromWorker& message) {
   Pending* const pending = Find(id);
   if (message.has_analysis_part()) {
     if (pending != nullptr && pending->request.part) {
+      pending->answered = true;
       pending->request.part(message.analysis_part());
     }
     return;
@@ -151,8 +152,8 @@ void Analyses::Receive(Session session, const v1::FromWorker& message) {
     const absl::Status why = FailureOf(message.analysis_failed());
     // Its device is lost and it ends; a new request would be lost with it.
     if (absl::IsUnavailable(why)) worker->second.drained = true;
-    const bool computes = pending != nullptr && pending->request.message.has_computation();
-    if (absl::IsResourceExhausted(why) && worker->second.on_gpu && computes) {
+    const bool on_cores = pending != nullptr && worker->second.on_gpu && MayUseCores(*pending);
+    if (absl::IsResourceExhausted(why) && on_cores) {
       BeginAgainOnCores(pending);
     } else {
       End(id, why);
@@ -161,6 +162,10 @@ void Analyses::Receive(Session session, const v1::FromWorker& message) {
     End(id, message.analysis_result());
   }
   Dispatch();
+}
+
+bool Analyses::MayUseCores(const Pending& pending) const {
+  return pending.request.message.has_computation() || (!pending.answered && IsServed(false));
 }
 
 void Analyses::BeginAgainOnCores(Pending* pending) {
@@ -172,6 +177,7 @@ void Analyses::BeginAgainOnCores(Pending* pending) {
 }
 
 void Analyses::DropState(Pending* pending) {
+  if (!pending->request.message.has_computation()) return;
   pending->request.message.mutable_computation()->clear_state_blob();
   pending->progress = 0;
   if (pending->request.restarted) pending->request.restarted();

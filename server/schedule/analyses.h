@@ -138,6 +138,7 @@ class Analyses {
     bool yielding = false;  // its worker was asked to stop it
     bool yielded = false;   // it has yielded before
     bool orphaned = false;  // its worker's stream ended
+    bool answered = false;  // a part has reached the caller
     bool on_cores = false;  // it stays on the cores: a GPU has too little memory for it
   };
   // A request's claims on a worker.
@@ -169,7 +170,10 @@ class Analyses {
   bool IsServed(bool on_gpu) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns true if a worker on this kind of device is ending, or has ended a short time ago.
   bool MayReturn(bool on_gpu) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Queues a computation for which a GPU has too little memory.
+  // Returns true if a request for which a GPU has too little memory can be made on the cores. The
+  // caller of samples must not get a part again.
+  bool MayUseCores(const Pending& pending) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Queues a request for which a GPU has too little memory.
   void BeginAgainOnCores(Pending* pending) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Discards a computation's state and progress.
   static void DropState(Pending* pending);

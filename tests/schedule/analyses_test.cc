@@ -955,6 +955,34 @@ TEST_F(GpuAnalysesTest, BeginAgainOnTheCoresIfTheGpuHasTooLittleMemory) {
   EXPECT_TRUE(absl::IsResourceExhausted(made->end()));
 }
 
+TEST_F(GpuAnalysesTest, SamplesAreDrawnOnTheCoresIfTheGpuHasTooLittleMemory) {
+  const Peer cores = AttachCores(), gpu = AttachGpu();
+  const auto samples = AskLarge();
+  SendExhausted(gpu, samples->id);
+  EXPECT_THAT(samples->ends, IsEmpty());
+  ASSERT_THAT(Given(cores), ElementsAre(samples->id));
+  EXPECT_FALSE(cores.stream->received.back().analyze().has_computation());
+  SendExhausted(cores, samples->id);
+  EXPECT_TRUE(absl::IsResourceExhausted(samples->end())) << "once";
+  EXPECT_THAT(Given(gpu), ElementsAre(samples->id));
+}
+
+TEST_F(GpuAnalysesTest, SamplesOfWhichAPartWasSentAreNotDrawnAgain) {
+  const Peer cores = AttachCores(), gpu = AttachGpu();
+  const auto samples = AskLarge();
+  SendPart(gpu, samples->id, 0);
+  SendExhausted(gpu, samples->id);
+  EXPECT_TRUE(absl::IsResourceExhausted(samples->end()));
+  EXPECT_THAT(Given(cores), IsEmpty());
+}
+
+TEST_F(GpuAnalysesTest, SamplesThatTheGpuCannotDrawFailWithoutCores) {
+  const Peer gpu = AttachGpu();
+  const auto samples = AskLarge();
+  SendExhausted(gpu, samples->id);
+  EXPECT_TRUE(absl::IsResourceExhausted(samples->end()));
+}
+
 // On the cores it would have to begin again.
 TEST_F(GpuAnalysesTest, OneWithAStateWaitsAWhileForTheGpuToReturn) {
   const Peer cores = AttachCores();
@@ -1004,6 +1032,18 @@ TEST_F(GpuAnalysesTest, SmallOnesWaitWhileTheCoresRestart) {
   PassWithHeartbeats(absl::Seconds(5), {gpu});
   EXPECT_THAT(Given(gpu), IsEmpty());
   EXPECT_THAT(Given(AttachCores()), ElementsAre(small->id));
+}
+
+TEST_F(GpuAnalysesTest, SamplesForTheCoresAloneEndAfterAWhileWithoutThem) {
+  const Peer cores = AttachCores(), gpu = AttachGpu();
+  const auto running = Ask();  // the lane for samples is busy
+  const auto samples = AskLarge();
+  SendExhausted(gpu, samples->id);
+  scheduler_->Closed(cores.session);
+  PassWithHeartbeats(absl::Seconds(31), {gpu});
+  EXPECT_TRUE(absl::IsUnavailable(samples->end()));
+  EXPECT_THAT(std::string(samples->end().message()),
+              HasSubstr("no worker for analyses on the cores has been attached for 30s"));
 }
 
 TEST_F(GpuAnalysesTest, ReplacesAStuckWorkerOnlyForThoseOfItsDevice) {
