@@ -513,6 +513,8 @@ TEST_F(AnalysesTest, HasNoProgressAfterItBeganAgainOnTheCores) {
   gpu->AnalysisSaved(analyze, .5, "half");
   gpu->AnalysisSaved(analyze, .75);
   WaitForProgress(name, .75);
+  const std::string id = name.substr(std::string("analyses/").size());
+  EXPECT_TRUE(store().GetAnalysis(id)->state_on_gpu);
   gpu->AnalysisFailed(analyze, absl::ResourceExhaustedError("out of memory"));
   EXPECT_EQ(WaitUntil(name, v1::AnalysisState::QUEUED).progress(), 0);
   EXPECT_EQ(GetAnalysis(name).progress(), 0);
