@@ -368,6 +368,7 @@ struct AnalysisRecord {
   Micros create_time = 0, start_time = 0, end_time = 0;
   std::string owner;  // who asked first
   std::string private_to;
+  bool state_on_gpu = false;  // the state is from a GPU, not from the cores
   std::vector<std::string>
       labels;  // set by ExperimentAnalyses only: the experiment's labels, in order
 };
@@ -418,7 +419,9 @@ struct AnalysisProgress {
   // Saved state to continue from; empty: the previous one stays.
   std::string state_blob;
   uint64_t state_bytes = 0;
-  bool yielded = false;  // it waits again
+  bool state_on_gpu = false;
+  bool restarted = false;  // it has lost its progress: the previous state is deleted
+  bool yielded = false;    // it waits again
 };
 
 // Result of an analysis: DONE with a result, or FAILED with a failure.

@@ -29,6 +29,10 @@ absl::Status FailureOf(const v1::AnalysisFailed& failed) {
       failed.message());
 }
 
+bool HasState(const AnalysisRequest& request) {
+  return !request.message.computation().state_blob().empty();
+}
+
 std::string IdOf(const v1::FromWorker& message) {
   if (message.has_analysis_part()) return message.analysis_part().id();
   if (message.has_analysis_result()) return message.analysis_result().id();
@@ -135,6 +139,7 @@ void Analyses::Receive(Session session, const v1::FromWorker& message) {
   Pending* const pending = Find(id);
   if (message.has_analysis_part()) {
     if (pending != nullptr && pending->request.part) {
+      pending->answered = true;
       pending->request.part(message.analysis_part());
     }
     return;
@@ -147,8 +152,8 @@ void Analyses::Receive(Session session, const v1::FromWorker& message) {
     const absl::Status why = FailureOf(message.analysis_failed());
     // Its device is lost and it ends; a new request would be lost with it.
     if (absl::IsUnavailable(why)) worker->second.drained = true;
-    const bool computes = pending != nullptr && pending->request.message.has_computation();
-    if (absl::IsResourceExhausted(why) && worker->second.on_gpu && computes) {
+    const bool on_cores = pending != nullptr && worker->second.on_gpu && MayUseCores(*pending);
+    if (absl::IsResourceExhausted(why) && on_cores) {
       BeginAgainOnCores(pending);
     } else {
       End(id, why);
@@ -159,13 +164,23 @@ void Analyses::Receive(Session session, const v1::FromWorker& message) {
   Dispatch();
 }
 
+bool Analyses::MayUseCores(const Pending& pending) const {
+  return pending.request.message.has_computation() || (!pending.answered && IsServed(false));
+}
+
 void Analyses::BeginAgainOnCores(Pending* pending) {
-  pending->request.message.mutable_computation()->clear_state_blob();
+  DropState(pending);
   pending->on_cores = true;
   pending->session = 0;
   pending->since = clock_->Now();
-  pending->progress = 0;
   pending->yielding = false;
+}
+
+void Analyses::DropState(Pending* pending) {
+  if (!pending->request.message.has_computation()) return;
+  pending->request.message.mutable_computation()->clear_state_blob();
+  pending->progress = 0;
+  if (pending->request.restarted) pending->request.restarted();
 }
 
 void Analyses::Detached(Session session) {
@@ -197,7 +212,7 @@ void Analyses::Tick() {
     if (absl::Status why = Overdue(pending); !why.ok()) overdue.emplace_back(pending.id, why);
   }
   for (const auto& [id, why] : overdue) End(id, why);
-  Dispatch();  // no GPU may have returned in time
+  Dispatch();  // no worker may have returned in time
   DrainStuck();
 }
 
@@ -225,19 +240,33 @@ void Analyses::DispatchTo(bool on_gpu) {
   }
 }
 
+bool Analyses::IsServed(bool on_gpu) const {
+  return std::any_of(workers_.begin(), workers_.end(), [on_gpu](const auto& worker) {
+    return worker.second.on_gpu == on_gpu && !worker.second.drained;
+  });
+}
+
+bool Analyses::MayReturn(bool on_gpu) const {
+  const bool leaving = std::any_of(workers_.begin(), workers_.end(), [on_gpu](const auto& worker) {
+    return worker.second.on_gpu == on_gpu;
+  });
+  return leaving || clock_->Now() - alone_since_[on_gpu] < limits_.device_timeout;
+}
+
 bool Analyses::IsForGpu(const Pending& pending) const {
-  if (!pending.request.on_gpu || pending.on_cores) return false;
-  bool leaving = false;
-  for (const auto& [session, worker] : workers_) {
-    if (worker.on_gpu && !worker.drained) return true;
-    leaving = leaving || worker.on_gpu;
-  }
-  // On the cores it would begin again, because a state belongs to its kind of device.
-  const bool has_state = !pending.request.message.computation().state_blob().empty();
-  return has_state && (leaving || clock_->Now() - alone_since_[true] < limits_.gpu_timeout);
+  if (pending.on_cores) return false;
+  // A state belongs to its kind of device; on the other kind the computation begins again.
+  const bool has_state = HasState(pending.request);
+  const bool wanted = has_state ? pending.request.state_on_gpu : pending.request.on_gpu;
+  if (IsServed(wanted)) return wanted;
+  if ((has_state || !wanted) && MayReturn(wanted)) return wanted;
+  return !wanted && IsServed(true);
 }
 
 void Analyses::HandTo(Worker* worker, Session session, Pending* pending) {
+  if (HasState(pending->request) && pending->request.state_on_gpu != worker->on_gpu) {
+    DropState(pending);
+  }
   pending->session = session;
   pending->worker = worker->name;
   pending->since = clock_->Now();
@@ -338,7 +367,7 @@ void Analyses::OnSaved(Worker* worker, Pending* pending, const v1::AnalysisSaved
     if (!saved.state_blob().empty()) {
       pending->request.message.mutable_computation()->set_state_blob(saved.state_blob());
       pending->request.alone = false;
-      pending->on_cores = !worker->on_gpu;
+      pending->request.state_on_gpu = worker->on_gpu;
       if (!saved.yielded()) worker->held[saved.id()].share.alone = false;
     }
     pending->progress = saved.progress();
@@ -347,7 +376,7 @@ void Analyses::OnSaved(Worker* worker, Pending* pending, const v1::AnalysisSaved
       pending->since = clock_->Now();
       pending->yielded = true;
     }
-    if (pending->request.saved) pending->request.saved(saved);
+    if (pending->request.saved) pending->request.saved(saved, worker->on_gpu);
   }
   Dispatch();  // there may be room, and reports are more frequent than ticks
 }

@@ -2,7 +2,7 @@
 // who waits. A computation may take any time, and yields to one that takes much less. A worker has
 // lanes for long and for short computations, so that samples and short computations don't wait for
 // a long one. Workers on the cores and on GPUs get requests of their own: none waits for the
-// others.
+// others. Requests for a kind of device that no worker has go to the other kind.
 #ifndef ABLATE_SERVER_SCHEDULE_ANALYSES_H_
 #define ABLATE_SERVER_SCHEDULE_ANALYSES_H_
 
@@ -31,10 +31,9 @@ struct AnalysisLimits {
   size_t message_bytes = 1 << 20;                     // per request: a worker takes 4 MiB at most
   absl::Duration run_time = absl::Seconds(60);        // limit for samples, once a worker has them
   absl::Duration worker_timeout = absl::Seconds(30);  // limit for samples without a worker for them
-  // A computation on a GPU that has saved a state waits for so long after the last GPU has left, or
-  // the server has started, before it begins again on the cores. A new process of a worker takes
-  // seconds.
-  absl::Duration gpu_timeout = absl::Seconds(30);
+  // A request waits for so long after the last worker on its kind of device has left, or the server
+  // has started, before it goes to the other kind. A new process of a worker takes seconds.
+  absl::Duration device_timeout = absl::Seconds(30);
   // After this time on its worker, a computation yields to one that takes less than half of its
   // remaining time.
   absl::Duration turn = absl::Seconds(1);
@@ -57,18 +56,23 @@ struct AnalysisRequest {
   // Runs alone on its worker until it has saved a state, because it may have crashed its previous
   // worker.
   bool alone = false;
-  // Goes to a worker on a GPU while one is attached. Others only go to workers on the cores.
+  // Goes to a worker on a GPU while one is attached, and to the cores at once otherwise. Others go
+  // to a GPU only if no worker on the cores is attached for device_timeout.
   bool on_gpu = false;
+  // Its saved state is from a GPU. A computation with a state waits for its kind of device.
+  bool state_on_gpu = false;
   // Size of its state as a fraction of the limit for a worker's computations together.
   double state = 0;
   // Blobs that its worker may read; pinned until the end.
   std::vector<std::shared_ptr<storage::Blobs::Pin>> blobs;
   // Called on any thread, one at a time; must neither block nor call back. `done` is called once,
-  // last. `part` is for samples; for computations, `begun` says that a worker has it, and `saved`
-  // reports its progress and the state from which it will continue.
+  // last. `part` is for samples; for computations, `begun` says that a worker has it, `saved`
+  // reports its progress and the state from which it will continue, and whether that is from a GPU.
+  // `restarted` says that it has lost both because it goes to the other kind of device.
   std::function<void(const worker::v1::AnalysisPart&)> part = nullptr;
   std::function<void()> begun = nullptr;
-  std::function<void(const worker::v1::AnalysisSaved&)> saved = nullptr;
+  std::function<void(const worker::v1::AnalysisSaved&, bool on_gpu)> saved = nullptr;
+  std::function<void()> restarted = nullptr;
   std::function<void(const absl::StatusOr<worker::v1::AnalysisResult>&)> done;
 };
 
@@ -88,7 +92,7 @@ class Analyses {
   // RESOURCE_EXHAUSTED if too many run or wait, INVALID_ARGUMENT if it is too large, UNAVAILABLE
   // after Stop; `done` isn't called then. Otherwise `done` gets the worker's answer, or UNAVAILABLE
   // (no worker, or it ended), DEADLINE_EXCEEDED (run_time), CANCELLED. A computation waits for a
-  // worker without a limit. One for a GPU goes to the cores if no GPU is attached.
+  // worker without a limit.
   absl::StatusOr<std::string> Submit(AnalysisRequest request);
   // Cancels a request; it has ended when this returns. Does nothing if it had ended before.
   void Cancel(const std::string& id);
@@ -134,8 +138,8 @@ class Analyses {
     bool yielding = false;  // its worker was asked to stop it
     bool yielded = false;   // it has yielded before
     bool orphaned = false;  // its worker's stream ended
-    // It stays on the cores: it has saved a state there, or a GPU has too little memory for it.
-    bool on_cores = false;
+    bool answered = false;  // a part has reached the caller
+    bool on_cores = false;  // it stays on the cores: a GPU has too little memory for it
   };
   // A request's claims on a worker.
   struct Share {
@@ -162,8 +166,17 @@ class Analyses {
   void DispatchTo(bool on_gpu) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns true if a request is for a GPU as long as it waits, false if for the cores.
   bool IsForGpu(const Pending& pending) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Queues a computation for which a GPU has too little memory.
+  // Returns true if a worker on this kind of device takes requests, now or once it has room.
+  bool IsServed(bool on_gpu) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns true if a worker on this kind of device is ending, or has ended a short time ago.
+  bool MayReturn(bool on_gpu) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns true if a request for which a GPU has too little memory can be made on the cores. The
+  // caller of samples must not get a part again.
+  bool MayUseCores(const Pending& pending) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Queues a request for which a GPU has too little memory.
   void BeginAgainOnCores(Pending* pending) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Discards a computation's state and progress.
+  static void DropState(Pending* pending);
   void HandTo(Worker* worker, Session session, Pending* pending)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Class ClassOf(const Pending& pending) const;

@@ -137,8 +137,11 @@ void AnalysisRunner::Make(const std::string& id) {
   // They are called under the lock of the analyses, which must not wait for the store.
   const uint64_t attempt = ++attempts_;
   request->begun = [this, id, attempt] { Post([this, id, attempt] { OnBegun(id, attempt); }); };
-  request->saved = [this, id, attempt](const worker::v1::AnalysisSaved& saved) {
-    Post([this, id, attempt, saved] { OnSaved(id, attempt, saved); });
+  request->saved = [this, id, attempt](const worker::v1::AnalysisSaved& saved, bool on_gpu) {
+    Post([this, id, attempt, saved, on_gpu] { OnSaved(id, attempt, saved, on_gpu); });
+  };
+  request->restarted = [this, id, attempt] {
+    Post([this, id, attempt] { OnRestarted(id, attempt); });
   };
   request->done = [this, id, attempt](const absl::StatusOr<worker::v1::AnalysisResult>& result) {
     Post([this, id, attempt, result] { OnDone(id, attempt, result); });
@@ -177,7 +180,7 @@ void AnalysisRunner::OnBegun(const std::string& id, uint64_t attempt) {
 }
 
 void AnalysisRunner::OnSaved(const std::string& id, uint64_t attempt,
-                             const worker::v1::AnalysisSaved& saved) {
+                             const worker::v1::AnalysisSaved& saved, bool on_gpu) {
   // A progress report alone need not survive the server.
   const bool stores = !saved.state_blob().empty() || saved.yielded();
   storage::AnalysisProgress progress;
@@ -194,13 +197,32 @@ void AnalysisRunner::OnSaved(const std::string& id, uint64_t attempt,
     progress.progress = saved.progress();
     progress.state_blob = saved.state_blob();
     progress.state_bytes = saved.state_bytes();
+    progress.state_on_gpu = on_gpu;
     progress.yielded = saved.yielded();
-    const absl::Status stored = Store([&] { return store_->SaveAnalysis(id, progress); });
-    if (!stored.ok()) spdlog::warn("analysis {} is not saved: {}", id, stored.ToString());
+    Save(id, progress);
     Unpin(id, saved.state_blob());
   }
   CancelIfRemoved(id);
   watches_->WakeAll();
+}
+
+void AnalysisRunner::OnRestarted(const std::string& id, uint64_t attempt) {
+  storage::AnalysisProgress progress;
+  progress.restarted = progress.yielded = true;
+  {
+    MutexLock lock(&mutex_);
+    Open* const open = Find(id, attempt);
+    if (open == nullptr) return;
+    open->progress = 0;
+    progress.device_time = std::exchange(open->busy, 0);
+  }
+  Save(id, progress);
+  watches_->WakeAll();
+}
+
+void AnalysisRunner::Save(const std::string& id, const storage::AnalysisProgress& progress) {
+  const absl::Status stored = Store([&] { return store_->SaveAnalysis(id, progress); });
+  if (!stored.ok()) spdlog::warn("analysis {} is not saved: {}", id, stored.ToString());
 }
 
 void AnalysisRunner::OnDone(const std::string& id, uint64_t attempt,

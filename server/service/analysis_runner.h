@@ -69,7 +69,9 @@ class AnalysisRunner {
   void TakeUp(const std::string& id);
   void Make(const std::string& id);
   void OnBegun(const std::string& id, uint64_t attempt);
-  void OnSaved(const std::string& id, uint64_t attempt, const worker::v1::AnalysisSaved& saved);
+  void OnSaved(const std::string& id, uint64_t attempt, const worker::v1::AnalysisSaved& saved,
+               bool on_gpu);
+  void OnRestarted(const std::string& id, uint64_t attempt);
   void OnDone(const std::string& id, uint64_t attempt,
               const absl::StatusOr<worker::v1::AnalysisResult>& result);
   // Cancels it if its subject was deleted, because nobody wants it then.
@@ -78,6 +80,7 @@ class AnalysisRunner {
   void Fail(const std::string& id, const absl::Status& why);
   // Returns true if it must be restarted after its worker ended.
   bool TriesAgain(const std::string& id);
+  void Save(const std::string& id, const storage::AnalysisProgress& progress);
   // Does a write that is worth waiting for; retries while the disk is full.
   absl::Status Store(const std::function<absl::Status()>& write);
   // Removes an ended analysis from memory.

@@ -65,7 +65,7 @@ AnalysisRecord ReadAnalysis(Connection& db, int64_t id) {
   Statement row(db,
                 "SELECT name, request, state, progress, state_blob, result, artifact, "
                 "artifact_bytes, failure, device_time, create_time, start_time, end_time, "
-                "owner, private_to FROM analyses WHERE id = ?1",
+                "owner, private_to, state_on_gpu FROM analyses WHERE id = ?1",
                 id);
   if (!row.Row()) return record;
   record.id = row.Text(0);
@@ -84,6 +84,7 @@ AnalysisRecord ReadAnalysis(Connection& db, int64_t id) {
   record.end_time = row.Int(12);
   record.owner = row.Text(13);
   record.private_to = row.Text(14);
+  record.state_on_gpu = row.Int(15) != 0;
   return record;
 }
 
@@ -261,10 +262,12 @@ absl::StatusOr<std::optional<CreatedAnalysis>> Create(Transaction& t, Blobs* blo
 
 // Sets the state that an analysis continues from: a blob, or none if empty. Deletes the previous
 // one.
-void SetState(Transaction& t, const AnalysisRow& analysis, const std::string& blob,
-              uint64_t bytes) {
-  Statement(t.db, "UPDATE analyses SET state_blob = nullif(?2, ''), state_bytes = ?3 WHERE id = ?1",
-            analysis.id, blob, bytes)
+void SetState(Transaction& t, const AnalysisRow& analysis, const std::string& blob, uint64_t bytes,
+              bool on_gpu) {
+  Statement(t.db,
+            "UPDATE analyses SET state_blob = nullif(?2, ''), state_bytes = ?3, state_on_gpu = ?4 "
+            "WHERE id = ?1",
+            analysis.id, blob, bytes, on_gpu)
       .Run();
   if (!analysis.state_blob.empty() && analysis.state_blob != blob) {
     DropReference(t, analysis.state_blob, OnSweep::kRemove);
@@ -272,7 +275,7 @@ void SetState(Transaction& t, const AnalysisRow& analysis, const std::string& bl
 }
 
 void Finish(Transaction& t, const AnalysisRow& analysis, AnalysisState state) {
-  SetState(t, analysis, "", 0);
+  SetState(t, analysis, "", 0, false);
   Statement(t.db, "UPDATE analyses SET state = ?2, end_time = ?3 WHERE id = ?1", analysis.id,
             static_cast<int>(state), t.now)
       .Run();
@@ -518,7 +521,10 @@ absl::Status Store::SaveAnalysis(absl::string_view id, const AnalysisProgress& p
       const absl::Status published = CheckPublished(blobs_.get(), progress.state_blob);
       if (!published.ok()) return published;
       SetState(t, *analysis, progress.state_blob,
-               SizeOf(blobs_.get(), progress.state_blob, progress.state_bytes));
+               SizeOf(blobs_.get(), progress.state_blob, progress.state_bytes),
+               progress.state_on_gpu);
+    } else if (progress.restarted) {
+      SetState(t, *analysis, "", 0, false);
     }
     Statement(t.db,
               "UPDATE analyses SET progress = ?2, device_time = min(device_time + ?3, ?5), "

@@ -404,8 +404,14 @@ UPDATE runs SET first_experiment =
   WHERE growth <> '' AND first_experiment > 0;
 )sql";
 
+// The kind of device that an analysis's saved state belongs to. Older states are taken for states
+// of the cores; one from a GPU is refused there, and its analysis begins again.
+constexpr char kStateDevices[] = R"sql(
+ALTER TABLE analyses ADD COLUMN state_on_gpu INTEGER NOT NULL DEFAULT 0;
+)sql";
+
 constexpr const char* kStoreSteps[] = {kStoreTables, kDatasetKinds, kInitialBlobs, kModels,
-                                       kLanes,       kRunFacts,     kAnnotations};
+                                       kLanes,       kRunFacts,     kAnnotations,  kStateDevices};
 
 // Versions 1 to 14 were never released.
 constexpr Schema kStoreSchema = {0x61626c61 /* "abla" */, 15, kStoreSteps};

@@ -21,9 +21,9 @@ namespace {
 using results::SmallGrid;
 using results::StoredGrid;
 
-// Returns a request for the spectrum of the finished run of seed 1.
-schedule::AnalysisRequest RequestFor(StoredGrid& stored, const std::string& prompt,
-                                     const std::string& private_to = "") {
+// Returns a stored analysis, the spectrum of the finished run of seed 1.
+storage::AnalysisRecord RecordFor(StoredGrid& stored, const std::string& prompt,
+                                  const std::string& private_to = "") {
   v1::Analysis asked;
   asked.mutable_analysis()->mutable_spectrum();
   spec::Problems problems;
@@ -33,7 +33,12 @@ schedule::AnalysisRequest RequestFor(StoredGrid& stored, const std::string& prom
   record.request = asked.SerializeAsString();
   record.subjects = {{stored.cell("s1").run, stored.cell("s1").steps}};
   record.private_to = private_to;
-  auto request = PrepareComputation(stored.store(), record);
+  return record;
+}
+
+schedule::AnalysisRequest RequestFor(StoredGrid& stored, const std::string& prompt,
+                                     const std::string& private_to = "") {
+  auto request = PrepareComputation(stored.store(), RecordFor(stored, prompt, private_to));
   EXPECT_TRUE(request.ok()) << request.status();
   return request.ok() ? *std::move(request) : schedule::AnalysisRequest();
 }
@@ -56,6 +61,21 @@ TEST(SubjectsTest, CountsItsStateAsAShareOfTheMost) {
   stored.Finish("s1", {{"eval/loss", {{10, 2}}}});
   const double width = 8;
   EXPECT_EQ(RequestFor(stored, "aaaa").state, 8 * width * width / spec::kMaxStateBytes);
+}
+
+TEST(SubjectsTest, ContinuesFromItsStateOnTheDeviceThatSavedIt) {
+  const TestFolder folder;
+  StoredGrid stored(SmallGrid(1), folder.path());
+  stored.Finish("s1", {{"eval/loss", {{10, 2}}}});
+  storage::AnalysisRecord record = RecordFor(stored, "aaaa");
+  record.state_blob = "state";
+  for (const bool on_gpu : {true, false}) {
+    record.state_on_gpu = on_gpu;
+    const auto request = PrepareComputation(stored.store(), record);
+    ASSERT_TRUE(request.ok()) << request.status();
+    EXPECT_EQ(request->message.computation().state_blob(), "state");
+    EXPECT_EQ(request->state_on_gpu, on_gpu);
+  }
 }
 
 // Returns the group of RequestFor's analysis.

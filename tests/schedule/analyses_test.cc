@@ -345,6 +345,8 @@ class ComputationsTest : public AnalysesTest {
   // A caller of a computation.
   struct Made : Asked {
     int begun = 0;
+    int restarted = 0;
+    bool on_gpu = false;  // the device of the last report
     std::vector<double> progress;
   };
 
@@ -362,8 +364,10 @@ class ComputationsTest : public AnalysesTest {
     request.state = state;
     change(&request);
     request.begun = [made] { ++made->begun; };
-    request.saved = [made](const wire::AnalysisSaved& saved) {
+    request.restarted = [made] { ++made->restarted; };
+    request.saved = [made](const wire::AnalysisSaved& saved, bool on_gpu) {
       made->progress.push_back(saved.progress());
+      made->on_gpu = on_gpu;
     };
     request.done = [made](const absl::StatusOr<wire::AnalysisResult>& result) {
       made->ends.push_back(result.status());
@@ -809,11 +813,17 @@ class GpuAnalysesTest : public ComputationsTest {
     hello.mutable_hello()->set_device_kind("cuda");
     return Attach(hello);
   }
-  std::shared_ptr<Made> ComputeLarge(double work = 1, const std::string& state = "") {
+  std::shared_ptr<Made> ComputeLarge(double work = 1, const std::string& state = "",
+                                     bool state_on_gpu = true) {
     return Compute(work, false, 0, [&](AnalysisRequest* request) {
       request->on_gpu = true;
       request->message.mutable_computation()->set_state_blob(state);
+      request->state_on_gpu = state_on_gpu;
     });
+  }
+  void SendExhausted(const Peer& peer, const std::string& id) {
+    SendFailure(peer, id, static_cast<uint32_t>(absl::StatusCode::kResourceExhausted),
+                "out of memory");
   }
   std::shared_ptr<Asked> AskLarge() {
     auto asked = std::make_shared<Asked>();
@@ -878,7 +888,29 @@ TEST_F(GpuAnalysesTest, GoToTheCoresWithoutAGpu) {
   const Peer gpu = AttachGpu();
   EXPECT_THAT(Given(gpu), IsEmpty()) << "one that has begun stays";
   Yield(cores, large->id);
+  EXPECT_FALSE(large->on_gpu);
   EXPECT_THAT(Given(cores), ElementsAre(large->id, samples->id, large->id));
+  EXPECT_EQ(LastState(cores), "s-" + large->id);
+}
+
+TEST_F(GpuAnalysesTest, ContinueOnTheCoresFromAStateOfTheCores) {
+  const Peer gpu = AttachGpu();
+  const auto resumed = ComputeLarge(kLongWork, "state", /*state_on_gpu=*/false);
+  PassWithHeartbeats(absl::Seconds(20), {gpu});
+  EXPECT_THAT(Given(gpu), IsEmpty()) << "the server has just started";
+  const Peer cores = AttachCores();
+  EXPECT_THAT(Given(cores), ElementsAre(resumed->id));
+  EXPECT_EQ(LastState(cores), "state");
+  EXPECT_EQ(resumed->restarted, 0);
+}
+
+TEST_F(GpuAnalysesTest, BeginAgainOnTheGpuIfTheCoresDoNotReturn) {
+  const Peer gpu = AttachGpu();
+  const auto resumed = ComputeLarge(kLongWork, "state", /*state_on_gpu=*/false);
+  PassWithHeartbeats(absl::Seconds(31), {gpu});
+  EXPECT_THAT(Given(gpu), ElementsAre(resumed->id));
+  EXPECT_EQ(LastState(gpu), "");
+  EXPECT_EQ(resumed->restarted, 1);
 }
 
 TEST_F(GpuAnalysesTest, GoToTheCoresWhenTheLastGpuLeaves) {
@@ -909,14 +941,46 @@ TEST_F(GpuAnalysesTest, GoToTheCoresWhenTheGpuIsLost) {
 TEST_F(GpuAnalysesTest, BeginAgainOnTheCoresIfTheGpuHasTooLittleMemory) {
   const Peer gpu = AttachGpu();
   const auto made = ComputeLarge(kLongWork, "state");
-  const auto exhausted = static_cast<uint32_t>(absl::StatusCode::kResourceExhausted);
-  SendFailure(gpu, made->id, exhausted, "out of memory");
+  EXPECT_EQ(made->restarted, 0);
+  SendExhausted(gpu, made->id);
   EXPECT_THAT(made->ends, IsEmpty());
+  EXPECT_EQ(made->restarted, 1);
+  PassWithHeartbeats(absl::Minutes(1), {gpu});
   EXPECT_THAT(Given(gpu), ElementsAre(made->id)) << "it isn't given to the GPU again";
   const Peer cores = AttachCores();
   EXPECT_THAT(Given(cores), ElementsAre(made->id));
-  SendFailure(cores, made->id, exhausted, "out of memory");
+  EXPECT_EQ(LastState(cores), "");
+  EXPECT_EQ(made->restarted, 1);
+  SendExhausted(cores, made->id);
   EXPECT_TRUE(absl::IsResourceExhausted(made->end()));
+}
+
+TEST_F(GpuAnalysesTest, SamplesAreDrawnOnTheCoresIfTheGpuHasTooLittleMemory) {
+  const Peer cores = AttachCores(), gpu = AttachGpu();
+  const auto samples = AskLarge();
+  SendExhausted(gpu, samples->id);
+  EXPECT_THAT(samples->ends, IsEmpty());
+  ASSERT_THAT(Given(cores), ElementsAre(samples->id));
+  EXPECT_FALSE(cores.stream->received.back().analyze().has_computation());
+  SendExhausted(cores, samples->id);
+  EXPECT_TRUE(absl::IsResourceExhausted(samples->end())) << "once";
+  EXPECT_THAT(Given(gpu), ElementsAre(samples->id));
+}
+
+TEST_F(GpuAnalysesTest, SamplesOfWhichAPartWasSentAreNotDrawnAgain) {
+  const Peer cores = AttachCores(), gpu = AttachGpu();
+  const auto samples = AskLarge();
+  SendPart(gpu, samples->id, 0);
+  SendExhausted(gpu, samples->id);
+  EXPECT_TRUE(absl::IsResourceExhausted(samples->end()));
+  EXPECT_THAT(Given(cores), IsEmpty());
+}
+
+TEST_F(GpuAnalysesTest, SamplesThatTheGpuCannotDrawFailWithoutCores) {
+  const Peer gpu = AttachGpu();
+  const auto samples = AskLarge();
+  SendExhausted(gpu, samples->id);
+  EXPECT_TRUE(absl::IsResourceExhausted(samples->end()));
 }
 
 // On the cores it would have to begin again.
@@ -934,11 +998,48 @@ TEST_F(GpuAnalysesTest, OneWithAStateWaitsAWhileForTheGpuToReturn) {
   EXPECT_THAT(Given(cores), IsEmpty());
   PassWithHeartbeats(absl::Seconds(2), {cores});
   EXPECT_THAT(Given(cores), ElementsAre(waiting->id));
+  EXPECT_EQ(LastState(cores), "");
+  EXPECT_EQ(waiting->restarted, 1);
+  EXPECT_EQ(resumed->restarted, 0);
 }
 
-TEST_F(GpuAnalysesTest, SmallSamplesWithoutCoresEndAfterAWhile) {
+TEST_F(GpuAnalysesTest, SmallOnesGoToTheGpuIfTheCoresDoNotReturn) {
   const Peer gpu = AttachGpu();
   const auto samples = Ask();
+  const auto small = Compute(kLongWork);
+  PassWithHeartbeats(absl::Seconds(29), {gpu});
+  EXPECT_THAT(Given(gpu), IsEmpty()) << "the server has just started";
+  PassWithHeartbeats(absl::Seconds(2), {gpu});
+  EXPECT_THAT(Given(gpu), ElementsAre(samples->id, small->id));
+  EXPECT_EQ(small->restarted, 0);
+  const auto later = Compute();
+  EXPECT_THAT(Given(gpu), ElementsAre(samples->id, small->id, later->id)) << "at once";
+  const Peer cores = AttachCores();
+  EXPECT_THAT(Given(cores), IsEmpty());
+  Yield(gpu, small->id);
+  EXPECT_TRUE(small->on_gpu);
+  EXPECT_EQ(LastState(gpu), "s-" + small->id) << "its state is from a GPU";
+  EXPECT_THAT(Given(cores), IsEmpty());
+  const auto next = Compute();
+  EXPECT_THAT(Given(cores), ElementsAre(next->id));
+}
+
+TEST_F(GpuAnalysesTest, SmallOnesWaitWhileTheCoresRestart) {
+  const Peer cores = AttachCores(), gpu = AttachGpu();
+  PassWithHeartbeats(absl::Minutes(1), {cores, gpu});
+  scheduler_->Closed(cores.session);
+  const auto small = Compute();
+  PassWithHeartbeats(absl::Seconds(5), {gpu});
+  EXPECT_THAT(Given(gpu), IsEmpty());
+  EXPECT_THAT(Given(AttachCores()), ElementsAre(small->id));
+}
+
+TEST_F(GpuAnalysesTest, SamplesForTheCoresAloneEndAfterAWhileWithoutThem) {
+  const Peer cores = AttachCores(), gpu = AttachGpu();
+  const auto running = Ask();  // the lane for samples is busy
+  const auto samples = AskLarge();
+  SendExhausted(gpu, samples->id);
+  scheduler_->Closed(cores.session);
   PassWithHeartbeats(absl::Seconds(31), {gpu});
   EXPECT_TRUE(absl::IsUnavailable(samples->end()));
   EXPECT_THAT(std::string(samples->end().message()),

@@ -34,6 +34,21 @@ class AnalysesTest : public AnalysisTest {
     result.add_notes("only 3 tokens were there");
     return result;
   }
+  std::unique_ptr<FakeWorker> MakeGpuAnalyst() {
+    return std::make_unique<FakeWorker>(worker_channel_, "cuda-0-analysis", 1,
+                                        worker::v1::ANALYSIS);
+  }
+  // Returns a request about a model that is analysed on a GPU.
+  v1::CreateAnalysisRequest OnLargeModel() {
+    v1::ExperimentSpec spec = SmallSpec(1, "large");
+    spec.mutable_base()->mutable_model()->set_width(2048);
+    const std::string experiment = Create(spec).experiment().name();
+    const auto worker = MakeWorker();
+    TrainAll(worker.get(), 2);
+    v1::CreateAnalysisRequest request = RequestOf("analysis { spectrum {} }");
+    request.add_subjects()->set_run(Rows(experiment)[0].run());
+    return request;
+  }
   // Returns the next request that isn't of a withdrawn kind, which may have been sent just before.
   static v1::AnalysisKind NextOther(FakeWorker* analyst, v1::AnalysisKind::KindCase withdrawn) {
     Analyze next = analyst->NextAnalysis();
@@ -474,6 +489,43 @@ TEST_F(AnalysesTest, IsTakenUpByTheNextServer) {
   std::string read;
   EXPECT_TRUE(TryReadArrays(running, &read).ok());
   EXPECT_EQ(read, "arrays");
+}
+
+TEST_F(AnalysesTest, OfALargeModelContinuesOnTheDeviceThatSavedItsStateAfterARestart) {
+  const std::string name = Ask(OnLargeModel()).analysis().name();
+  auto cores = MakeAnalyst();
+  const std::string state = cores->AnalysisSaved(cores->NextAnalysis(), .5, "half");
+  WaitForProgress(name, .5);
+  cores.reset();
+  Restart();
+  const auto gpu = MakeGpuAnalyst();
+  cores = MakeAnalyst();
+  const Analyze again = cores->NextAnalysis();
+  EXPECT_EQ(again.computation().state_blob(), state);
+  cores->ComputationResult(again, Result());
+  WaitUntil(name, v1::AnalysisState::DONE);
+}
+
+TEST_F(AnalysesTest, HasNoProgressAfterItBeganAgainOnTheCores) {
+  auto gpu = MakeGpuAnalyst();
+  const std::string name = Ask(OnLargeModel()).analysis().name();
+  Analyze analyze = gpu->NextAnalysis();
+  gpu->AnalysisSaved(analyze, .5, "half");
+  gpu->AnalysisSaved(analyze, .75);
+  WaitForProgress(name, .75);
+  const std::string id = name.substr(std::string("analyses/").size());
+  EXPECT_TRUE(store().GetAnalysis(id)->state_on_gpu);
+  gpu->AnalysisFailed(analyze, absl::ResourceExhaustedError("out of memory"));
+  EXPECT_EQ(WaitUntil(name, v1::AnalysisState::QUEUED).progress(), 0);
+  EXPECT_EQ(GetAnalysis(name).progress(), 0);
+  gpu.reset();
+  Restart();
+  EXPECT_EQ(GetAnalysis(name).progress(), 0);
+  const auto cores = MakeAnalyst();
+  analyze = cores->NextAnalysis();
+  EXPECT_EQ(analyze.computation().state_blob(), "");
+  cores->ComputationResult(analyze, Result());
+  WaitUntil(name, v1::AnalysisState::DONE);
 }
 
 // Another worker's upload checks the pinned blobs.

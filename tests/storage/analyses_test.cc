@@ -99,9 +99,9 @@ auto Fields(const AnalysisRecord& r) {
   std::vector<std::pair<std::string, uint32_t>> subjects;
   for (const AnalysisSubject& subject : r.subjects)
     subjects.emplace_back(subject.run, subject.step);
-  return std::make_tuple(r.id, r.request, subjects, r.state, r.progress, r.state_blob, r.result,
-                         r.artifact, r.artifact_bytes, r.failure, r.device_time, r.create_time,
-                         r.start_time, r.end_time);
+  return std::make_tuple(r.id, r.request, subjects, r.state, r.progress, r.state_blob,
+                         r.state_on_gpu, r.result, r.artifact, r.artifact_bytes, r.failure,
+                         r.device_time, r.create_time, r.start_time, r.end_time);
 }
 
 TEST_P(AnalysesTest, KeepsWhatIsAsked) {
@@ -355,6 +355,34 @@ TEST_P(AnalysesTest, ListsOpenOnesOldestFirst) {
   EXPECT_THAT(Ids(Value(store().OpenAnalyses())), ElementsAre("queued", "running", "yielded"));
 }
 
+TEST_P(AnalysesTest, KeepsTheDeviceOfItsState) {
+  MakeOne();
+  AnalysisProgress of_gpu = SavedIn("state of a GPU");
+  of_gpu.state_on_gpu = true;
+  Save("x", of_gpu);
+  Save("x", At(.75));
+  EXPECT_TRUE(Get("x").state_on_gpu);
+  Save("x", SavedIn("state of the cores"));
+  EXPECT_FALSE(Get("x").state_on_gpu);
+}
+
+TEST_P(AnalysesTest, LosesItsStateAndProgressIfItRestarts) {
+  MakeOne();
+  Begin("x");
+  AnalysisProgress saved = SavedIn("state");
+  saved.state_on_gpu = true;
+  Save("x", saved);
+  AnalysisProgress restarted = At(0, 5);
+  restarted.restarted = restarted.yielded = true;
+  Save("x", restarted);
+  const AnalysisRecord record = Get("x");
+  EXPECT_EQ(record.state, AnalysisState::kQueued);
+  EXPECT_EQ(record.progress, 0);
+  EXPECT_EQ(record.state_blob, "");
+  EXPECT_FALSE(record.state_on_gpu);
+  EXPECT_EQ(record.device_time, 15);
+}
+
 TEST_P(AnalysesTest, GoesThroughItsStates) {
   MakeOne();
   Advance(5);
@@ -598,6 +626,16 @@ TEST_P(AnalysisBlobsTest, KeepsTheNewestStateAlone) {
   ExpectGone("first state", /*trashed=*/false);
   EXPECT_TRUE(Exists("second state"));
   EXPECT_EQ(Get("x").state_blob, Sha256Hex("second state"));
+}
+
+TEST_P(AnalysisBlobsTest, RemovesTheStateOfOneThatRestarts) {
+  MakeOne();
+  Save("x", SavedIn("state"));
+  AnalysisProgress restarted = At(0);
+  restarted.restarted = true;
+  Save("x", restarted);
+  UnpinAndSweep();
+  ExpectGone("state", /*trashed=*/false);
 }
 
 TEST_P(AnalysisBlobsTest, LetsTheStateGoAtItsEnd) {

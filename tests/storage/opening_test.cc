@@ -186,5 +186,20 @@ TEST(MigrationsTest, KeepWhatAStoreHolds) {
   EXPECT_EQ(row.Int(1), 1);
 }
 
+TEST(MigrationsTest, TakeOlderStatesOfAnalysesForStatesOfTheCores) {
+  auto db = Value(Connection::OpenMemory(""));
+  Schema before = StoreSchema();
+  before.steps = before.steps.subspan(0, 7);
+  ASSERT_TRUE(Migrate(*db, before).ok());
+  db->Execute(
+      "INSERT INTO analyses (name, signature, request, owner, private_to, time_group, "
+      "guessed_time, state_blob, create_time) VALUES ('x', '', x'', '', '', '', 1, 'blob', 2)");
+  ASSERT_TRUE(Migrate(*db, StoreSchema()).ok());
+  Statement row(*db, "SELECT state_blob, state_on_gpu FROM analyses");
+  ASSERT_TRUE(row.Row());
+  EXPECT_EQ(row.Text(0), "blob");
+  EXPECT_EQ(row.Int(1), 0);
+}
+
 }  // namespace
 }  // namespace ablate::storage

@@ -431,7 +431,8 @@ TEST_P(DescribeTest, WritesTheFieldsAndValuesOfAnOlderStore) {
         "ALTER TABLE experiments DROP COLUMN extends; "
         "ALTER TABLE experiments DROP COLUMN changes; "
         "ALTER TABLE runs DROP COLUMN first_experiment; ALTER TABLE cells DROP COLUMN variant; "
-        "ALTER TABLE experiments DROP COLUMN described; PRAGMA user_version = 19");
+        "ALTER TABLE experiments DROP COLUMN described; "
+        "ALTER TABLE analyses DROP COLUMN state_on_gpu; PRAGMA user_version = 19");
   Reopen();
   ASSERT_THAT(Value(store().UndescribedExperiments()), ElementsAre(id));
   RunQuery query;
