@@ -96,11 +96,12 @@ Action DefineLs(Command* command) {
   command->Option(&options->owner, "--owner", "NAME", "List only experiments of this user [all]");
   command->Flag(&options->mine, "--mine", "List only your own experiments");
   command->Option(&options->tag, "--tag", "TAG", "List only experiments with this tag");
-  command->Flag(&options->archived, "--archived", "List also archived experiments");
+  command->Flag(&options->archived, "--archived", "List also archived experiments that have ended");
   command->Option(&options->limit, "--limit,-n", "N", "List at most N, 0 for all [100]");
   command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
       "changed: differences from the file, by --set, --seeds and --axis.\n\n"
+      "An archived experiment is listed while it is ACTIVE, and marked (archived).\n\n"
       "Examples:\n  ablate ls --mine\n  ablate ls --tag paper\n  ablate ls --json | jq -r "
       "'.experiments[].name'");
   return WithServer(options, Ls);

@@ -157,7 +157,7 @@ class Lab:
     def experiments(self, owner: str = "", *, tag: str = "", archived: bool = False
                     ) -> list[Experiment]:
         """Returns experiments, newest first: all, or those of one user or with one tag; archived
-        ones only if asked for."""
+        ones only while they are active, unless asked for."""
         pages = self._connection.pages(
             "Experiments/ListExperiments",
             _values.make(experiment_pb2.ListExperimentsRequest, owner=owner, tag=tag,
