@@ -49,6 +49,25 @@ class Experiment:
         report = self.message.spec.report
         return report.primary if report.HasField("primary") else "eval/loss"
 
+    @property
+    def tags(self) -> list[str]:
+        """Returns the tags, sorted, as last seen; `edit` changes them.
+
+        >>> experiment.edit(tags=["paper", "lr"]).tags
+        ['lr', 'paper']
+        """
+        return list(self.message.tags)
+
+    @property
+    def note(self) -> str:
+        """Returns the note as last seen; empty if there is none."""
+        return self.message.note
+
+    @property
+    def archived(self) -> bool:
+        """Returns true if lists leave the experiment out once it has ended, as last seen."""
+        return self.message.archived
+
     def refresh(self) -> Experiment:
         """Asks the server again, unless the experiment has ended."""
         if self.message.state in _OPEN:
