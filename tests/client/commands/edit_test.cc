@@ -1,4 +1,8 @@
 // Tests `edit`, and what `ls` and `show` print of it, against a server of the test's own.
+#include <functional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
 #include "client/context.h"
 #include "gmock/gmock.h"
 #include "tests/client/fixture.h"
@@ -105,6 +109,25 @@ TEST_F(EditTest, RefusesWhatDoesntGoTogether) {
 }
 
 TEST_F(EditTest, IsListed) {
+TEST_F(EditTest, NamesOptionsInErrorsOfTheServer) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"new_name: \"A b\" isn't valid; expected letters",
+       "--rename: \"A b\" isn't valid; expected letters"},
+      {"2 problems: remove_tags[10]: \"new_name: \" can't be a tag; expected x; note: too long",
+       "2 problems: --untag: \"new_name: \" can't be a tag; expected x; --note: too long"},
+      {"add_tags: 21 tags; expected at most 20", "--tag: 21 tags; expected at most 20"},
+      {"the request is malformed", "the request is malformed"}};
+  for (const auto& [message, shown] : cases) {
+    answers_.update = [text = std::string(message)](const v1::UpdateExperimentRequest&,
+                                                    v1::Experiment*) {
+      return absl::InvalidArgumentError(text);
+    };
+    const Outcome outcome = Run({"edit", "a", "--tag", "b"});
+    EXPECT_EQ(outcome.code, kFailure);
+    EXPECT_EQ(outcome.err, absl::StrCat("error: ", shown, "\n"));
+  }
+}
+
   const Outcome outcome = Run({"ls", "--tag", "lr", "--archived"});
   EXPECT_EQ(listed_.tag(), "lr");
   EXPECT_TRUE(listed_.archived());

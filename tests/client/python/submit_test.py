@@ -156,7 +156,25 @@ class RelatedTest(ServerTest):
         self.assertIn("6 cells of", dict(raised.exception.fields)["extends"])
         first.edit(name="short", tags=["a", "b"], archived=False)
         self.assertEqual(self.lab.experiment("short").name, first.name)
-        self.assertEqual(list(first.edit(untags="a").message.tags), ["b"])
+        self.assertEqual(first.edit(untags="a", note="short").tags, ["b"])
+        self.assertEqual((first.note, first.archived), ("short", False))
+
+    def test_names_parameters_in_errors_of_edits(self):
+        experiment = self.lab.submit({**self.spec, "name": "edited"}, seeds=1).wait(progress=False)
+        cases = [({"name": "A b"}, ["name"]), ({"untags": ["a", "x y"], "note": "\a"},
+                                              ["untags[1]", "note"]), ({"name": 3}, ["name"])]
+        for edit, fields in cases:
+            with self.assertRaises(ablate.InvalidArgument) as raised:
+                experiment.edit(**edit)
+            self.assertEqual([one.field for one in raised.exception.fields], fields)
+            for one in raised.exception.fields:
+                self.assertEqual(one.problem.split(":")[0], one.field)
+                self.assertIn(one.problem, str(raised.exception))
+        experiment.edit(tags=[f"t{i}" for i in range(20)])
+        with self.assertRaisesRegex(ablate.InvalidArgument, "^tags: .* at most 20"):
+            experiment.edit(tags="more")
+        with self.assertRaisesRegex(ablate.InvalidArgument, "expected name, tags, untags, note or"):
+            experiment.edit()
 
 
 class DisplayNameTest(unittest.TestCase):
