@@ -145,3 +145,19 @@ TEST_F(EditTest, IsShown) {
 
 }  // namespace
 }  // namespace ablate::client
+  EXPECT_THAT(outcome.out, Not(HasSubstr("extended by")));
+TEST_F(EditTest, ShowsTheExtensionOfAnArchivedExperiment) {
+  answers_.sql = [this](const v1::SqlRequest& request,
+                        const std::function<bool(const v1::SqlRows&)>& write) {
+    asked_.push_back(request.statement());
+    v1::SqlRows rows;
+    rows.add_rows()->add_values()->set_text("small-9z9z");
+    write(rows);
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(Run({"show", "small"}).out,
+              HasSubstr("extends: small-0000\nextended by: small-9z9z\n"));
+  EXPECT_THAT(asked_, ElementsAre("SELECT experiment FROM experiments WHERE extends = "
+                                  "'small-1a2b'"));
+}
+
