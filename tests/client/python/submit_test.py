@@ -1,5 +1,6 @@
 """Tests submitting: data sets, problems, restarts of the server."""
 import unittest
+import warnings
 from pathlib import Path
 
 import ablate
@@ -138,6 +139,14 @@ class RelatedTest(ServerTest):
         first = self.lab.submit(spec, seeds=[1, 2]).wait(progress=False)
         self.assertEqual(self.lab.submit(spec, seeds=[1, 2]).name, first.name)
         self.assertEqual(self.lab.submit(first).name, first.name)
+        with self.assertWarnsRegex(UserWarning, rf"identical to {first.id}, .*edit\(tags=…\)$"):
+            self.lab.submit(first, tags=["new"])
+        with self.assertWarnsRegex(UserWarning, r"edit\(tags=…, note=…\)$"):
+            self.lab.submit(first, tags="new", note="text")
+        self.assertEqual(first.edit(tags="new", note="text").archived, False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.lab.submit(first, tags="new", note="text")
         self.assertNotEqual(self.lab.submit(first, fresh=True).name, first.name)
 
     def test_extends_a_stored_experiment(self):
