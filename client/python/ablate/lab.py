@@ -165,16 +165,19 @@ class Lab:
         return Experiment(self._connection, self._connection.call(
             "Experiments/GetExperiment", request, experiment_pb2.Experiment))
 
-    def experiments(self, owner: str = "", *, tag: str = "", archived: bool = False
-                    ) -> list[Experiment]:
-        """Returns experiments, newest first: all, or those of one user or with one tag; archived
-        ones only while they are active, unless asked for."""
+    def experiments(self, owner: str = "", *, tag: str | Sequence[str] = (),
+                    archived: bool = False) -> list[Experiment]:
+        """Returns experiments, newest first: all, or those of one user or with a tag, or with all
+        of several; archived ones only while they are active, unless asked for."""
+        tags = [one for one in _values.listed(tag) if one]
         pages = self._connection.pages(
             "Experiments/ListExperiments",
-            _values.make(experiment_pb2.ListExperimentsRequest, owner=owner, tag=tag,
+            _values.make(experiment_pb2.ListExperimentsRequest, owner=owner, tag=(tags or [""])[0],
                          archived=archived, page_size=1000),
             experiment_pb2.ListExperimentsResponse)
-        return [Experiment(self._connection, one) for page in pages for one in page.experiments]
+        # The server selects by one tag.
+        return [Experiment(self._connection, one) for page in pages for one in page.experiments
+                if {*tags} <= {*one.tags}]
 
     def run(self, name: str) -> Run:
         """Finds a run by EXPERIMENT/CELL.

@@ -10,6 +10,7 @@
 namespace ablate::client {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -108,7 +109,6 @@ TEST_F(EditTest, RefusesWhatDoesntGoTogether) {
   EXPECT_THAT(requests_, IsEmpty());
 }
 
-TEST_F(EditTest, IsListed) {
 TEST_F(EditTest, NamesOptionsInErrorsOfTheServer) {
   const std::pair<const char*, const char*> cases[] = {
       {"new_name: \"A b\" isn't valid; expected letters",
@@ -128,6 +128,7 @@ TEST_F(EditTest, NamesOptionsInErrorsOfTheServer) {
   }
 }
 
+TEST_F(EditTest, IsListed) {
   const Outcome outcome = Run({"ls", "--tag", "lr", "--archived"});
   EXPECT_EQ(listed_.tag(), "lr");
   EXPECT_TRUE(listed_.archived());
@@ -135,17 +136,36 @@ TEST_F(EditTest, NamesOptionsInErrorsOfTheServer) {
   EXPECT_THAT(outcome.out, HasSubstr("lr, paper  seeds=8"));
 }
 
+TEST_F(EditTest, IsListedByAllOfSeveralTags) {
+  answers_.list = [this](const v1::ListExperimentsRequest& request,
+                         v1::ListExperimentsResponse* response) {
+    listed_ = request;
+    for (const char* id : {"a", "b", "c"}) {
+      *response->add_experiments() = Annotated(absl::StrCat("experiments/", id, "-1"));
+    }
+    response->mutable_experiments(1)->clear_tags();
+    return absl::OkStatus();
+  };
+  const Outcome both = Run({"ls", "--tag", "paper", "--tag", "lr"});
+  EXPECT_EQ(listed_.tag(), "paper");
+  EXPECT_THAT(both.out, AllOf(HasSubstr("a-1"), HasSubstr("c-1"), Not(HasSubstr("b-1"))));
+  EXPECT_EQ(both.err, "");
+  const Outcome one = Run({"ls", "--tag", "paper", "--tag", "lr", "-n", "1"});
+  EXPECT_THAT(one.out, AllOf(HasSubstr("a-1"), Not(HasSubstr("c-1"))));
+  EXPECT_EQ(one.err, "note: more experiments exist; --limit 0 lists all\n");
+  EXPECT_EQ(Run({"ls", "--tag", "paper", "--tag", "x"}).err,
+            "no experiment has the tag paper and the tag x\n");
+}
+
 TEST_F(EditTest, IsShown) {
   const Outcome outcome = Run({"show", "small"});
   EXPECT_THAT(outcome.out, HasSubstr("name: baseline\nextends: small-0000\nchanged: seeds=8\n"
                                      "tags: lr, paper\nnote: figure 2"));
   EXPECT_THAT(outcome.out, HasSubstr("archived: yes\n"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("extended by")));
   EXPECT_THAT(outcome.out, Not(HasSubstr("\x1b")));
 }
 
-}  // namespace
-}  // namespace ablate::client
-  EXPECT_THAT(outcome.out, Not(HasSubstr("extended by")));
 TEST_F(EditTest, ShowsTheExtensionOfAnArchivedExperiment) {
   answers_.sql = [this](const v1::SqlRequest& request,
                         const std::function<bool(const v1::SqlRows&)>& write) {
@@ -161,3 +181,5 @@ TEST_F(EditTest, ShowsTheExtensionOfAnArchivedExperiment) {
                                   "'small-1a2b'"));
 }
 
+}  // namespace
+}  // namespace ablate::client

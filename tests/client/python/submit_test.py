@@ -156,6 +156,9 @@ class RelatedTest(ServerTest):
         self.assertEqual(extended.message.extends, first.name)
         self.assertEqual(list(extended.message.changes), ["seeds=3"])
         self.assertEqual([one.name for one in self.lab.experiments(tag="paper")], [extended.name])
+        extended.edit(tags="lr")
+        for tags, names in ((["lr", "paper"], [extended.name]), (["lr", "none"], [])):
+            self.assertEqual([one.name for one in self.lab.experiments(tag=tags)], names)
         self.assertNotIn(first.name, [one.name for one in self.lab.experiments()])
         self.assertIn(first.name, [one.name for one in self.lab.experiments(archived=True)])
         self.assertEqual(len(self.lab.query("experiment = longer")), 9)
