@@ -92,6 +92,19 @@ absl::StatusOr<std::string> ResolveExperimentName(Connection* connection, absl::
   return experiment->name();
 }
 
+std::string ExtensionOf(Connection* connection, absl::string_view name) {
+  v1::SqlRequest request;
+  // An ID has no characters that SQL gives a meaning to in quotes.
+  request.set_statement(
+      absl::StrCat("SELECT experiment FROM experiments WHERE extends = '", Id(name), "'"));
+  std::string extension;
+  const absl::Status read = connection->Sql(request, [&extension](const v1::SqlRows& part) {
+    for (const v1::SqlRow& row : part.rows()) extension = row.values(0).text();
+    return absl::OkStatus();
+  });
+  return read.ok() ? extension : "";
+}
+
 std::string ModelName(absl::string_view text) { return WithPrefix("models/", text); }
 
 absl::StatusOr<std::string> ResolveDatasetName(Connection* connection, absl::string_view text) {

@@ -46,6 +46,10 @@ absl::StatusOr<std::string> ResolveExperimentName(Connection* connection, absl::
 // Returns `datasets/ID` in the same way; `text` may be a display name.
 absl::StatusOr<std::string> ResolveDatasetName(Connection* connection, absl::string_view text);
 
+// Returns the ID of the experiment that extends the experiment called `name`; empty if none does
+// or the server doesn't answer.
+std::string ExtensionOf(Connection* connection, absl::string_view name);
+
 // Returns `models/NAME` for it or a name, which the server looks up.
 std::string ModelName(absl::string_view text);
 

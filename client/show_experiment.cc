@@ -94,11 +94,14 @@ std::string QuotaText(const v1::Experiment& experiment, Connection* connection) 
   return "";
 }
 
-// Returns titles and texts of what people wrote about the experiment, and of where it comes from.
-std::vector<std::pair<std::string, std::string>> AnnotationsOf(const v1::Experiment& experiment) {
+// Returns titles and texts of what people wrote about the experiment, where it comes from, and
+// which experiment extends it.
+std::vector<std::pair<std::string, std::string>> AnnotationsOf(const v1::Experiment& experiment,
+                                                               const std::string& extension) {
   std::vector<std::pair<std::string, std::string>> texts = {
       {"name", IsNamedAfter(experiment) ? "" : experiment.spec().name()},
       {"extends", Id(experiment.extends())},
+      {"extended by", extension},
       {"changed", absl::StrJoin(experiment.changes(), " ")},
       {"tags", absl::StrJoin(experiment.tags(), ", ")},
       {"note", experiment.note()},
@@ -110,7 +113,8 @@ std::vector<std::pair<std::string, std::string>> AnnotationsOf(const v1::Experim
 }
 
 void Print(const Context& context, const v1::Experiment& experiment,
-           const v1::ListRunsResponse& runs, bool owner, const std::string& waits) {
+           const v1::ListRunsResponse& runs, bool owner, const std::string& waits,
+           const std::string& extension) {
   std::ostream& out = *context.console.out;
   out << Id(experiment.name()) << "   " << StateText(experiment) << "   "
       << CountsText(experiment.counts()) << "   created "
@@ -119,7 +123,7 @@ void Print(const Context& context, const v1::Experiment& experiment,
   if (!experiment.spec().question().empty()) {
     out << Printable(experiment.spec().question()) << "\n";
   }
-  for (const auto& [title, text] : AnnotationsOf(experiment)) {
+  for (const auto& [title, text] : AnnotationsOf(experiment, extension)) {
     out << title << ": " << Printable(text) << "\n";
   }
   out << Printable(waits) << (waits.empty() ? "" : "\n");
@@ -151,7 +155,9 @@ absl::Status ShowExperiment(const Context& context, Connection* connection,
         absl::StrCat("runs that diverged at their end can't be found: ", marked.message()));
   }
   Print(context, experiment, *runs, connection->is_elsewhere() || experiment.private_(),
-        QuotaText(experiment, connection));
+        QuotaText(experiment, connection),
+        // An extension archives it.
+        experiment.archived() ? ExtensionOf(connection, experiment.name()) : "");
   return absl::OkStatus();
 }
 

@@ -186,7 +186,7 @@ struct ExperimentRecord {
 struct ExperimentFilter {
   std::string owner = {};  // empty: everybody's
   std::string tag = {};    // empty: any or none
-  bool archived = true;    // also archived ones
+  bool archived = true;    // also archived ones that aren't active
 };
 
 // An experiment of a certain name.

@@ -3,9 +3,15 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/format.h"
@@ -48,6 +54,34 @@ absl::StatusOr<v1::UpdateExperimentRequest> ReadEdit(const EditOptions& options)
       "--restore");
 }
 
+// The request's fields, and the options that set them.
+constexpr std::pair<absl::string_view, absl::string_view> kOptionOfField[] = {
+    {"new_name", "--rename"},
+    {"add_tags", "--tag"},
+    {"remove_tags", "--untag"},
+    {"note", "--note"}};
+
+// Returns "FIELD[INDEX]: PROBLEM", which may follow a number of problems, with the field's option.
+std::string ByOption(absl::string_view problem) {
+  const size_t colon = std::min(problem.find(": "), problem.size());
+  const absl::string_view field = problem.substr(0, colon), rest = problem.substr(colon);
+  if (absl::EndsWith(field, " problems")) {
+    return absl::StrCat(field, ": ", ByOption(absl::StripPrefix(rest, ": ")));
+  }
+  for (const auto& [name, option] : kOptionOfField) {
+    if (field.substr(0, field.find('[')) == name) return absl::StrCat(option, rest);
+  }
+  return std::string(problem);
+}
+
+// Returns the server's error with options in place of the request's fields.
+absl::Status ByOptions(const absl::Status& refusal) {
+  if (!absl::IsInvalidArgument(refusal)) return refusal;
+  return absl::InvalidArgumentError(absl::StrJoin(
+      absl::StrSplit(refusal.message(), "; "), "; ",
+      [](std::string* text, absl::string_view part) { text->append(ByOption(part)); }));
+}
+
 absl::StatusOr<int> Edit(const EditOptions& options, const v1::UpdateExperimentRequest& changes,
                          const Context& context, Connection* connection) {
   int code = kSuccess;
@@ -66,7 +100,7 @@ absl::StatusOr<int> Edit(const EditOptions& options, const v1::UpdateExperimentR
     request.set_name(name);
     const absl::StatusOr<v1::Experiment> edited = connection->UpdateExperiment(request);
     if (!edited.ok()) {
-      code = std::max(code, Fail(context, edited.status()));
+      code = std::max(code, Fail(context, ByOptions(edited.status())));
     } else if (options.json) {
       PrintJson(context, *edited);
     } else {
@@ -87,9 +121,10 @@ Action DefineEdit(Command* command) {
   command->Options(&options->untags, "--untag", "TAG", "Remove a tag");
   command->Option(&options->note, "--note", "TEXT", "Replace the note");
   command->Flag(&options->no_note, "--no-note", "Remove the note");
-  command->Flag(&options->archive, "--archive",
-                "Leave the experiment out of `ablate ls` and of `ablate runs` over all; nothing is "
-                "removed");
+  command->Flag(
+      &options->archive, "--archive",
+      "Leave the experiment out of `ablate ls` once it has ended, and of `ablate runs` over "
+      "all; nothing is removed");
   command->Flag(&options->restore, "--restore", "List an archived experiment again");
   command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(

@@ -1,4 +1,5 @@
 // `ablate ls`: the experiments, newest first.
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -21,7 +22,7 @@ namespace {
 struct LsOptions {
   std::optional<uint32_t> limit = 100;
   std::string owner;
-  std::string tag;
+  std::vector<std::string> tags;
   bool mine = false;
   bool archived = false;
   bool json = false;
@@ -36,7 +37,9 @@ absl::StatusOr<std::string> OwnerOf(const LsOptions& options, Connection* connec
 }
 
 std::string NothingText(const LsOptions& options, const std::string& owner) {
-  if (!options.tag.empty()) return absl::StrCat("no experiment has the tag ", options.tag);
+  if (!options.tags.empty()) {
+    return absl::StrCat("no experiment has the tag ", absl::StrJoin(options.tags, " and the tag "));
+  }
   if (!owner.empty()) return absl::StrCat(Id(owner), " has no experiments");
   return options.archived ? "no experiments yet: `ablate submit FILE` creates one"
                           : "no experiments: `ablate submit FILE` creates one, --archived lists "
@@ -52,16 +55,40 @@ std::string NameText(const v1::Experiment& experiment) {
   return text;
 }
 
+// Returns the first experiments, at most --limit, that have every tag.
+absl::StatusOr<v1::ListExperimentsResponse> ListTagged(const LsOptions& options,
+                                                       v1::ListExperimentsRequest request,
+                                                       Connection* connection) {
+  const bool several = options.tags.size() > 1;
+  if (!options.tags.empty()) request.set_tag(options.tags.front());
+  auto list = ListFirst(connection, &Connection::ListExperiments,
+                        &v1::ListExperimentsResponse::mutable_experiments, std::move(request),
+                        several ? 0 : *options.limit);
+  if (!list.ok() || !several) return list;
+  // The server selects by one tag.
+  const auto lacks_one = [&options](const v1::Experiment& one) {
+    return !std::all_of(options.tags.begin(), options.tags.end(), [&one](const std::string& tag) {
+      return std::count(one.tags().begin(), one.tags().end(), tag) > 0;
+    });
+  };
+  auto* found = list->mutable_experiments();
+  found->erase(std::remove_if(found->begin(), found->end(), lacks_one), found->end());
+  const int limit = static_cast<int>(*options.limit);
+  if (limit > 0 && found->size() > limit) {
+    // As in ListFirst, a sign that there are more.
+    list->set_next_page_token("more");
+    found->DeleteSubrange(limit, found->size() - limit);
+  }
+  return list;
+}
+
 absl::StatusOr<int> Ls(const LsOptions& options, const Context& context, Connection* connection) {
   const absl::StatusOr<std::string> owner = OwnerOf(options, connection);
   if (!owner.ok()) return owner.status();
   v1::ListExperimentsRequest request;
   request.set_owner(*owner);
-  request.set_tag(options.tag);
   request.set_archived(options.archived);
-  const absl::StatusOr<v1::ListExperimentsResponse> list = ListFirst(
-      connection, &Connection::ListExperiments, &v1::ListExperimentsResponse::mutable_experiments,
-      std::move(request), *options.limit);
+  const auto list = ListTagged(options, std::move(request), connection);
   if (!list.ok()) return list.status();
   if (options.json) return PrintJson(context, *list);
   if (list->experiments().empty()) {
@@ -95,13 +122,15 @@ Action DefineLs(Command* command) {
   auto options = std::make_shared<LsOptions>();
   command->Option(&options->owner, "--owner", "NAME", "List only experiments of this user [all]");
   command->Flag(&options->mine, "--mine", "List only your own experiments");
-  command->Option(&options->tag, "--tag", "TAG", "List only experiments with this tag");
-  command->Flag(&options->archived, "--archived", "List also archived experiments");
+  command->Options(&options->tags, "--tag", "TAG",
+                   "List only experiments with this tag; given several times, with all of them");
+  command->Flag(&options->archived, "--archived", "List also archived experiments that have ended");
   command->Option(&options->limit, "--limit,-n", "N", "List at most N, 0 for all [100]");
   command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
       "changed: differences from the file, by --set, --seeds and --axis.\n\n"
-      "Examples:\n  ablate ls --mine\n  ablate ls --tag paper\n  ablate ls --json | jq -r "
+      "An archived experiment is listed while it is ACTIVE, and marked (archived).\n\n"
+      "Examples:\n  ablate ls --mine\n  ablate ls --tag paper --tag lr\n  ablate ls --json | jq -r "
       "'.experiments[].name'");
   return WithServer(options, Ls);
 }

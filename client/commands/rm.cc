@@ -96,8 +96,12 @@ absl::StatusOr<Preview> PreviewOf(Connection* connection, const std::string& nam
   }
   const auto deletion = DeleteExperiment(connection, name, /*validate_only=*/true);
   if (!deletion.ok()) return deletion.status();
-  return Preview{DeletionText(name, *deletion),
-                 std::make_unique<v1::DeleteExperimentResponse>(*deletion)};
+  std::string text = DeletionText(name, *deletion);
+  const std::string extension = ExtensionOf(connection, name);
+  if (!extension.empty()) {
+    absl::StrAppend(&text, "\n  ", extension, " extends it, and stays with all of its cells");
+  }
+  return Preview{std::move(text), std::make_unique<v1::DeleteExperimentResponse>(*deletion)};
 }
 
 // Asks whoever sits at the terminal.
@@ -214,7 +218,8 @@ Action DefineRm(Command* command) {
   command->Footer(
       "The same sizes are printed before the question. Bytes count the files that nothing else "
       "needs; checkpoints and arrays are kept in the server's trash for 7 days.\n\n"
-      "Removing an extension (`ablate submit --extend`) lists the extended experiment again.\n\n"
+      "Removing an extension (`ablate submit --extend`) lists the extended experiment again. An "
+      "experiment that is extended can be removed, too; its extension is named first.\n\n"
       "Without --yes, a unique prefix of an ID is enough. A name that several experiments have is "
       "refused: give the ID. In scripts write experiments/ID, which is used without a lookup.\n\n"
       "Removing analyses/ID, a whole name, removes its numbers and arrays; `ablate analyze` makes "

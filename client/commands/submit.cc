@@ -1,4 +1,5 @@
 // `ablate submit FILE`: creates an experiment, or prints its plan.
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -87,6 +88,22 @@ int ShowDryRun(const Context& context, const SubmitOptions& options, const Submi
   return kSuccess;
 }
 
+// Returns a text about tags and a note of the command line that the identical experiment doesn't
+// have, and how to apply them; empty if it has them.
+std::string IgnoredText(const SubmitOptions& options,
+                        const v1::CreateExperimentResponse& response) {
+  const v1::Experiment& found = response.experiment();
+  std::string edits;
+  for (const std::string& tag : options.tags) {
+    const bool has = std::count(found.tags().begin(), found.tags().end(), tag) > 0;
+    if (!has) absl::StrAppend(&edits, " --tag ", tag);
+  }
+  if (!options.note.empty() && options.note != found.note()) edits += " --note TEXT";
+  if (edits.empty()) return "";
+  return absl::StrCat("--tag and --note don't change an experiment that exists; to apply them: ",
+                      "`ablate edit ", Id(response.identical_to()), edits, "`");
+}
+
 // Prints the server's answer; returns the exit code unless the command waits.
 int Show(const Context& context, const SubmitOptions& options, const Submission& submission,
          const v1::CreateExperimentResponse& response) {
@@ -108,6 +125,8 @@ int Show(const Context& context, const SubmitOptions& options, const Submission&
   if (!response.identical_to().empty()) {
     context.console.Note(absl::StrCat("identical to ", Id(response.identical_to()),
                                       ": submit would create nothing"));
+    const std::string ignored = IgnoredText(options, response);
+    if (!ignored.empty()) context.console.Note(ignored);
   }
   const std::string evaluation = EvaluationText(response);
   if (!evaluation.empty()) context.console.Note(evaluation);
@@ -130,10 +149,8 @@ int ShowIdentical(Connection* connection, const Context& context, const SubmitOp
           ? absl::StrCat("identical to ", name, ": nothing was created; --fresh trains its cells ",
                          "again")
           : absl::StrCat("nothing to add to ", name, ": give --seeds, --axis, --set or FILE"));
-  if (!options.tags.empty() || !options.note.empty()) {
-    context.console.Note(absl::StrCat("its tags and note stay as they are; `ablate edit ",
-                                      Id(response.identical_to()), "` changes them"));
-  }
+  const std::string ignored = IgnoredText(options, response);
+  if (!ignored.empty()) context.console.Note(ignored);
   if (options.json) {
     *context.console.out << ToJson(response) << std::flush;
     return kSuccess;

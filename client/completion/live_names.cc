@@ -65,10 +65,11 @@ std::vector<Candidate> ExperimentNames(Connection* connection, const std::string
                  &v1::ListExperimentsResponse::experiments, candidate);
 }
 
-// The cells of the experiment in `typed`, which is such as names-norm/pre, and @best; if they are
-// wanted also its settings: what cells with other seeds have in common.
-std::vector<Candidate> PartNames(Connection* connection, const std::string& typed,
-                                 bool with_settings) {
+// The parts that `values` has of the experiment in `typed`, which is such as names-norm/pre. A
+// setting is what cells with other seeds have in common.
+std::vector<Candidate> PartNames(Connection* connection, const std::string& typed, Values values) {
+  const bool with_parts = values == Values::kExperimentsOrParts;
+  const bool with_settings = with_parts || values == Values::kExperimentsOrSettings;
   v1::ListRunsRequest request;
   const std::string folder = typed.substr(0, typed.rfind('/') + 1);
   request.set_experiment(ExperimentName(folder.substr(0, folder.size() - 1)));
@@ -82,7 +83,9 @@ std::vector<Candidate> PartNames(Connection* connection, const std::string& type
   std::vector<Candidate> names =
       NamesOf(connection, &Connection::ListRuns, &v1::ListRunsResponse::rows, candidate, request);
   for (const std::string& setting : settings) names.push_back({folder + setting, "all seeds"});
-  if (!names.empty()) names.push_back({folder + "@best", "the best run"});
+  if (names.empty() || values == Values::kExperimentsOrSettings) return names;
+  names.push_back({folder + "@best", "the best run"});
+  if (with_parts) names.push_back({folder + "@chosen", "the chosen values of tuned axes"});
   return names;
 }
 
@@ -117,12 +120,13 @@ std::vector<Candidate> AskServer(Values values, const std::string& typed, Connec
   if (values == Values::kDatasets) return DatasetNames(connection);
   const bool is_model = values == Values::kCellsOrModels && absl::StartsWith(typed, kModelsFolder);
   if (values == Values::kModels || is_model) return ModelNames(connection, typed);
-  const bool takes_experiments =
-      values == Values::kExperiments || values == Values::kExperimentsOrParts;
+  const bool takes_experiments = values == Values::kExperiments ||
+                                 values == Values::kExperimentsOrParts ||
+                                 values == Values::kExperimentsOrSettings;
   if (values == Values::kExperiments || !HasExperiment(typed)) {
     return ExperimentNames(connection, typed, takes_experiments ? "" : "/");
   }
-  return PartNames(connection, typed, values == Values::kExperimentsOrParts);
+  return PartNames(connection, typed, values);
 }
 
 std::vector<Candidate> AllNames(Values values, const std::string& typed,

@@ -17,11 +17,11 @@ enum class Values {
   kDatasets,
   kModels,
   kExperiments,
-  // From here on, an experiment may be followed by a slash and a part of it: a cell or @best, and
-  // for the last a setting, too.
+  // From here on, an experiment may be followed by a slash and a part of it: a cell or @best.
   kCells,
   kCellsOrModels,
-  kExperimentsOrParts,
+  kExperimentsOrParts,     // in addition a setting or @chosen
+  kExperimentsOrSettings,  // a cell or setting
 };
 
 // Returns the values of a metavar, such as EXP/CELL, of a command, such as "model show".

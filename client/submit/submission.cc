@@ -49,6 +49,8 @@ struct Origin {
 Origin OriginOf(absl::string_view field, const Submission& submission) {
   if (submission.seeds_given && IsWithin(field, "seeds")) return {"--seeds", "seeds"};
   if (submission.name_given && field == "name") return {"--name", "name"};
+  if (IsWithin(field, "tags")) return {"--tag", std::string(field)};
+  if (field == "note") return {"--note", "note"};
   for (const auto& [index, option] : submission.axes) {
     std::string axis = absl::StrCat("axes[", index, "]");
     if (IsWithin(field, axis)) return {option, std::move(axis)};

@@ -241,8 +241,8 @@ absl::StatusOr<std::vector<std::string>> ReportedFamilies(storage::Store* store,
   return families;
 }
 
-absl::Status NoSuchFamily(storage::Store* store, const std::string& experiment, figure::Along along,
-                          const std::string& family) {
+absl::Status CheckKnownFamily(storage::Store* store, const std::string& experiment,
+                              figure::Along along, const std::string& family, bool asked) {
   const auto keys = ExperimentKeys(store, experiment);
   if (!keys.ok()) return keys.status();
   std::vector<std::string> families, of_label;
@@ -254,6 +254,8 @@ absl::Status NoSuchFamily(storage::Store* store, const std::string& experiment, 
     if (absl::StartsWith(*one, absl::StrCat(label, "/"))) of_label.push_back(*one);
     families.push_back(*std::move(one));
   }
+  const bool known = std::find(families.begin(), families.end(), family) != families.end();
+  if (known || (families.empty() && !asked)) return absl::OkStatus();
   if (!of_label.empty()) families = std::move(of_label);
   const bool blocks = along == figure::Along::kBlocks;
   // Families of whole blocks first, because heads and tensors have many.

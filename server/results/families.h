@@ -34,9 +34,10 @@ absl::StatusOr<std::vector<std::string>> ReportedFamilies(storage::Store* store,
                                                           const LabelledResults& results,
                                                           figure::Along along);
 
-// Returns INVALID_ARGUMENT in field `key` for a family that no run has; names the existing ones.
-absl::Status NoSuchFamily(storage::Store* store, const std::string& experiment, figure::Along along,
-                          const std::string& family);
+// Returns INVALID_ARGUMENT in field `key` for a family that no run has; names the existing ones. If
+// it wasn't `asked` for but is the default, and there are no others, returns OK.
+absl::Status CheckKnownFamily(storage::Store* store, const std::string& experiment,
+                              figure::Along along, const std::string& family, bool asked);
 
 }  // namespace ablate::results
 

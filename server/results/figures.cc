@@ -371,8 +371,10 @@ absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const Compared
     if (!family.ok()) return family.status();
     const bool any = std::any_of(family->begin(), family->end(),
                                  [](const figure::FamilySetting& s) { return !s.seeds.empty(); });
-    if (!any && !options.key.empty()) {
-      return NoSuchFamily(store, compared.grid.record.id, *along, options.key);
+    if (!any) {
+      const absl::Status known = CheckKnownFamily(store, compared.grid.record.id, *along, input.key,
+                                                  /*asked=*/!options.key.empty());
+      if (!known.ok()) return known;
     }
     input.family = *std::move(family);
   }

@@ -340,7 +340,7 @@ std::vector<ExperimentRecord> ReadBefore(Connection& db, const Viewer& viewer,
                 "private_to, tags, note, archived, extends, changes "
                 "FROM experiments WHERE id < ?1 AND deleted = 0 AND (?3 OR private_to IN ('', ?4)) "
                 "AND ?5 IN ('', owner) AND (?6 = '' OR instr(char(10) || tags, ?6) > 0) "
-                "AND (?7 OR archived = 0) ORDER BY id DESC LIMIT ?2",
+                "AND (?7 OR archived = 0 OR state = 0) ORDER BY id DESC LIMIT ?2",
                 before, limit, viewer.sees_all, viewer.user, filter.owner,
                 filter.tag.empty() ? "" : absl::StrCat("\n", filter.tag, "\n"), filter.archived);
   while (row.Row()) records.push_back(ReadExperiment(db, row));

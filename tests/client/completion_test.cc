@@ -166,12 +166,15 @@ TEST_F(CompletionTest, OffersCellsAndSettingsAfterASlash) {
   EXPECT_THAT(asked_, ElementsAre("experiments/norm"));
   EXPECT_THAT(Complete({"diff", "a", "experiments/norm/"}),
               ElementsAre("words", "experiments/norm/pre-s1", "experiments/norm/pre-s2",
-                          "experiments/norm/s3", "experiments/norm/pre", "experiments/norm/@best"));
+                          "experiments/norm/s3", "experiments/norm/pre", "experiments/norm/@best",
+                          "experiments/norm/@chosen"));
   for (const char* command : {"metrics", "runs", "analyses"}) {
     EXPECT_THAT(Complete({command, "norm/pre"}),
                 ElementsAre("words", "norm/pre-s1", "norm/pre-s2", "norm/pre"));
   }
-  EXPECT_THAT(Complete({"analyze", "cka", "norm/@"}), ElementsAre("words", "norm/@best"));
+  EXPECT_THAT(Complete({"analyze", "cka", "norm/@"}),
+              ElementsAre("words", "norm/@best", "norm/@chosen"));
+  EXPECT_THAT(Complete({"compare", "norm/@"}), ElementsAre("words"));
   EXPECT_THAT(Complete({"logs", "norm/@"}), ElementsAre("words", "norm/@best"));
   EXPECT_THAT(Complete({"table", "e", "--with=norm/s"}), ElementsAre("words", "--with=norm/s3"));
   EXPECT_EQ(Run({"__complete", "logs", "norm/s"}).out, "words\nnorm/s3\tdone\n");

@@ -84,7 +84,7 @@ offer "$program show o" "$program" show o
             "ablate logs small/: small/s0 small/s1 small/@best\n"
             "ablate logs small/@: @best\n"
             "ablate logs small/@b: @best\n"
-            "ablate compare small small/: small/s0 small/s1 small/@best\n"
+            "ablate compare small small/: small/s0 small/s1\n"
             "ablate data get n: names.txt\n"
             "ablate table small --format=c: csv\n"
             "ablate table small --with=: other small\n"

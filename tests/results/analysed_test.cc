@@ -458,6 +458,8 @@ TEST_F(LabelledResultsTest, HaveNumbersByBlockOverDepth) {
                     HasSubstr("expected flow/gradient")));
   EXPECT_THAT(Error("depth", "slope"),
               HasSubstr("flow/gradient and jacobian/r_mean/block.*.attention_norm"));
+  EXPECT_THAT(Error("depth", ""),
+              AllOf(HasSubstr("by block of \"gradient\"; expected flow/gradient and jacobian/")));
 }
 
 TEST_F(LabelledResultsTest, HaveNumbersByLevelOverLevels) {

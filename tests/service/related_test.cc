@@ -271,6 +271,8 @@ TEST_F(UpdateTest, ArchivesAndRestores) {
   const std::string name = Create(SmallSpec()).experiment().name();
   const std::string other = Create(SmallSpec(2)).experiment().name();
   EXPECT_TRUE(Update(name, "archived: true").archived());
+  EXPECT_THAT(Listed(), ElementsAre(other, name)) << "it is active";
+  Cancel(name);
   EXPECT_THAT(Listed(), ElementsAre(other));
   EXPECT_THAT(Listed("archived: true"), ElementsAre(other, name));
   v1::ListRunsRequest all;

@@ -1,6 +1,7 @@
 """Errors of this package, built from the details that the server sends."""
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import grpc
@@ -40,6 +41,17 @@ class InvalidArgument(Error):
         """Returns the error for these problems; at least one."""
         message = "\n  ".join(problem.problem for problem in fields)
         return cls(f"{len(fields)} problems:\n  {message}" if len(fields) > 1 else message, fields)
+
+    def renamed(self, names: dict[str, str]) -> InvalidArgument:
+        """Returns the error with other names of the request's fields: those of parameters."""
+        def rename(text: str) -> str:
+            field = re.split(r"\W", text, maxsplit=1)[0]
+            return names.get(field, field) + text[len(field):]
+
+        if not self.fields:
+            return InvalidArgument(rename(str(self)), reason=self.reason)
+        return InvalidArgument.of([FieldProblem(rename(one.field), rename(one.problem))
+                                   for one in self.fields])
 
 
 class NotFound(Error):

@@ -49,6 +49,25 @@ class Experiment:
         report = self.message.spec.report
         return report.primary if report.HasField("primary") else "eval/loss"
 
+    @property
+    def tags(self) -> list[str]:
+        """Returns the tags, sorted, as last seen; `edit` changes them.
+
+        >>> experiment.edit(tags=["paper", "lr"]).tags
+        ['lr', 'paper']
+        """
+        return list(self.message.tags)
+
+    @property
+    def note(self) -> str:
+        """Returns the note as last seen; empty if there is none."""
+        return self.message.note
+
+    @property
+    def archived(self) -> bool:
+        """Returns true if lists leave the experiment out once it has ended, as last seen."""
+        return self.message.archived
+
     def refresh(self) -> Experiment:
         """Asks the server again, unless the experiment has ended."""
         if self.message.state in _OPEN:
@@ -288,18 +307,25 @@ class Experiment:
     def edit(self, *, name: str = "", tags: str | Sequence[str] = (),
              untags: str | Sequence[str] = (), note: str | None = None,
              archived: bool | None = None) -> Experiment:
-        """Changes the name, the note, or whether lists leave the experiment out; adds `tags` and
-        removes `untags`. The ID stays.
+        """Changes the name, the note, or whether lists leave the experiment out once it has ended;
+        adds `tags` and removes `untags`. The ID stays.
 
-        >>> experiment.edit(tags="paper", note="figure 2").message.note
+        >>> experiment.edit(note="figure 2").note
         'figure 2'
         """
-        request = _values.make(
-            experiment_pb2.UpdateExperimentRequest, name=self.name, new_name=name,
-            add_tags=_values.listed(tags), remove_tags=_values.listed(untags), note=note,
-            archived=archived)
-        self.message = self._connection.call("Experiments/UpdateExperiment", request,
-                                             experiment_pb2.Experiment)
+        add, remove = _values.listed(tags), _values.listed(untags)
+        if not name and not add and not remove and note is None and archived is None:
+            raise InvalidArgument("nothing is to be changed; expected name, tags, untags, note or "
+                                  "archived")
+        try:
+            request = _values.make(
+                experiment_pb2.UpdateExperimentRequest, name=self.name, new_name=name,
+                add_tags=add, remove_tags=remove, note=note, archived=archived)
+            self.message = self._connection.call("Experiments/UpdateExperiment", request,
+                                                 experiment_pb2.Experiment)
+        except InvalidArgument as error:
+            raise error.renamed({"new_name": "name", "add_tags": "tags",
+                                 "remove_tags": "untags"}) from None
         return self
 
     def cancel(self) -> Experiment:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -90,8 +91,10 @@ class Lab:
         stands for those from 0 to 7.
 
         Unless `fresh` trains every cell again, a submission that would only repeat an experiment of
-        yours creates nothing and returns that one. With `extends`, the new experiment keeps all
-        cells of another and their runs, adds seeds, settings, steps or analyses, and archives it.
+        yours creates nothing and returns that one; `tags` and `note` that it lacks cause a warning.
+
+        With `extends`, the new experiment keeps all cells of another and their runs, adds seeds,
+        settings, steps or analyses, and archives it.
 
         Data sets that are named by a path are uploaded if the server lacks them, also by a dry run.
         Paths are relative to the file, or to the working folder. Files outside of that folder must
@@ -142,7 +145,15 @@ class Lab:
         except InvalidArgument:
             self._validate(request)  # an error carries only a few problems
             raise
-        return Experiment(self._connection, created.experiment)
+        found = Experiment(self._connection, created.experiment)
+        ignored = [one for one, differs in (
+            ("tags", not {*request.tags} <= {*found.tags}),
+            ("note", note not in ("", found.note))) if differs]
+        if created.identical_to and ignored:
+            warnings.warn(f"identical to {found.id}, which keeps its tags and note; to apply yours: "
+                          f"experiment.edit({', '.join(f'{one}=…' for one in ignored)})",
+                          stacklevel=2)
+        return found
 
     def experiment(self, name: str) -> Experiment:
         """Finds an experiment by its ID, a unique prefix of it, or its name: then the newest.
@@ -154,16 +165,19 @@ class Lab:
         return Experiment(self._connection, self._connection.call(
             "Experiments/GetExperiment", request, experiment_pb2.Experiment))
 
-    def experiments(self, owner: str = "", *, tag: str = "", archived: bool = False
-                    ) -> list[Experiment]:
-        """Returns experiments, newest first: all, or those of one user or with one tag; archived
-        ones only if asked for."""
+    def experiments(self, owner: str = "", *, tag: str | Sequence[str] = (),
+                    archived: bool = False) -> list[Experiment]:
+        """Returns experiments, newest first: all, or those of one user or with a tag, or with all
+        of several; archived ones only while they are active, unless asked for."""
+        tags = [one for one in _values.listed(tag) if one]
         pages = self._connection.pages(
             "Experiments/ListExperiments",
-            _values.make(experiment_pb2.ListExperimentsRequest, owner=owner, tag=tag,
+            _values.make(experiment_pb2.ListExperimentsRequest, owner=owner, tag=(tags or [""])[0],
                          archived=archived, page_size=1000),
             experiment_pb2.ListExperimentsResponse)
-        return [Experiment(self._connection, one) for page in pages for one in page.experiments]
+        # The server selects by one tag.
+        return [Experiment(self._connection, one) for page in pages for one in page.experiments
+                if {*tags} <= {*one.tags}]
 
     def run(self, name: str) -> Run:
         """Finds a run by EXPERIMENT/CELL.

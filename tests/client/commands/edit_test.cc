@@ -1,4 +1,8 @@
 // Tests `edit`, and what `ls` and `show` print of it, against a server of the test's own.
+#include <functional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
 #include "client/context.h"
 #include "gmock/gmock.h"
 #include "tests/client/fixture.h"
@@ -6,6 +10,7 @@
 namespace ablate::client {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -104,6 +109,25 @@ TEST_F(EditTest, RefusesWhatDoesntGoTogether) {
   EXPECT_THAT(requests_, IsEmpty());
 }
 
+TEST_F(EditTest, NamesOptionsInErrorsOfTheServer) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"new_name: \"A b\" isn't valid; expected letters",
+       "--rename: \"A b\" isn't valid; expected letters"},
+      {"2 problems: remove_tags[10]: \"new_name: \" can't be a tag; expected x; note: too long",
+       "2 problems: --untag: \"new_name: \" can't be a tag; expected x; --note: too long"},
+      {"add_tags: 21 tags; expected at most 20", "--tag: 21 tags; expected at most 20"},
+      {"the request is malformed", "the request is malformed"}};
+  for (const auto& [message, shown] : cases) {
+    answers_.update = [text = std::string(message)](const v1::UpdateExperimentRequest&,
+                                                    v1::Experiment*) {
+      return absl::InvalidArgumentError(text);
+    };
+    const Outcome outcome = Run({"edit", "a", "--tag", "b"});
+    EXPECT_EQ(outcome.code, kFailure);
+    EXPECT_EQ(outcome.err, absl::StrCat("error: ", shown, "\n"));
+  }
+}
+
 TEST_F(EditTest, IsListed) {
   const Outcome outcome = Run({"ls", "--tag", "lr", "--archived"});
   EXPECT_EQ(listed_.tag(), "lr");
@@ -112,12 +136,49 @@ TEST_F(EditTest, IsListed) {
   EXPECT_THAT(outcome.out, HasSubstr("lr, paper  seeds=8"));
 }
 
+TEST_F(EditTest, IsListedByAllOfSeveralTags) {
+  answers_.list = [this](const v1::ListExperimentsRequest& request,
+                         v1::ListExperimentsResponse* response) {
+    listed_ = request;
+    for (const char* id : {"a", "b", "c"}) {
+      *response->add_experiments() = Annotated(absl::StrCat("experiments/", id, "-1"));
+    }
+    response->mutable_experiments(1)->clear_tags();
+    return absl::OkStatus();
+  };
+  const Outcome both = Run({"ls", "--tag", "paper", "--tag", "lr"});
+  EXPECT_EQ(listed_.tag(), "paper");
+  EXPECT_THAT(both.out, AllOf(HasSubstr("a-1"), HasSubstr("c-1"), Not(HasSubstr("b-1"))));
+  EXPECT_EQ(both.err, "");
+  const Outcome one = Run({"ls", "--tag", "paper", "--tag", "lr", "-n", "1"});
+  EXPECT_THAT(one.out, AllOf(HasSubstr("a-1"), Not(HasSubstr("c-1"))));
+  EXPECT_EQ(one.err, "note: more experiments exist; --limit 0 lists all\n");
+  EXPECT_EQ(Run({"ls", "--tag", "paper", "--tag", "x"}).err,
+            "no experiment has the tag paper and the tag x\n");
+}
+
 TEST_F(EditTest, IsShown) {
   const Outcome outcome = Run({"show", "small"});
   EXPECT_THAT(outcome.out, HasSubstr("name: baseline\nextends: small-0000\nchanged: seeds=8\n"
                                      "tags: lr, paper\nnote: figure 2"));
   EXPECT_THAT(outcome.out, HasSubstr("archived: yes\n"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("extended by")));
   EXPECT_THAT(outcome.out, Not(HasSubstr("\x1b")));
+}
+
+TEST_F(EditTest, ShowsTheExtensionOfAnArchivedExperiment) {
+  answers_.sql = [this](const v1::SqlRequest& request,
+                        const std::function<bool(const v1::SqlRows&)>& write) {
+    asked_.push_back(request.statement());
+    v1::SqlRows rows;
+    rows.add_rows()->add_values()->set_text("small-9z9z");
+    write(rows);
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(Run({"show", "small"}).out,
+              HasSubstr("extends: small-0000\nextended by: small-9z9z\n"));
+  EXPECT_THAT(asked_, ElementsAre("SELECT experiment FROM experiments WHERE extends = "
+                                  "'small-1a2b'"));
 }
 
 }  // namespace

@@ -381,6 +381,19 @@ TEST_F(ExperimentsTest, PrintsWhatWouldBeRemovedInADryRun) {
   EXPECT_EQ(Run({"rm", "experiments/a-full", "--yes"}).err, "removed " + outcome.out);
 }
 
+TEST_F(ExperimentsTest, NamesTheExtensionBeforeItRemoves) {
+  answers_.sql = [](const v1::SqlRequest& request,
+                    const std::function<bool(const v1::SqlRows&)>& write) {
+    EXPECT_EQ(request.statement(), "SELECT experiment FROM experiments WHERE extends = 'a-full'");
+    v1::SqlRows rows;
+    rows.add_rows()->add_values()->set_text("a-9z9z");
+    write(rows);
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Run({"rm", "a", "--dry-run"}).out,
+            "a-full: 24 runs, 4 h, 14 MB\n  a-9z9z extends it, and stays with all of its cells\n");
+}
+
 TEST_F(ExperimentsTest, AsksAboutNothingThatCannotBeRemoved) {
   console_.in_is_terminal = true;
   result_ = absl::FailedPreconditionError("experiment 'a-full' is active");

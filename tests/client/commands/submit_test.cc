@@ -130,6 +130,7 @@ TEST_F(SubmitTest, ShowsTheExperimentThatIsIdentical) {
   answers_.create = [create](const v1::CreateExperimentRequest& request,
                              v1::CreateExperimentResponse* response) {
     response->set_identical_to("experiments/small-1a2b");
+    response->mutable_experiment()->add_tags("lr");
     return create(request, response);
   };
   answers_.runs = [](const v1::ListRunsRequest&, v1::ListRunsResponse*) {
@@ -139,8 +140,14 @@ TEST_F(SubmitTest, ShowsTheExperimentThatIsIdentical) {
   EXPECT_EQ(outcome.code, kSuccess);
   EXPECT_THAT(outcome.err, StartsWith("identical to small-1a2b: nothing was created; --fresh "
                                       "trains its cells again\nsmall-1a2b   "));
-  EXPECT_THAT(Run({"submit", "-", "--tag", "t"}, kFile).err,
-              HasSubstr("note: its tags and note stay as they are; `ablate edit small-1a2b`"));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("ablate edit")));
+  for (const char* option : {"--json", "--dry-run"}) {
+    EXPECT_THAT(
+        Run({"submit", "-", "--tag", "t", "--tag", "lr", "--note", "a b", option}, kFile).err,
+        HasSubstr("note: --tag and --note don't change an experiment that exists; to apply "
+                  "them: `ablate edit small-1a2b --tag t --note TEXT`\n"));
+  }
+  EXPECT_THAT(Run({"submit", "-", "--tag", "lr"}, kFile).err, Not(HasSubstr("ablate edit")));
   EXPECT_THAT(outcome.out, AllOf(StartsWith("small-1a2b   "), EndsWith("\n")));
   EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 1);
   const Outcome json = Run({"submit", "-", "--json"}, kFile);

@@ -1,5 +1,6 @@
 """Tests submitting: data sets, problems, restarts of the server."""
 import unittest
+import warnings
 from pathlib import Path
 
 import ablate
@@ -138,6 +139,14 @@ class RelatedTest(ServerTest):
         first = self.lab.submit(spec, seeds=[1, 2]).wait(progress=False)
         self.assertEqual(self.lab.submit(spec, seeds=[1, 2]).name, first.name)
         self.assertEqual(self.lab.submit(first).name, first.name)
+        with self.assertWarnsRegex(UserWarning, rf"identical to {first.id}, .*edit\(tags=…\)$"):
+            self.lab.submit(first, tags=["new"])
+        with self.assertWarnsRegex(UserWarning, r"edit\(tags=…, note=…\)$"):
+            self.lab.submit(first, tags="new", note="text")
+        self.assertEqual(first.edit(tags="new", note="text").archived, False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.lab.submit(first, tags="new", note="text")
         self.assertNotEqual(self.lab.submit(first, fresh=True).name, first.name)
 
     def test_extends_a_stored_experiment(self):
@@ -147,6 +156,9 @@ class RelatedTest(ServerTest):
         self.assertEqual(extended.message.extends, first.name)
         self.assertEqual(list(extended.message.changes), ["seeds=3"])
         self.assertEqual([one.name for one in self.lab.experiments(tag="paper")], [extended.name])
+        extended.edit(tags="lr")
+        for tags, names in ((["lr", "paper"], [extended.name]), (["lr", "none"], [])):
+            self.assertEqual([one.name for one in self.lab.experiments(tag=tags)], names)
         self.assertNotIn(first.name, [one.name for one in self.lab.experiments()])
         self.assertIn(first.name, [one.name for one in self.lab.experiments(archived=True)])
         self.assertEqual(len(self.lab.query("experiment = longer")), 9)
@@ -156,7 +168,25 @@ class RelatedTest(ServerTest):
         self.assertIn("6 cells of", dict(raised.exception.fields)["extends"])
         first.edit(name="short", tags=["a", "b"], archived=False)
         self.assertEqual(self.lab.experiment("short").name, first.name)
-        self.assertEqual(list(first.edit(untags="a").message.tags), ["b"])
+        self.assertEqual(first.edit(untags="a", note="short").tags, ["b"])
+        self.assertEqual((first.note, first.archived), ("short", False))
+
+    def test_names_parameters_in_errors_of_edits(self):
+        experiment = self.lab.submit({**self.spec, "name": "edited"}, seeds=1).wait(progress=False)
+        cases = [({"name": "A b"}, ["name"]), ({"untags": ["a", "x y"], "note": "\a"},
+                                              ["untags[1]", "note"]), ({"name": 3}, ["name"])]
+        for edit, fields in cases:
+            with self.assertRaises(ablate.InvalidArgument) as raised:
+                experiment.edit(**edit)
+            self.assertEqual([one.field for one in raised.exception.fields], fields)
+            for one in raised.exception.fields:
+                self.assertEqual(one.problem.split(":")[0], one.field)
+                self.assertIn(one.problem, str(raised.exception))
+        experiment.edit(tags=[f"t{i}" for i in range(20)])
+        with self.assertRaisesRegex(ablate.InvalidArgument, "^tags: .* at most 20"):
+            experiment.edit(tags="more")
+        with self.assertRaisesRegex(ablate.InvalidArgument, "expected name, tags, untags, note or"):
+            experiment.edit()
 
 
 class DisplayNameTest(unittest.TestCase):

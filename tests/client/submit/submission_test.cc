@@ -74,6 +74,13 @@ TEST(LocateTest, BlamesTheCommandLineForWhatItSets) {
                           "--set training.betas: C", "--set training.betas: D"));
 }
 
+TEST(LocateTest, BlamesTagsAndTheNoteOnTheirOptions) {
+  EXPECT_THAT(Located(FromStdin(), {{"note", "note: too long"},
+                                    {"tags", "tags: 21 tags"},
+                                    {"tags[1]", "tags[1]: \"x y\" can't be a tag"}}),
+              ElementsAre("--note: too long", "--tag: \"x y\" can't be a tag", "--tag: 21 tags"));
+}
+
 TEST(LocateTest, NamesThePathOfAnOptionOnce) {
   SubmitOptions options = FromStdin();
   options.set = {"training.trainer=torch", "model.norm={kind: rms}", "training.betas=[1]"};
