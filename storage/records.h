@@ -368,7 +368,7 @@ struct AnalysisRecord {
   Micros create_time = 0, start_time = 0, end_time = 0;
   std::string owner;  // who asked first
   std::string private_to;
-  bool state_on_gpu = false;  // the state is from a GPU, not from the cores
+  std::optional<bool> state_on_gpu = {};  // whether the state is from a GPU; nothing: unknown
   std::vector<std::string>
       labels;  // set by ExperimentAnalyses only: the experiment's labels, in order
 };

@@ -86,7 +86,9 @@ struct Preview {
   std::unique_ptr<google::protobuf::Message> message;
 };
 
-absl::StatusOr<Preview> PreviewOf(Connection* connection, const std::string& name) {
+// Returns what the removal of `name` takes, which is one of `names`.
+absl::StatusOr<Preview> PreviewOf(Connection* connection, const std::string& name,
+                                  const std::vector<std::string>& names) {
   if (IsAnalysis(name)) {
     v1::GetAnalysisRequest request;
     request.set_name(name);
@@ -98,7 +100,8 @@ absl::StatusOr<Preview> PreviewOf(Connection* connection, const std::string& nam
   if (!deletion.ok()) return deletion.status();
   std::string text = DeletionText(name, *deletion);
   const std::string extension = ExtensionOf(connection, name);
-  if (!extension.empty()) {
+  const auto is_extension = [&](const std::string& one) { return Id(one) == extension; };
+  if (!extension.empty() && std::none_of(names.begin(), names.end(), is_extension)) {
     absl::StrAppend(&text, "\n  ", extension, " extends it, and stays with all of its cells");
   }
   return Preview{std::move(text), std::make_unique<v1::DeleteExperimentResponse>(*deletion)};
@@ -160,7 +163,7 @@ std::vector<std::string> ShowPreviews(Connection* connection, const Context& con
                                       const std::vector<std::string>& names, int* code) {
   std::vector<std::string> removable;
   for (const std::string& name : names) {
-    const absl::StatusOr<Preview> preview = PreviewOf(connection, name);
+    const absl::StatusOr<Preview> preview = PreviewOf(connection, name, names);
     if (!preview.ok()) {
       *code = std::max(*code, Fail(context, preview.status()));
       continue;
@@ -219,7 +222,7 @@ Action DefineRm(Command* command) {
       "The same sizes are printed before the question. Bytes count the files that nothing else "
       "needs; checkpoints and arrays are kept in the server's trash for 7 days.\n\n"
       "Removing an extension (`ablate submit --extend`) lists the extended experiment again. An "
-      "experiment that is extended can be removed, too; its extension is named first.\n\n"
+      "experiment that is extended can be removed, too; the preview names its extension.\n\n"
       "Without --yes, a unique prefix of an ID is enough. A name that several experiments have is "
       "refused: give the ID. In scripts write experiments/ID, which is used without a lookup.\n\n"
       "Removing analyses/ID, a whole name, removes its numbers and arrays; `ablate analyze` makes "

@@ -120,9 +120,7 @@ std::vector<Candidate> AskServer(Values values, const std::string& typed, Connec
   if (values == Values::kDatasets) return DatasetNames(connection);
   const bool is_model = values == Values::kCellsOrModels && absl::StartsWith(typed, kModelsFolder);
   if (values == Values::kModels || is_model) return ModelNames(connection, typed);
-  const bool takes_experiments = values == Values::kExperiments ||
-                                 values == Values::kExperimentsOrParts ||
-                                 values == Values::kExperimentsOrSettings;
+  const bool takes_experiments = values != Values::kCells && values != Values::kCellsOrModels;
   if (values == Values::kExperiments || !HasExperiment(typed)) {
     return ExperimentNames(connection, typed, takes_experiments ? "" : "/");
   }

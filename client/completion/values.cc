@@ -26,7 +26,7 @@ constexpr MetavarRow kMetavars[] = {
     {"EXP", Values::kExperimentsOrParts, "analyze"},
     {"EXP", Values::kExperimentsOrParts, "metrics"},
     {"EXP|FILTER", Values::kExperimentsOrParts},
-    {"EXP[/CELL]", Values::kExperimentsOrParts},
+    {"EXP[/CELL]", Values::kExperimentsOrCells},
     {"EXP[/PART]", Values::kExperimentsOrSettings},
     {"MORE", Values::kExperimentsOrSettings, "compare"},
     {"A", Values::kExperimentsOrParts, "diff"},

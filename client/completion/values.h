@@ -17,11 +17,12 @@ enum class Values {
   kDatasets,
   kModels,
   kExperiments,
-  // From here on, an experiment may be followed by a slash and a part of it: a cell or @best.
-  kCells,
-  kCellsOrModels,
-  kExperimentsOrParts,     // in addition a setting or @chosen
-  kExperimentsOrSettings,  // a cell or setting
+  // From here on, an experiment may be followed by a slash and a part of it.
+  kCells,                  // a cell or @best, always
+  kCellsOrModels,          // the same, or a model
+  kExperimentsOrCells,     // a cell or @best
+  kExperimentsOrParts,     // a cell, @best, a setting or @chosen
+  kExperimentsOrSettings,  // a cell or a setting
 };
 
 // Returns the values of a metavar, such as EXP/CELL, of a command, such as "model show".

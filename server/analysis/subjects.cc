@@ -141,7 +141,7 @@ absl::StatusOr<schedule::AnalysisRequest> PrepareComputation(
   *message.mutable_inputs() = asked.inputs();
   message.set_seed(asked.seed());
   message.set_state_blob(analysis.state_blob);
-  request.state_on_gpu = analysis.state_on_gpu;
+  request.state_on_gpu = analysis.state_on_gpu.value_or(request.on_gpu);
   if (!asked.inputs().dataset().empty()) {
     auto dataset = PinInputs(store, asked.inputs());
     if (!dataset.ok()) return dataset.status();

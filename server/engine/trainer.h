@@ -72,7 +72,8 @@ class Trainer {
   // then makes the update s → s+1. Returns early when the run ends or `stop` returns true; `stop`
   // is called between two updates and between two evaluation batches, and must stay true
   // afterwards. The next call continues there, with the same bits. Errors:
-  // - RESOURCE_EXHAUSTED: out of memory; the trainer remains usable
+  // - RESOURCE_EXHAUSTED: out of memory; the trainer remains usable, unless ExportState then has
+  //   this error, too
   // - INTERNAL: discard this trainer; others on this device are unaffected
   // - UNAVAILABLE: this process has lost the device
   virtual absl::StatusOr<RunProgress> Advance(uint32_t steps, absl::FunctionRef<bool()> stop) = 0;

@@ -165,7 +165,7 @@ void Analyses::Receive(Session session, const v1::FromWorker& message) {
 }
 
 bool Analyses::MayUseCores(const Pending& pending) const {
-  return pending.request.message.has_computation() || (!pending.answered && IsServed(false));
+  return !pending.answered && (IsServed(false) || MayReturn(false, limits_.device_timeout));
 }
 
 void Analyses::BeginAgainOnCores(Pending* pending) {
@@ -246,20 +246,22 @@ bool Analyses::IsServed(bool on_gpu) const {
   });
 }
 
-bool Analyses::MayReturn(bool on_gpu) const {
+bool Analyses::MayReturn(bool on_gpu, absl::Duration timeout) const {
   const bool leaving = std::any_of(workers_.begin(), workers_.end(), [on_gpu](const auto& worker) {
     return worker.second.on_gpu == on_gpu;
   });
-  return leaving || clock_->Now() - alone_since_[on_gpu] < limits_.device_timeout;
+  return leaving || clock_->Now() - alone_since_[on_gpu] < timeout;
 }
 
 bool Analyses::IsForGpu(const Pending& pending) const {
-  if (pending.on_cores) return false;
+  // It tries the GPU once more if the cores have no worker after all.
+  if (pending.on_cores && MayUseCores(pending)) return false;
   // A state belongs to its kind of device; on the other kind the computation begins again.
   const bool has_state = HasState(pending.request);
   const bool wanted = has_state ? pending.request.state_on_gpu : pending.request.on_gpu;
   if (IsServed(wanted)) return wanted;
-  if ((has_state || !wanted) && MayReturn(wanted)) return wanted;
+  const absl::Duration timeout = has_state ? limits_.state_timeout : limits_.device_timeout;
+  if ((has_state || !wanted) && MayReturn(wanted, timeout)) return wanted;
   return !wanted && IsServed(true);
 }
 

@@ -31,9 +31,11 @@ struct AnalysisLimits {
   size_t message_bytes = 1 << 20;                     // per request: a worker takes 4 MiB at most
   absl::Duration run_time = absl::Seconds(60);        // limit for samples, once a worker has them
   absl::Duration worker_timeout = absl::Seconds(30);  // limit for samples without a worker for them
-  // A request waits for so long after the last worker on its kind of device has left, or the server
-  // has started, before it goes to the other kind. A new process of a worker takes seconds.
+  // A request for the cores waits for so long after the last worker there has left, or the server
+  // has started, before it goes to a GPU. A new process of a worker takes seconds.
   absl::Duration device_timeout = absl::Seconds(30);
+  // The same for a computation with a state, on either kind of device, because it loses the state.
+  absl::Duration state_timeout = absl::Minutes(10);
   // After this time on its worker, a computation yields to one that takes less than half of its
   // remaining time.
   absl::Duration turn = absl::Seconds(1);
@@ -168,8 +170,9 @@ class Analyses {
   bool IsForGpu(const Pending& pending) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns true if a worker on this kind of device takes requests, now or once it has room.
   bool IsServed(bool on_gpu) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns true if a worker on this kind of device is ending, or has ended a short time ago.
-  bool MayReturn(bool on_gpu) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns true if a worker on this kind of device is ending, or has ended less than `timeout`
+  // ago.
+  bool MayReturn(bool on_gpu, absl::Duration timeout) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns true if a request for which a GPU has too little memory can be made on the cores. The
   // caller of samples must not get a part again.
   bool MayUseCores(const Pending& pending) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

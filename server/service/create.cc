@@ -367,6 +367,18 @@ absl::StatusOr<std::optional<v1::CreateExperimentResponse>> AnswerAgain(
   return response;
 }
 
+// Returns a preview that names an identical experiment, with its tags and note.
+absl::StatusOr<v1::CreateExperimentResponse> AnnotatedAs(const Backend& backend,
+                                                         const std::string& identical,
+                                                         v1::CreateExperimentResponse preview) {
+  const absl::StatusOr<storage::ExperimentRecord> record = backend.store->GetExperiment(identical);
+  if (!record.ok()) return record.status();
+  preview.set_identical_to(rpc::ExperimentName(identical));
+  preview.mutable_experiment()->mutable_tags()->Add(record->tags.begin(), record->tags.end());
+  preview.mutable_experiment()->set_note(record->note);
+  return preview;
+}
+
 // Returns the answer about an experiment that is there already.
 absl::StatusOr<v1::CreateExperimentResponse> AnswerWith(const Backend& backend,
                                                         const std::string& identical,
@@ -497,7 +509,7 @@ absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
       if (!note->empty()) plan.resolution.notes.push_back(*std::move(note));
     }
     v1::CreateExperimentResponse preview = Preview(submission, std::move(plan));
-    if (!identical.empty()) preview.set_identical_to(rpc::ExperimentName(identical));
+    if (!identical.empty()) return AnnotatedAs(backend, identical, std::move(preview));
     return preview;
   }
   if (!problems.empty()) return rpc::InvalidFields(problems);

@@ -116,7 +116,9 @@ double LossNumbers(const engine::RunConfig& config, double targets, double copie
                       engine::ComputesLossInChunks(config.device, static_cast<int64_t>(targets),
                                                    config.model.vocabulary);
   const auto most = static_cast<double>(engine::MostLogitsTogether(config.device));
-  return chunks ? 2 * std::min(logits, most) : copies * logits;
+  // Logits in bfloat16, and in float32 a copy and log-probabilities.
+  const double together = config.precision == engine::Precision::kBfloat16 ? 2.5 : 2;
+  return chunks ? together * std::min(logits, most) : copies * logits;
 }
 
 // Returns the mean length of sequences as a fraction of the context; 1 if it is unknown.

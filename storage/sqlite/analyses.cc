@@ -65,7 +65,7 @@ AnalysisRecord ReadAnalysis(Connection& db, int64_t id) {
   Statement row(db,
                 "SELECT name, request, state, progress, state_blob, result, artifact, "
                 "artifact_bytes, failure, device_time, create_time, start_time, end_time, "
-                "owner, private_to, state_on_gpu FROM analyses WHERE id = ?1",
+                "owner, private_to, ifnull(state_on_gpu, -1) FROM analyses WHERE id = ?1",
                 id);
   if (!row.Row()) return record;
   record.id = row.Text(0);
@@ -84,7 +84,7 @@ AnalysisRecord ReadAnalysis(Connection& db, int64_t id) {
   record.end_time = row.Int(12);
   record.owner = row.Text(13);
   record.private_to = row.Text(14);
-  record.state_on_gpu = row.Int(15) != 0;
+  if (row.Int(15) >= 0) record.state_on_gpu = row.Int(15) != 0;
   return record;
 }
 
@@ -265,8 +265,8 @@ absl::StatusOr<std::optional<CreatedAnalysis>> Create(Transaction& t, Blobs* blo
 void SetState(Transaction& t, const AnalysisRow& analysis, const std::string& blob, uint64_t bytes,
               bool on_gpu) {
   Statement(t.db,
-            "UPDATE analyses SET state_blob = nullif(?2, ''), state_bytes = ?3, state_on_gpu = ?4 "
-            "WHERE id = ?1",
+            "UPDATE analyses SET state_blob = nullif(?2, ''), state_bytes = ?3, "
+            "state_on_gpu = iif(?2 = '', NULL, ?4) WHERE id = ?1",
             analysis.id, blob, bytes, on_gpu)
       .Run();
   if (!analysis.state_blob.empty() && analysis.state_blob != blob) {

@@ -404,10 +404,9 @@ UPDATE runs SET first_experiment =
   WHERE growth <> '' AND first_experiment > 0;
 )sql";
 
-// The kind of device that an analysis's saved state belongs to. Older states are taken for states
-// of the cores; one from a GPU is refused there, and its analysis begins again.
+// The kind of device that an analysis's saved state belongs to: NULL, unknown, for older states.
 constexpr char kStateDevices[] = R"sql(
-ALTER TABLE analyses ADD COLUMN state_on_gpu INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE analyses ADD COLUMN state_on_gpu INTEGER;
 )sql";
 
 constexpr const char* kStoreSteps[] = {kStoreTables, kDatasetKinds, kInitialBlobs, kModels,

@@ -116,6 +116,20 @@ TEST(DeviceBackendTest, TriesAgainWithTheMemoryOfEndedRuns) {
   }
 }
 
+TEST(DeviceBackendTest, GoesOnIfTheFirstUpdateOfABlockRunsOutOfMemory) {
+  HostDevice device;
+  const auto trainer = device.Make(SmallTextRun(1));
+  RunOutput output;
+  AddOutput(Advance(*trainer, 8), &output);
+  device.log.failing_replay = 1;
+  EXPECT_EQ(trainer->Advance(8, [] { return false; }).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(trainer->ExportState().ok());
+  while (output.outcome == Outcome::kTraining) AddOutput(Advance(*trainer, 8), &output);
+  output.state = *trainer->ExportState();
+  EXPECT_TRUE(output == TrainedBy(8, SmallTextRun(1)));
+}
+
 TEST(DeviceBackendTest, ExportsNoStateThatSomeUpdatesOfABlockHaveMoved) {
   HostDevice device;
   const auto trainer = device.Make(SmallTextRun(1));

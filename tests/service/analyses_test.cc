@@ -514,7 +514,7 @@ TEST_F(AnalysesTest, HasNoProgressAfterItBeganAgainOnTheCores) {
   gpu->AnalysisSaved(analyze, .75);
   WaitForProgress(name, .75);
   const std::string id = name.substr(std::string("analyses/").size());
-  EXPECT_TRUE(store().GetAnalysis(id)->state_on_gpu);
+  EXPECT_EQ(store().GetAnalysis(id)->state_on_gpu, true);
   gpu->AnalysisFailed(analyze, absl::ResourceExhaustedError("out of memory"));
   EXPECT_EQ(WaitUntil(name, v1::AnalysisState::QUEUED).progress(), 0);
   EXPECT_EQ(GetAnalysis(name).progress(), 0);

@@ -47,10 +47,16 @@ class RelatedTest : public ServiceTest {
 };
 
 TEST_F(RelatedTest, CreatesNothingThatIsThere) {
-  const std::string first = Create(SmallSpec()).experiment().name();
+  v1::CreateExperimentRequest tagged = Request(SmallSpec());
+  tagged.add_tags("paper");
+  tagged.set_note("figure 2");
+  const std::string first = Answer(tagged).experiment().name();
   v1::CreateExperimentRequest request = Repeating(SmallSpec());
   request.set_validate_only(true);
-  EXPECT_EQ(Answer(request).identical_to(), first);
+  const v1::CreateExperimentResponse preview = Answer(request);
+  EXPECT_EQ(preview.identical_to(), first);
+  EXPECT_THAT(preview.experiment().tags(), ElementsAre("paper"));
+  EXPECT_EQ(preview.experiment().note(), "figure 2");
   request.set_validate_only(false);
   const v1::CreateExperimentResponse answer = Answer(request);
   EXPECT_EQ(answer.identical_to(), first);

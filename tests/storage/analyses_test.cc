@@ -361,9 +361,9 @@ TEST_P(AnalysesTest, KeepsTheDeviceOfItsState) {
   of_gpu.state_on_gpu = true;
   Save("x", of_gpu);
   Save("x", At(.75));
-  EXPECT_TRUE(Get("x").state_on_gpu);
+  EXPECT_EQ(Get("x").state_on_gpu, true);
   Save("x", SavedIn("state of the cores"));
-  EXPECT_FALSE(Get("x").state_on_gpu);
+  EXPECT_EQ(Get("x").state_on_gpu, false);
 }
 
 TEST_P(AnalysesTest, LosesItsStateAndProgressIfItRestarts) {
@@ -379,7 +379,7 @@ TEST_P(AnalysesTest, LosesItsStateAndProgressIfItRestarts) {
   EXPECT_EQ(record.state, AnalysisState::kQueued);
   EXPECT_EQ(record.progress, 0);
   EXPECT_EQ(record.state_blob, "");
-  EXPECT_FALSE(record.state_on_gpu);
+  EXPECT_EQ(record.state_on_gpu, std::nullopt);
   EXPECT_EQ(record.device_time, 15);
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "server/engine/names.h"
 #include "server/engine/train/boundary.h"
 #include "server/engine/trainer.h"
@@ -49,10 +48,8 @@ class DeviceBackend : public Backend {
     return OnDevice([&] {
       std::vector<PackedShape> shapes;
       WithMemory([&] { shapes = run_->PrepareUpdates(updates); });
-      return Interrupted(AtBoundary([&] {
-        run_->MakeUpdates(updates, shapes, results);
-        return absl::OkStatus();
-      }));
+      run_->MakeUpdates(updates, shapes, results);
+      return absl::OkStatus();
     });
   }
 
@@ -71,7 +68,9 @@ class DeviceBackend : public Backend {
   }
 
   absl::StatusOr<RunTensors> Tensors() override {
-    if (!interrupted_.ok()) return interrupted_;
+    if (run_->has_lost_state()) {
+      return absl::ResourceExhaustedError("out of memory between updates: the state is lost");
+    }
     return OnDevice([&]() -> absl::StatusOr<RunTensors> { return run_->Tensors(); });
   }
 
@@ -106,23 +105,12 @@ class DeviceBackend : public Backend {
     work();
   }
 
-  // Keeps the error of a block, which may have made some of its updates.
-  absl::Status Interrupted(absl::Status error) {
-    if (!error.ok()) {
-      interrupted_ = absl::Status(
-          error.code(),
-          absl::StrCat("the state is lost, because updates failed: ", error.message()));
-    }
-    return error;
-  }
-
   const BackendIdentity identity_;
   const RunConfig key_;
   StreamSource& source_;
   EndedRuns& ended_;
   std::unique_ptr<DeviceRun> run_;
-  bool usable_ = true;        // false after an error: another run must not take it over
-  absl::Status interrupted_;  // the error after which the parameters are unknown
+  bool usable_ = true;  // false after an error: another run must not take it over
 };
 
 }  // namespace

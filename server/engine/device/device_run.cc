@@ -184,8 +184,12 @@ void DeviceRun::MakeUpdates(absl::Span<const UpdateRequest> updates,
     const absl::Time begin = absl::Now();
     update_slots_.Send(count);
     frozen_.zero_();
-    for (const PackedShape& shape : shapes) update_graphs_.at(shape)->Replay();
+    for (const PackedShape& shape : shapes) {
+      update_graphs_.at(shape)->Replay();
+      in_block_ = true;
+    }
     update_slots_.Fetch(count);
+    in_block_ = false;
     elapsed = absl::Now() - begin;
   });
   Adapt(count, elapsed);

@@ -79,6 +79,8 @@ class DeviceRun {
   // As Backend::StepBlock, for as many updates as PrepareUpdates has returned shapes.
   void MakeUpdates(absl::Span<const UpdateRequest> updates, absl::Span<const PackedShape> shapes,
                    std::vector<UpdateResult>* results);
+  // Returns true after a MakeUpdates that has thrown when it had made some of its updates.
+  bool has_lost_state() const { return in_block_; }
 
   // As the functions of Backend.
   void Evaluate(Evaluated what, absl::Span<const TokenBatch> batches, EvaluationSums* sums);
@@ -111,7 +113,8 @@ class DeviceRun {
   std::optional<TorchRun> run_;  // set by the constructor, on the stream
   DeviceSlots update_slots_;
   DeviceSlots score_slots_;
-  at::Tensor frozen_;  // [], bool: true after an update that wasn't made
+  at::Tensor frozen_;      // [], bool: true after an update that wasn't made
+  bool in_block_ = false;  // a block's first update was launched, and its results weren't fetched
   size_t updates_ = 1;
   const size_t evaluations_;
   std::map<PackedShape, std::unique_ptr<DeviceGraph>> update_graphs_;

@@ -76,7 +76,7 @@ at::Tensor Drop(const at::Tensor& x, const Dropout& dropout, absl::string_view h
                 const DropoutLines& lines) {
   const bool on_host = x.is_cpu() && !dropout.device_step.defined();
   const auto make = on_host ? DropoutMask : ComposedDropoutMask;
-  // In bfloat16 the factor of what stays would be rounded, the same for all.
+  // Not in bfloat16: that would round 1/(1 − rate), a factor of all elements.
   const at::ScalarType type = x.scalar_type() == at::kBFloat16 ? at::kFloat : x.scalar_type();
   const at::TensorOptions options = x.options().dtype(type).requires_grad(false);
   const at::Tensor kept = x * make(dropout, hook_point, lines, options).view(x.sizes());

@@ -92,13 +92,13 @@ ChunkLoss LossOf(const AppliedHead& head, const at::Tensor& logits, const at::Te
   if (smoothing > 0) {
     loss.losses.sub_(head.Real(log_p).mean(-1, /*keepdim=*/true), smoothing);
   }
-  // Read from narrower logits rather than written from log_p and then rounded.
+  // Softmax of rounded logits reads and writes fewer bytes than exp of log_p.
   const bool rounds = logits.scalar_type() != head.own;
   loss.gradient = rounds ? logits.softmax(-1) : log_p.exp_();
   if (smoothing > 0) {
     head.Real(loss.gradient).sub_(smoothing / static_cast<double>(head.vocabulary));
   }
-  // Computed apart, because p close to 1 must not be rounded before the difference.
+  // In the parameters' type: of a p close to 1, rounding before the difference would leave nothing.
   at::Tensor of_target = log_p_of_target.exp().add_(smoothing - 1);  // [R, 1]
   if (smoothing > 0) of_target.sub_(smoothing / static_cast<double>(head.vocabulary));
   loss.gradient.scatter_(1, target, of_target.to(logits.scalar_type()));

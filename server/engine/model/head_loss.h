@@ -1,4 +1,4 @@
-// Computes the loss of a batch that has many logits (layout.h), a chunk of them at a time.
+// Computes a loss along with its gradients, a chunk of logits at a time (ComputesLossInChunks).
 #ifndef ABLATE_SERVER_ENGINE_MODEL_HEAD_LOSS_H_
 #define ABLATE_SERVER_ENGINE_MODEL_HEAD_LOSS_H_
 
@@ -14,7 +14,8 @@ namespace ablate::engine {
 
 // Returns MeanLoss of Head's logits, given the head's input x [N, d]; differentiable once. The
 // gradients are computed along with the loss, while a chunk's logits are at hand. Doesn't wait for
-// a device. Memory: two chunks of logits (layout.h), and the weight's gradient.
+// a device. Memory: two chunks of logits (layout.h), two and a half if factors are
+// rounded, and the weight's gradient.
 at::Tensor MeanHeadLoss(const at::Tensor& x, const LinearParameters& head,
                         const BatchTensors& batch, const Objective& objective,
                         std::optional<at::ScalarType> factors);

@@ -228,7 +228,7 @@ class Forward {
     return WithFeedback(BlockPass{pass_}.At(HookPoint::kLogits, logits));
   }
 
-  // Returns true if the loss is computed without all logits at once.
+  // Returns true if the loss is computed along with its gradients.
   bool InChunks() const {
     const Device device = batch_.tokens.is_cpu() ? Device::kCpu : Device::kCuda;
     return pass_.once && pass_.hooks == nullptr &&

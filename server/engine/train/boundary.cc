@@ -16,7 +16,7 @@ namespace {
 
 // Recognised by the text, because the CPU allocator throws a plain c10::Error and CUDA's libraries
 // throw others.
-bool TellsOutOfMemory(const std::string& message) {
+bool NamesOutOfMemory(const std::string& message) {
   return absl::StrContains(message, "not enough memory") ||
          absl::StrContains(message, "can't allocate memory") ||
          absl::StrContains(message, "out of memory") || absl::StrContains(message, "ALLOC_FAILED");
@@ -42,7 +42,7 @@ absl::Status StatusOfCurrentException() {
         absl::StrCat("out of memory: ", error.what_without_backtrace()));
   } catch (const c10::Error& error) {
     const std::string message = error.what_without_backtrace();
-    if (TellsOutOfMemory(message)) return absl::ResourceExhaustedError("out of memory: " + message);
+    if (NamesOutOfMemory(message)) return absl::ResourceExhaustedError("out of memory: " + message);
     if (IsOfDevice(error, message)) return absl::UnavailableError("the device is lost: " + message);
     return absl::InternalError("LibTorch: " + message);
   } catch (const std::bad_alloc&) {
