@@ -157,6 +157,7 @@ std::optional<ChildExit> Reap(const SupervisedWorker& worker) {
     ChildExit exit = DescribeExit(worker.command.name, ended, tail);
     if (!worker.killed_for.empty()) {
       exit.succeeded = false;
+      exit.hung = true;
       exit.last_words = absl::StrCat(worker.killed_for, "; ", exit.last_words);
     }
     return exit;

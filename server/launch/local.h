@@ -28,7 +28,7 @@ struct WorkerCommand {
   std::vector<std::string> environment = {};  // NAME=VALUE, besides the server's own
   std::string log_file;                       // appended to; stdout and stderr
   std::string pid_file;  // by which a restarted server finds a worker that is still running
-  bool on_gpu = false;   // its device fails if it ends with kDeviceLostExit, too
+  bool on_gpu = false;   // its device fails if it ends with kDeviceLostExit or hangs, too
 };
 
 // Exit code of a worker whose device is locked by another process of that name, which continues: it
@@ -51,6 +51,7 @@ struct ChildExit {
   bool succeeded = false;  // exit code 0, without being killed by us
   bool device_unusable = false;  // it could not use its device
   bool device_lost = false;      // it lost its device
+  bool hung = false;             // it was killed because it hung
   bool drained = false;          // the device has failed several times in a row: it is left alone
                                  // for a while
 };

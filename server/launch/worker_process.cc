@@ -134,8 +134,9 @@ absl::Duration RestartDelay(absl::Duration previous, absl::Duration lived) {
 }
 
 int CountDeviceFailures(int before, const ChildExit& exit, bool on_gpu, absl::Duration lived) {
-  if (!exit.device_unusable && !(on_gpu && exit.device_lost)) return 0;
-  return lived >= kProvenLife ? 1 : before + 1;
+  if (!exit.device_unusable && !(on_gpu && (exit.device_lost || exit.hung))) return 0;
+  const absl::Duration worked = exit.hung ? lived - kFoundHung : lived;
+  return worked >= kProvenLife ? 1 : before + 1;
 }
 
 }  // namespace ablate::launch

@@ -55,10 +55,12 @@ inline constexpr int kMaxDeviceLosses = 4;
 inline constexpr absl::Duration kDrainedDelay = absl::Minutes(10);
 // A worker that has lived for so long before its device failed has shown that the device works.
 inline constexpr absl::Duration kProvenLife = absl::Minutes(10);
+// It takes at most so long until one that hangs is killed (SchedulerOptions::step_watchdog).
+inline constexpr absl::Duration kFoundHung = absl::Minutes(10);
 
 // Returns the number of failures of a device in a row after a process that lived for `lived` has
 // ended; `before` is the number before this end. A device fails if it can't be used or, if it is a
-// GPU, is lost. Any other end, and kProvenLife, start over.
+// GPU, is lost or hangs. Any other end, and kProvenLife, start over.
 int CountDeviceFailures(int before, const ChildExit& exit, bool on_gpu, absl::Duration lived);
 // Returns true if the device is drained after this end, by that number.
 inline bool IsDrained(int failures, const ChildExit& exit) {

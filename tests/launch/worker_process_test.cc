@@ -131,6 +131,21 @@ TEST_F(DeviceFailuresTest, CountsLossesAndFailedProbesTogether) {
   EXPECT_TRUE(drained_) << "the first start after ten minutes";
 }
 
+TEST_F(DeviceFailuresTest, CountsHangsOfAGpu) {
+  const auto hang = [&](absl::Duration lived) {
+    ChildExit exit;
+    exit.hung = true;
+    failures_ = CountDeviceFailures(failures_, exit, on_gpu_, lived);
+    return failures_;
+  };
+  EXPECT_EQ(hang(absl::Hours(1)), 1);
+  EXPECT_EQ(hang(absl::Minutes(11)), 2) << "ten of them were the hang";
+  EXPECT_EQ(End(kDeviceLostExit), 3);
+  EXPECT_EQ(hang(absl::Minutes(19)), 4);
+  on_gpu_ = false;
+  EXPECT_EQ(hang(absl::Minutes(11)), 0);
+}
+
 TEST_F(DeviceFailuresTest, AFailedProbeDrainsADeviceSooner) {
   End(kDeviceLostExit);
   End(kDeviceLostExit);
