@@ -12,6 +12,9 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+// With fewer pairs the range around the mean alone covers the truth too rarely (ADR 0011).
+constexpr double kPairsForOneRange = 8;
+
 using Flips = std::vector<char>;  // per seed, whether the settings exchange their runs
 
 // Transformation of differences before summation, so that squares neither overflow nor cancel.
@@ -283,8 +286,9 @@ Interval Flipped::KeptShifts(Better better) const {
       mirrored.push_back({-shifts.high, -shifts.low});
     }
   }
-  const double high = scale_.center + scale_.unit * LargestShared(far, rejected);
-  const double low = scale_.center - scale_.unit * LargestShared(mirrored, rejected);
+  const auto end = seen.n < kPairsForOneRange ? LargestShared : EndOfShared;
+  const double high = scale_.center + scale_.unit * end(far, rejected);
+  const double low = scale_.center - scale_.unit * end(mirrored, rejected);
   if (std::isinf(low) || std::isinf(high)) return NoInterval(Undefined::kTooFewPairs);
   return better == Better::kHigher ? DefinedInterval(-high, -low) : DefinedInterval(low, high);
 }

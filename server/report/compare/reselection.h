@@ -44,11 +44,12 @@ struct ReselectionResult {
   // Half the larger p of the same test of the difference shifted by ±margin; 1 if the difference is
   // beyond it. kNotRecorded without a margin, and p_difference's reasons.
   Number p_equivalence;
-  // Interval by inversion of the test: from the least to the largest shift δ of the setting's
-  // values that the test of the difference does not reject at kAlpha; some shifts between may be
-  // rejected. The selections under a pattern are those of δ = 0; a shift can change them only if a
-  // candidate's runs diverged or are missing. Undefined: kTooFewPairs if no δ is ever rejected
-  // (below 6 pairs), kZeroVariance if all differences are equal, and p_difference's reasons.
+  // Interval by inversion of the test: the shifts δ of the setting's values around the mean that
+  // the test of the difference does not reject at kAlpha. It may also keep shifts far away, beyond
+  // rejected ones. Below 8 pairs the interval reaches to them. The selections under a pattern are
+  // those of δ = 0; a shift can change them only if a candidate's runs diverged or are missing.
+  // Undefined: kTooFewPairs if no δ is ever rejected (below 6 pairs), kZeroVariance if all
+  // differences are equal, and p_difference's reasons.
   Interval interval;
 };
 

@@ -104,4 +104,21 @@ double LargestShared(const std::vector<Shifts>& ranges, size_t least) {
   return -Shifts::kInfinity;
 }
 
+double EndOfShared(const std::vector<Shifts>& ranges, size_t least) {
+  std::vector<double> lows, highs;
+  for (const Shifts& shifts : ranges) {
+    lows.push_back(shifts.low);
+    highs.push_back(shifts.high);
+  }
+  std::sort(lows.begin(), lows.end());
+  std::sort(highs.begin(), highs.end());
+  size_t entered = 0;  // ranges that begin at this shift or below
+  for (size_t left = 1; left <= highs.size(); ++left) {
+    const double shift = highs[left - 1];
+    while (entered < lows.size() && lows[entered] <= shift) ++entered;
+    if (shift >= 0 && entered - left < least) return shift;
+  }
+  return 0;
+}
+
 }  // namespace ablate::report

@@ -46,6 +46,10 @@ std::vector<Shifts> AtLeastAsFar(const SignedSums& pattern, const SignedSums& se
 // Returns the largest shift that at least `least` >= 1 of the ranges contain; −∞ if there is none.
 double LargestShared(const std::vector<Shifts>& ranges, size_t least);
 
+// Returns the end of the shifts from 0 upwards that at least `least` >= 1 of the ranges contain.
+// They must contain 0.
+double EndOfShared(const std::vector<Shifts>& ranges, size_t least);
+
 }  // namespace ablate::report
 
 #endif  // ABLATE_SERVER_REPORT_COMPARE_STUDENTIZED_H_

@@ -334,6 +334,29 @@ TEST_P(ReselectionRatesTest, RejectsNoMoreThanItsShareUnderNoDifference) {
   EXPECT_GT(Simulate({5, 8}, 0, experiments).by_t, .1) << "what the choice does to the t-test";
 }
 
+// A steep axis next to a flat one, whose best value is another: if the two exchange runs, the test
+// keeps shifts as large as a step of the steep axis.
+TEST(ReselectionTest, KeepsTheShiftsAroundTheMeanFromEightPairsOn) {
+  const auto reaches_far = [](size_t seeds) {
+    Noise noise(5);
+    int far = 0;
+    for (int i = 0; i < 50; ++i) {
+      TunedPair pair = DrawPair({5, seeds}, 0, &noise);
+      for (size_t at = 0; at < pair.setting.size(); ++at) {
+        const auto candidate = static_cast<double>(at / seeds);
+        pair.setting[at].value += 20 * std::abs(candidate - 1);
+        pair.baseline[at].value += std::abs(candidate - 3);
+      }
+      const Interval interval = TestByReselection(pair, Better::kLower).interval;
+      EXPECT_TRUE(interval.defined());
+      far += interval.high - interval.low > 15;
+    }
+    return far;
+  };
+  EXPECT_GT(reaches_far(7), 10);
+  EXPECT_LT(reaches_far(8), 3);
+}
+
 TEST(ReselectionTest, CoversATrueDifference) {
   constexpr int kExperiments = 500;
   const double least = .95 - 2 * std::sqrt(.05 * .95 / kExperiments);

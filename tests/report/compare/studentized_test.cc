@@ -96,5 +96,14 @@ TEST(StudentizedTest, FindsTheLargestShiftThatEnoughShare) {
   EXPECT_EQ(LargestShared({{}, {0, 1}}, 1), Shifts::kInfinity);
 }
 
+TEST(StudentizedTest, FindsWhereTooFewShareTheShifts) {
+  const std::vector<Shifts> ranges = {{-3, 2}, {-1, 1}, {2, 5}, {-2, 1}, {1, 4}, {6, 9}, {7, 8}};
+  EXPECT_EQ(EndOfShared(ranges, 3), 1) << "only two go on";
+  EXPECT_EQ(EndOfShared(ranges, 2), 4) << "one begins where another ends";
+  EXPECT_EQ(EndOfShared(ranges, 1), 5) << "not 9: there is a hole";
+  EXPECT_EQ(EndOfShared({{}, {-1, 1}}, 1), Shifts::kInfinity);
+  EXPECT_EQ(EndOfShared({{}, {-1, 1}}, 2), 1);
+}
+
 }  // namespace
 }  // namespace ablate::report
