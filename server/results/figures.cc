@@ -29,16 +29,20 @@
 namespace ablate::results {
 namespace {
 
-// Returns the input of a figure except the curves, one column wide. `compared` must outlive it.
-figure::Input InputOf(const ComparedGrid& compared, const figure::Kind& kind) {
+// Returns the input of a figure except the curves, one column wide. `compared` must outlive it. If
+// `key` is empty, it is the kind's or the compared one.
+figure::Input InputOf(const ComparedGrid& compared, const figure::Kind& kind,
+                      const std::string& key) {
   figure::Input input;
   input.comparison = &compared.comparison;
   input.axes = compared.grid.input.axes;
   input.windows = &compared.windows;
-  input.key = kind.key.empty() ? compared.comparison.key : std::string(kind.key);
+  input.key = key;
+  if (key.empty()) input.key = kind.key.empty() ? compared.comparison.key : std::string(kind.key);
   input.title = compared.grid.spec.name();
   const v1::ReportSpec& report = compared.grid.spec.report();
   if (report.has_smooth()) input.curves.smooth = report.smooth();
+  if (absl::StartsWith(input.key, "eval/")) input.curves.smooth = 1;
   return input;
 }
 
@@ -193,8 +197,7 @@ std::vector<Plan> PlansOf(const ComparedGrid& compared, const Families& families
     for (const std::string& key : KeysOf(*kind, comparison.key, families, results)) {
       Plan plan;
       plan.kind = kind;
-      plan.input = InputOf(compared, *kind);
-      plan.input.key = kind == &figure::kLoss ? LossOf(comparison) : key;
+      plan.input = InputOf(compared, *kind, kind == &figure::kLoss ? LossOf(comparison) : key);
       const bool multiples = many && kind->reads != figure::Reads::kComparison &&
                              kind->reads != figure::Reads::kWindows;
       // Small multiples need the width.
@@ -351,10 +354,10 @@ absl::StatusOr<figure::Drawing> DrawLabels(storage::Store* store, const Compared
 absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const ComparedGrid& compared,
                                            const figure::Kind& kind, const FigureOptions& options,
                                            const rpc::Cancelled& cancelled) {
-  figure::Input input = InputOf(compared, kind);
+  // Of a kind with no key of its own, the key is the compared one.
+  figure::Input input = InputOf(compared, kind, kind.key.empty() ? "" : options.key);
   input.width = options.width;
   // Kinds without their own key use the compared metric.
-  if (!kind.key.empty() && !options.key.empty()) input.key = options.key;
   const std::optional<figure::Along> along = figure::AlongOf(kind);
   const bool of_one = along.has_value() || kind.reads == figure::Reads::kAnalysis;
   if (of_one && HasSeveralExperiments(compared)) {

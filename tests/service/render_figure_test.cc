@@ -13,6 +13,7 @@ namespace ablate::service {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 class RenderFigureTest : public testing::Test {
@@ -60,6 +61,19 @@ TEST_F(RenderFigureTest, DrawsTheCurvesThatAreStored) {
   request_.set_key("eval/loss");
   ASSERT_EQ(Render(), absl::OkStatus());
   EXPECT_THAT(response_.csv(), HasSubstr("eval/loss,post,,10,2.65"));
+}
+
+TEST_F(RenderFigureTest, SmoothsTrainingAndNoEvaluations) {
+  results::StoredGrid::Curves curves;
+  for (uint32_t step = 0; step < 10; ++step) curves["train/loss"][step] = step % 2;
+  for (uint32_t step = 0; step <= 10; ++step) curves["eval/loss"][step] = step % 2;
+  stored_.Finish("pre-s1", curves);
+  ASSERT_EQ(Render(), absl::OkStatus());
+  EXPECT_THAT(response_.csv(), Not(HasSubstr("train/loss,pre,,0,0")));
+  request_.set_key("eval/loss");
+  ASSERT_EQ(Render(), absl::OkStatus());
+  EXPECT_THAT(response_.csv(), HasSubstr("eval/loss,pre,,0,0,"));
+  EXPECT_THAT(response_.csv(), HasSubstr("eval/loss,pre,,9,1,"));
 }
 
 TEST_F(RenderFigureTest, DrawsDifferencesAndSummaries) {
