@@ -100,16 +100,30 @@ std::string ShortNumber(double value) {
   return absl::StrCat(mantissa == "1" ? "" : absl::StrCat(mantissa, "×"), PowerOfTen(exponent));
 }
 
-Axis LinearAxis(const Extent& extent, double pad, size_t max_ticks, bool whole_numbers) {
-  Axis axis = WithRange(extent, pad, whole_numbers);
-  if (extent.empty()) return axis;
+namespace {
+
+// Returns about `count` ticks at multiples of a round step.
+std::vector<Tick> RoundTicks(const Axis& axis, size_t count, bool whole_numbers) {
   const double length = axis.high - axis.low;
-  const Step step =
-      RoundStep(length / static_cast<double>(std::max<size_t>(max_ticks, 1)), whole_numbers);
+  const Step step = RoundStep(length / static_cast<double>(count), whole_numbers);
+  std::vector<Tick> ticks;
   const double first = std::ceil(axis.low / step.size - kSlack);
   for (double i = first; i * step.size <= axis.high + kSlack * step.size; ++i) {
     const double at = i * step.size;
-    axis.ticks.push_back({at, AxisNumber(at, step.decimals)});
+    ticks.push_back({at, AxisNumber(at, step.decimals)});
+  }
+  return ticks;
+}
+
+}  // namespace
+
+Axis LinearAxis(const Extent& extent, double pad, size_t max_ticks, bool whole_numbers) {
+  Axis axis = WithRange(extent, pad, whole_numbers);
+  if (extent.empty()) return axis;
+  axis.ticks = RoundTicks(axis, std::max<size_t>(max_ticks, 1), whole_numbers);
+  // One tick shows no scale.
+  if (axis.ticks.size() < 2 && !whole_numbers) {
+    axis.ticks = RoundTicks(axis, 2 * std::max<size_t>(max_ticks, 1), whole_numbers);
   }
   return axis;
 }

@@ -83,6 +83,8 @@ TEST(MeasureTest, WrapsAndElidesTheLastLine) {
 }
 
 TEST(TicksTest, AreRoundWithTheDecimalsOfTheirStep) {
+  EXPECT_THAT(LabelsOf(LinearAxis(Of({-0.0054, 0.43}), 0, 1)), ElementsAre("0", "0.25"))
+      << "one tick would show no scale";
   EXPECT_THAT(LabelsOf(LinearAxis(Of({-0.051, 0.053}), 0, 5)),
               ElementsAre("−0.050", "−0.025", "0", "0.025", "0.050"));
   EXPECT_THAT(LabelsOf(StepAxis(Of({0, 999}), 5)),
