@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,8 +62,14 @@ absl::StatusOr<v1::Artifact> Choose(const v1::ListArtifactsResponse& list,
     if (!options.step || artifact.step() == *options.step) chosen = artifact;
   }
   if (chosen) return *std::move(chosen);
+  if (list.artifacts().empty()) {
+    return absl::NotFoundError(absl::StrCat(options.run, " has no artifacts yet"));
+  }
   if (steps.empty()) {
-    return absl::NotFoundError(absl::StrCat(options.run, " has no ", options.kind, " (yet)"));
+    std::set<std::string> kinds;
+    for (const v1::Artifact& artifact : list.artifacts()) kinds.insert(artifact.kind());
+    return absl::NotFoundError(absl::StrCat(options.run, " has no ", options.kind, ", but ",
+                                            absl::StrJoin(kinds, ", ")));
   }
   return absl::NotFoundError(absl::StrCat(options.run, " has no ", options.kind, " at step ",
                                           *options.step, "; steps: ", absl::StrJoin(steps, ", ")));

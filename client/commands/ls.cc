@@ -38,7 +38,8 @@ absl::StatusOr<std::string> OwnerOf(const LsOptions& options, Connection* connec
 
 std::string NothingText(const LsOptions& options, const std::string& owner) {
   if (!options.tags.empty()) {
-    return absl::StrCat("no experiment has the tag ", absl::StrJoin(options.tags, " and the tag "));
+    return absl::StrCat("no experiment has the tag ", absl::StrJoin(options.tags, " and the tag "),
+                        options.archived ? "" : "; --archived lists archived ones, too");
   }
   if (!owner.empty()) return absl::StrCat(Id(owner), " has no experiments");
   return options.archived ? "no experiments yet: `ablate submit FILE` creates one"

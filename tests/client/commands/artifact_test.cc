@@ -88,6 +88,11 @@ TEST_F(ArtifactTest, FetchesTheCheckpointOfAStep) {
   EXPECT_EQ(none.err, "error: small/pre-s1 has no checkpoint at step 7; steps: 0, 100, 1000\n");
 }
 
+TEST_F(ArtifactTest, NamesTheKindsThatThereAre) {
+  const Outcome none = Run({"artifact", "get", "small/pre-s1", "checkpont", "-o", target_});
+  EXPECT_EQ(none.err, "error: small/pre-s1 has no checkpont, but checkpoint\n");
+}
+
 TEST_F(ArtifactTest, ReadsABrokenStreamOnFromWhereItBroke) {
   read_ = [this](uint64_t offset, const Write& write) {
     Send(offset, 6000, write);

@@ -154,7 +154,9 @@ TEST_F(EditTest, IsListedByAllOfSeveralTags) {
   EXPECT_THAT(one.out, AllOf(HasSubstr("a-1"), Not(HasSubstr("c-1"))));
   EXPECT_EQ(one.err, "note: more experiments exist; --limit 0 lists all\n");
   EXPECT_EQ(Run({"ls", "--tag", "paper", "--tag", "x"}).err,
-            "no experiment has the tag paper and the tag x\n");
+            "no experiment has the tag paper and the tag x; --archived lists archived ones, too\n");
+  EXPECT_EQ(Run({"ls", "--tag", "x", "--tag", "y", "--archived"}).err,
+            "no experiment has the tag x and the tag y\n");
 }
 
 TEST_F(EditTest, IsShown) {
