@@ -1,10 +1,10 @@
 // Permutation test with reselection: compares two settings with tuned values by flipping signs.
 // Under every pattern of signs the two settings exchange their runs at all candidates on the
 // flipped seeds, and both select again. A test that flips the differences at fixed selected values
-// ignores that selection lowered them, and rejects up to four times too often. Patterns are
-// compared by Student's |t|: if best values differ, mixed patterns select values at which the
-// settings differ much in both directions, which gives large means and small t. Pure functions,
-// safe from any thread.
+// ignores that selection makes them depend on each other, and rejects up to four times too often.
+// Patterns are compared by Student's |t|: if best values differ, mixed patterns select values at
+// which the settings differ much in both directions, which gives large means and small t. Pure
+// functions, safe from any thread.
 #ifndef ABLATE_SERVER_REPORT_COMPARE_RESELECTION_H_
 #define ABLATE_SERVER_REPORT_COMPARE_RESELECTION_H_
 
