@@ -354,7 +354,7 @@ absl::StatusOr<figure::Drawing> DrawLabels(storage::Store* store, const Compared
 absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const ComparedGrid& compared,
                                            const figure::Kind& kind, const FigureOptions& options,
                                            const rpc::Cancelled& cancelled) {
-  // Of a kind with no key of its own, the key is the compared one.
+  // A kind without a key of its own has the compared one.
   figure::Input input = InputOf(compared, kind, kind.key.empty() ? "" : options.key);
   input.width = options.width;
   // Kinds without their own key use the compared metric.
