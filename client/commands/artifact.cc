@@ -68,8 +68,8 @@ absl::StatusOr<v1::Artifact> Choose(const v1::ListArtifactsResponse& list,
   if (steps.empty()) {
     std::set<std::string> kinds;
     for (const v1::Artifact& artifact : list.artifacts()) kinds.insert(artifact.kind());
-    return absl::NotFoundError(absl::StrCat(options.run, " has no ", options.kind, ", but ",
-                                            absl::StrJoin(kinds, ", ")));
+    return absl::NotFoundError(
+        absl::StrCat(options.run, " has no ", options.kind, ", but ", absl::StrJoin(kinds, ", ")));
   }
   return absl::NotFoundError(absl::StrCat(options.run, " has no ", options.kind, " at step ",
                                           *options.step, "; steps: ", absl::StrJoin(steps, ", ")));
