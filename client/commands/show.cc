@@ -34,8 +34,8 @@ Action DefineShow(Command* command) {
   command->Footer(
       "The mean is over the DONE cells of a setting, of the last value of report.primary. A run "
       "whose last value isn't finite counts as diverged, as in `ablate compare`.\n\n"
-      "extended by: the newer experiment that `ablate submit --extend` made of this one, while\n"
-      "this one is archived.\n\n"
+      "extended by: the newer experiment that `ablate submit --extend` made of this one, as long "
+      "as this one is archived.\n\n"
       "Example:\n  ablate show names-norm");
   return WithServer(options, Show);
 }
