@@ -4,7 +4,6 @@
 #include <boost/math/tools/toms748_solve.hpp>
 #include <cmath>
 #include <cstdint>
-#include <functional>
 
 namespace ablate::report {
 namespace {
@@ -87,36 +86,42 @@ std::vector<Shifts> AtLeastAsFar(const SignedSums& pattern, const SignedSums& se
   return ranges;
 }
 
-double LargestShared(const std::vector<Shifts>& ranges, size_t least) {
+namespace {
+
+// The ends of ranges, each ascending.
+struct Ends {
   std::vector<double> lows, highs;
+};
+
+Ends EndsOf(const std::vector<Shifts>& ranges) {
+  Ends ends;
   for (const Shifts& shifts : ranges) {
-    lows.push_back(shifts.low);
-    highs.push_back(shifts.high);
+    ends.lows.push_back(shifts.low);
+    ends.highs.push_back(shifts.high);
   }
-  std::sort(lows.begin(), lows.end(), std::greater<>());
-  std::sort(highs.begin(), highs.end(), std::greater<>());
-  size_t left = 0;  // ranges that lie entirely above
-  for (size_t entered = 1; entered <= highs.size(); ++entered) {
-    const double shift = highs[entered - 1];
-    while (left < lows.size() && lows[left] > shift) ++left;
-    if (entered - left >= least) return shift;
+  std::sort(ends.lows.begin(), ends.lows.end());
+  std::sort(ends.highs.begin(), ends.highs.end());
+  return ends;
+}
+
+}  // namespace
+
+double LargestShared(const std::vector<Shifts>& ranges, size_t least) {
+  const auto [lows, highs] = EndsOf(ranges);
+  size_t begun = lows.size();  // ranges that begin at this shift or below
+  for (size_t i = highs.size(); i-- > 0;) {
+    while (begun > 0 && lows[begun - 1] > highs[i]) --begun;
+    if (begun >= i + least) return highs[i];  // i have ended
   }
   return -Shifts::kInfinity;
 }
 
 double EndOfShared(const std::vector<Shifts>& ranges, size_t least) {
-  std::vector<double> lows, highs;
-  for (const Shifts& shifts : ranges) {
-    lows.push_back(shifts.low);
-    highs.push_back(shifts.high);
-  }
-  std::sort(lows.begin(), lows.end());
-  std::sort(highs.begin(), highs.end());
-  size_t entered = 0;  // ranges that begin at this shift or below
-  for (size_t left = 1; left <= highs.size(); ++left) {
-    const double shift = highs[left - 1];
-    while (entered < lows.size() && lows[entered] <= shift) ++entered;
-    if (shift >= 0 && entered - left < least) return shift;
+  const auto [lows, highs] = EndsOf(ranges);
+  size_t begun = 0;
+  for (size_t i = 0; i < highs.size(); ++i) {
+    while (begun < lows.size() && lows[begun] <= highs[i]) ++begun;
+    if (highs[i] >= 0 && begun < i + 1 + least) return highs[i];  // i + 1 end here or before
   }
   return 0;
 }

@@ -120,11 +120,11 @@ std::vector<Tick> RoundTicks(const Axis& axis, size_t count, bool whole_numbers)
 Axis LinearAxis(const Extent& extent, double pad, size_t max_ticks, bool whole_numbers) {
   Axis axis = WithRange(extent, pad, whole_numbers);
   if (extent.empty()) return axis;
-  axis.ticks = RoundTicks(axis, std::max<size_t>(max_ticks, 1), whole_numbers);
+  const size_t wanted = std::max<size_t>(max_ticks, 1);
+  axis.ticks = RoundTicks(axis, wanted, whole_numbers);
   // One tick shows no scale.
-  if (axis.ticks.size() < 2 && !whole_numbers) {
-    axis.ticks = RoundTicks(axis, 2 * std::max<size_t>(max_ticks, 1), whole_numbers);
-  }
+  const bool shows_none = axis.ticks.size() < 2 && !whole_numbers;
+  if (shows_none) axis.ticks = RoundTicks(axis, 2 * wanted, whole_numbers);
   return axis;
 }
 
