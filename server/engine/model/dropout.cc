@@ -79,8 +79,8 @@ at::Tensor Drop(const at::Tensor& x, const Dropout& dropout, absl::string_view h
   // Not in bfloat16: that would round 1/(1 − rate), a factor of all elements.
   const at::ScalarType type = x.scalar_type() == at::kBFloat16 ? at::kFloat : x.scalar_type();
   const at::TensorOptions options = x.options().dtype(type).requires_grad(false);
-  const at::Tensor kept = x * make(dropout, hook_point, lines, options).view(x.sizes());
-  return type == x.scalar_type() ? kept : kept.to(x.scalar_type());
+  const at::Tensor mask = make(dropout, hook_point, lines, options);
+  return (x * mask.view(x.sizes())).to(x.scalar_type());
 }
 
 }  // namespace ablate::engine

@@ -32,8 +32,7 @@ struct AppliedHead {
   // Returns the number of targets in a chunk: many, because each chunk reads and writes the whole
   // gradient of the weight.
   int64_t rows() const {
-    const Device device = in.is_cpu() ? Device::kCpu : Device::kCuda;
-    return std::max<int64_t>(1, MostLogitsTogether(device) / weight.size(0));
+    return std::max<int64_t>(1, MostLogitsTogether(DeviceOf(in)) / weight.size(0));
   }
   // Returns the part [R, V] of a tensor [R, V'].
   at::Tensor Real(const at::Tensor& padded) const {
@@ -67,12 +66,11 @@ void VisitChunks(const AppliedHead& head, const Visit& visit) {
 }
 
 // Adds the product of a and b to `sum`, or sets it there if it is the `first`.
-void AddProduct(bool first, const at::Tensor& a, const at::Tensor& b, const at::Tensor& sum) {
-  at::Tensor to = sum;
+void AddProduct(bool first, const at::Tensor& a, const at::Tensor& b, at::Tensor& sum) {
   if (a.scalar_type() == sum.scalar_type()) {
-    first ? at::mm_out(to, a, b) : to.addmm_(a, b);
+    first ? at::mm_out(sum, a, b) : sum.addmm_(a, b);
   } else {
-    first ? to.copy_(a.mm(b)) : to.add_(a.mm(b));
+    first ? sum.copy_(a.mm(b)) : sum.add_(a.mm(b));
   }
 }
 
@@ -85,8 +83,9 @@ struct ChunkLoss {
 
 ChunkLoss LossOf(const AppliedHead& head, const at::Tensor& logits, const at::Tensor& target,
                  double smoothing) {
-  const at::Tensor log_p = logits.log_softmax(-1, head.own);   // [R, V']
-  const at::Tensor log_p_of_target = log_p.gather(1, target);  // [R, 1]
+  const at::Tensor log_p = logits.log_softmax(-1, head.own);               // [R, V']
+  const at::Tensor log_p_of_target = log_p.gather(1, target);              // [R, 1]
+  const double spread = smoothing / static_cast<double>(head.vocabulary);  // to each token
   ChunkLoss loss;
   loss.losses = log_p_of_target * (smoothing - 1);
   if (smoothing > 0) {
@@ -95,12 +94,9 @@ ChunkLoss LossOf(const AppliedHead& head, const at::Tensor& logits, const at::Te
   // Softmax of rounded logits reads and writes fewer bytes than exp of log_p.
   const bool rounds = logits.scalar_type() != head.own;
   loss.gradient = rounds ? logits.softmax(-1) : log_p.exp_();
-  if (smoothing > 0) {
-    head.Real(loss.gradient).sub_(smoothing / static_cast<double>(head.vocabulary));
-  }
+  if (smoothing > 0) head.Real(loss.gradient).sub_(spread);
   // In the parameters' type: of a p close to 1, rounding before the difference would leave nothing.
-  at::Tensor of_target = log_p_of_target.exp().add_(smoothing - 1);  // [R, 1]
-  if (smoothing > 0) of_target.sub_(smoothing / static_cast<double>(head.vocabulary));
+  const at::Tensor of_target = log_p_of_target.exp().add_(smoothing - 1).sub_(spread);  // [R, 1]
   loss.gradient.scatter_(1, target, of_target.to(logits.scalar_type()));
   return loss;
 }
@@ -118,7 +114,7 @@ class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
     const Unrecorded unrecorded;
     const AppliedHead head(x, weight, bias, factors);
     const at::Tensor dx = at::empty_like(x);
-    const at::Tensor dw = at::empty({head.weight.size(0), x.size(1)}, weight.options());
+    at::Tensor dw = at::empty({head.weight.size(0), x.size(1)}, weight.options());
     std::optional<at::Tensor> db;
     if (bias.has_value()) db = at::zeros_like(*bias);
     const at::Tensor sum = at::zeros({}, x.options().dtype(at::kDouble));

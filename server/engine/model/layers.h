@@ -12,6 +12,11 @@
 
 namespace ablate::engine {
 
+// Returns the kind of a tensor's device: the cores or an accelerator.
+inline Device DeviceOf(const at::Tensor& tensor) {
+  return tensor.is_cpu() ? Device::kCpu : Device::kCuda;
+}
+
 // Returns a [N, k] times b [k, m]. Uses LibTorch's batched product, whose bits differ from its
 // matrix product's, because stored resume states were made with it.
 at::Tensor Product(const at::Tensor& a, const at::Tensor& b);

@@ -230,10 +230,10 @@ class Forward {
 
   // Returns true if the loss is computed along with its gradients.
   bool InChunks() const {
-    const Device device = batch_.tokens.is_cpu() ? Device::kCpu : Device::kCuda;
     return pass_.once && pass_.hooks == nullptr &&
            pass_.rule != LearningRule::kDirectFeedbackAlignment &&
-           ComputesLossInChunks(device, batch_.targets.numel(), config_.vocabulary);
+           ComputesLossInChunks(DeviceOf(batch_.tokens), batch_.targets.numel(),
+                                config_.vocabulary);
   }
 
   // Returns true if the last block computes last positions only. A norm that reads the batch needs

@@ -17,8 +17,8 @@ namespace ablate::engine {
 // - if CUDA has no deterministic kernel for them
 // - outside DeviceStream::Run.
 // The host's code can't read the memory of its tensors: it gets SIGSEGV, and a stack trace is
-// printed. Random numbers are the engine's own, so there is no generator. Above `memory` bytes its
-// allocator throws c10::OutOfMemoryError. A process has one such device.
+// printed. The engine draws random numbers on the host. Above `memory` bytes its allocator throws
+// c10::OutOfMemoryError. A process has one such device.
 std::shared_ptr<StreamSource> OpenStrictDevice(size_t memory = size_t{16} << 30);
 
 inline std::shared_ptr<Accelerator> StrictAccelerator() {
