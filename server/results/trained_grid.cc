@@ -416,9 +416,9 @@ class Loader {
     if (!longest.ok()) return longest.status();
     spec_hash_ =
         spec::ShortHash(spec::Canonical(run_spec, run.dataset_blob, run.initial_blob).RunText(0));
-    held_out_ = scored_ = spec::ScoredData(run_spec, data, *longest);
+    scored_ = spec::ScoredData(run_spec, data, *longest, value_.key);
+    held_out_ = spec::ScoredData(run_spec, data, *longest, "eval/loss");
     uniform_ = UniformLoss(task, run.dataset_blob);
-    if (!report::IsOfHeldOutData(value_.key)) spec::RemoveEvaluationSize(&scored_);
     return absl::OkStatus();
   }
 

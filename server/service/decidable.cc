@@ -41,8 +41,7 @@ report::ComparisonInput InputOf(const spec::Resolution& resolution) {
     report::Cell cell;
     for (const auto& [axis, label] : of.labels) cell.labels.push_back(label);
     cell.outcome = report::RunOutcome::kUnfinished;
-    cell.scored = spec::ScoredData(of.run.spec(), of.dataset_sha256, 0);
-    if (!report::IsOfHeldOutData(input.key)) spec::RemoveEvaluationSize(&cell.scored);
+    cell.scored = spec::ScoredData(of.run.spec(), of.dataset_sha256, 0, input.key);
     input.cells.push_back(std::move(cell));
   }
   return input;

@@ -396,7 +396,7 @@ class Expander {
     cell.evaluation = CostOfEvaluation(config, size.parameters, sequences);
   }
 
-  // A selection between settings with different evaluation data would select the data.
+  // A selection between settings that are scored on different data would select the data.
   void CheckTunedAxes(const Indexes& indexes, const FieldValues& scored) {
     for (size_t axis = 0; axis < indexes.size(); ++axis) {
       const AxisPlan& plan = input_.grid.axes[axis];
@@ -407,10 +407,11 @@ class Expander {
       if (added || known->second == scored) continue;
       std::vector<std::string> paths;
       for (const auto& [path, value] : Difference(scored, known->second)) paths.push_back(path);
-      problems_->Add(absl::StrCat(plan.source, ".tune"), "true",
-                     absl::StrCat("settings of ", plan.name, " have different evaluation data (",
-                                  absl::StrJoin(paths, ", "), "), so that none can be selected"),
-                     "false, or settings with the same evaluation data");
+      problems_->Add(
+          absl::StrCat(plan.source, ".tune"), "true",
+          absl::StrCat("settings of ", plan.name, " are scored on different data or targets (",
+                       absl::StrJoin(paths, ", "), "), so that none can be selected"),
+          "false, or settings that are scored on the same");
     }
   }
 
@@ -420,7 +421,7 @@ class Expander {
     ResolvedCell pattern = MakeCell(indexes, run, &facts);
     const v1::BaseSpec& spec = pattern.run.spec();
     if (!AnyBad(run.bad, {"task", "model.context", "evaluation.batches", "evaluation.tokens"})) {
-      CheckTunedAxes(indexes, ScoredData(spec, facts->sha256, facts->longest));
+      CheckTunedAxes(indexes, ScoredData(spec, facts->sha256, facts->longest, input_.primary));
     }
     engine::TaskShape shape = kSomeTask;
     if (!AnyBad(run.bad, {"task"})) shape = *ShapeOf(spec.task(), *facts);

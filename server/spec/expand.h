@@ -16,6 +16,7 @@ struct ExpandInput {
   const Grid& grid;
   const std::vector<Write>& overrides;
   const BadPaths& bad;          // paths of `base` with problems of their own
+  const std::string& primary;   // report.primary, by which tuned values are selected, or ""
   bool labels_are_good = true;  // false: cells' names repeat for reasons that are reported already
 };
 

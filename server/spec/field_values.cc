@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/decimal.h"
@@ -149,10 +150,9 @@ uint64_t WholeWindows(const v1::BaseSpec& filled) {
   return (filled.evaluation().tokens() + context - 1) / context * context;
 }
 
-}  // namespace
-
-FieldValues ScoredData(const v1::BaseSpec& filled, const std::string& dataset_sha256,
-                       uint64_t longest) {
+// Returns the fields that determine the evaluation data.
+FieldValues EvaluationData(const v1::BaseSpec& filled, const std::string& dataset_sha256,
+                           uint64_t longest) {
   const v1::TaskSpec& task = filled.task();
   const std::string batches = filled.evaluation().has_batches()
                                   ? absl::StrCat(filled.evaluation().batches())
@@ -185,9 +185,19 @@ FieldValues ScoredData(const v1::BaseSpec& filled, const std::string& dataset_sh
           {"model.context", absl::StrCat(positions)}};
 }
 
-void RemoveEvaluationSize(FieldValues* scored) {
-  scored->erase("evaluation.batches");
-  scored->erase("evaluation.tokens");
+}  // namespace
+
+FieldValues ScoredData(const v1::BaseSpec& filled, const std::string& dataset_sha256,
+                       uint64_t longest, absl::string_view metric) {
+  FieldValues scored = EvaluationData(filled, dataset_sha256, longest);
+  if (absl::StartsWith(metric, "train/")) {
+    scored.erase("evaluation.batches");
+    scored.erase("evaluation.tokens");
+  }
+  if (metric == "train/loss") {
+    scored["training.label_smoothing"] = text::ShortestDecimal(filled.training().label_smoothing());
+  }
+  return scored;
 }
 
 }  // namespace ablate::spec

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ablate/v1/spec.pb.h"
+#include "absl/strings/string_view.h"
 #include "google/protobuf/message.h"
 #include "server/spec/writes.h"
 
@@ -51,17 +52,15 @@ FieldValues FilledValues(v1::BaseSpec base, const std::vector<Write>& writes, bo
 // one.
 FieldValues Difference(const FieldValues& spec, const FieldValues& base);
 
-// Returns the fields that determine the evaluation data of a run's metrics, by path: two runs of
-// equal seed have the same evaluation data exactly if these are equal. `filled` has its defaults.
+// Returns the fields that determine what a run's metric is computed on, by path: two runs of equal
+// seed have the same data and targets exactly if these are equal. `filled` has its defaults.
 // For documents: the hash of the data set, the number held out, and the context if it cuts any of
 // them, the longest of which has `longest` characters (0: unknown). For a text: the hash, how it is
 // split and tokenized, the context, and the number of evaluated batches. For generated data: the
-// generator's fields. The batch isn't included: it draws other rows of the same kind.
+// generator's fields. The batch isn't included: it draws other rows of the same kind. A training
+// metric doesn't depend on the number of evaluated batches; train/loss does on label_smoothing.
 FieldValues ScoredData(const v1::BaseSpec& filled, const std::string& dataset_sha256,
-                       uint64_t longest);
-
-// Removes the size of evaluations, which doesn't affect a training metric.
-void RemoveEvaluationSize(FieldValues* scored);
+                       uint64_t longest, absl::string_view metric);
 
 }  // namespace ablate::spec
 

@@ -48,8 +48,9 @@ class Resolver {
     const bool labels_are_good = ReadGrid();
     CheckWriters();
     if (CheckSize(resolution_.spec.limits(), &grid_, &problems_) && well_formed) {
-      Expand({resolution_.spec.base(), grid_, overrides_, bad_, labels_are_good}, surroundings_,
-             &datasets_, &problems_, &resolution_);
+      Expand({resolution_.spec.base(), grid_, overrides_, bad_, resolution_.spec.report().primary(),
+              labels_are_good},
+             surroundings_, &datasets_, &problems_, &resolution_);
     }
     resolution_.sound = problems_.empty();
     CheckRecorded();

@@ -11,6 +11,7 @@ namespace ablate::spec {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 std::vector<std::string> ChangeNotes(const v1::ExperimentSpec& spec) {
@@ -240,10 +241,20 @@ TEST(TunedAxisTest, IsRefusedWhereItChangesWhatIsScored) {
   };
   EXPECT_THAT(
       Messages(resolve(16, 32)),
-      ElementsAre("axes[0].tune: settings of context have different evaluation data "
+      ElementsAre("axes[0].tune: settings of context are scored on different data or targets "
                   "(model.context), so that none can be selected; expected false, or settings "
-                  "with the same evaluation data"));
+                  "that are scored on the same"));
   EXPECT_THAT(Messages(resolve(32, 64)), IsEmpty()) << "neither cuts a document";
+}
+
+TEST(TunedAxisTest, MayBeLabelSmoothingUnlessTheTrainingLossSelects) {
+  v1::ExperimentSpec spec = TextSpec();
+  AddValues("training.label_smoothing", {"0", "0.1"}, &spec);
+  spec.mutable_axes(0)->set_tune(true);
+  Resolved(spec);
+  spec.mutable_report()->set_primary("train/loss");
+  EXPECT_THAT(Messages(Resolve(spec, {}, TestSurroundings())),
+              ElementsAre(HasSubstr("different data or targets (training.label_smoothing)")));
 }
 
 TEST(ScoredDataTest, IsWhatIsEvaluatedAndNotHowItIsTrained) {
@@ -256,10 +267,11 @@ TEST(ScoredDataTest, IsWhatIsEvaluatedAndNotHowItIsTrained) {
   const auto same = [](const v1::BaseSpec& base, const std::string& change, uint64_t longest) {
     v1::BaseSpec other = base;
     other.MergeFrom(FromText("base { " + change + " }").base());
-    return ScoredData(other, "a", longest) == ScoredData(base, "a", longest);
+    return ScoredData(other, "a", longest, "eval/loss") ==
+           ScoredData(base, "a", longest, "eval/loss");
   };
   for (const v1::BaseSpec& base : {documents, text}) {
-    EXPECT_NE(ScoredData(base, "a", 40), ScoredData(base, "b", 40));
+    EXPECT_NE(ScoredData(base, "a", 40, "eval/loss"), ScoredData(base, "b", 40, "eval/loss"));
   }
   EXPECT_TRUE(same(documents, "training { batch: 8 } model { width: 256 }", 40));
   EXPECT_FALSE(same(documents, "model { context: 17 }", 40));
@@ -274,6 +286,24 @@ TEST(ScoredDataTest, IsWhatIsEvaluatedAndNotHowItIsTrained) {
   EXPECT_FALSE(same(pairs, "task { recall { attributes: 5 } }", 0));
   EXPECT_TRUE(same(recall, "training { batch: 64 } model { context: 99 }", 0));
   EXPECT_FALSE(same(recall, "task { legacy_recall { keys: 21 } }", 0));
+}
+
+TEST(ScoredDataTest, OfTheTrainingLossHasItsTargetsAndNoEvaluations) {
+  const v1::BaseSpec base = Resolved(TextSpec()).cells.at(0).run.spec();
+  // Returns true if such a change, a textproto of BaseSpec, leaves a metric's data as they are.
+  const auto same = [&base](const std::string& change, const char* metric) {
+    v1::BaseSpec other = base;
+    other.MergeFrom(FromText("base { " + change + " }").base());
+    return ScoredData(other, "a", 0, metric) == ScoredData(base, "a", 0, metric);
+  };
+  for (const char* metric : {"train/loss", "train/gradient_norm"}) {
+    EXPECT_TRUE(same("evaluation { batches: 3 }", metric)) << metric;
+    EXPECT_FALSE(same("model { context: 63 }", metric)) << metric;
+  }
+  const char* const smoothed = "training { label_smoothing: 0.1 }";
+  EXPECT_FALSE(same(smoothed, "train/loss"));
+  EXPECT_TRUE(same(smoothed, "train/gradient_norm"));
+  EXPECT_TRUE(same(smoothed, "eval/loss"));
 }
 
 }  // namespace

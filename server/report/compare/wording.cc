@@ -149,10 +149,9 @@ std::string Counted(size_t count, absl::string_view noun) {
   return absl::StrCat(text::Grouped(static_cast<int64_t>(count)), " ", noun, count == 1 ? "" : "s");
 }
 
-bool IsOfHeldOutData(absl::string_view key) { return !absl::StartsWith(key, "train/"); }
-
 absl::string_view ScoredText(absl::string_view key) {
-  return IsOfHeldOutData(key) ? "held-out data" : "data";
+  if (key == "train/loss") return "data or targets";
+  return absl::StartsWith(key, "train/") ? "data" : "held-out data";
 }
 
 std::string OfRuns(size_t ended, size_t planned) {

@@ -70,10 +70,7 @@ std::string Counted(size_t count, absl::string_view noun);
 // Returns "68 of 96 runs".
 std::string OfRuns(size_t ended, size_t planned);
 
-// Returns true if the metric of `key` is computed on held-out data: eval/loss, not train/loss.
-bool IsOfHeldOutData(absl::string_view key);
-
-// Returns the data of that metric: "held-out data", or "data".
+// Returns what a metric is computed on: "held-out data"; "data or targets" for the training loss.
 absl::string_view ScoredText(absl::string_view key);
 
 // Returns "a, b and c"; parts beyond `max_parts` are counted: "a, b and 3 more".

@@ -277,7 +277,7 @@ TEST(FindingTest, SaysWhyThereAreNoPairs) {
 TEST(FindingTest, SaysHeldOutDataOnlyOfMetricsOfThem) {
   ComparisonInput input = Worse();
   for (Cell& cell : input.cells) cell.scored["model.context"] = cell.labels[0];
-  input.key = "train/loss";
+  input.key = "train/gradient_norm";
   const Comparison comparison = *Compare(input);
   EXPECT_EQ(FindingOf(comparison, 1).evidence, "evaluated on other data (model.context)");
   ASSERT_FALSE(comparison.warnings.empty());
