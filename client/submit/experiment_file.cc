@@ -1,12 +1,9 @@
 #include "client/submit/experiment_file.h"
 
-#include <cstdint>
 #include <filesystem>
-#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -119,29 +116,6 @@ absl::Status ParseOverride(const std::string& argument, absl::string_view exampl
   return is_new ? absl::OkStatus() : absl::InvalidArgumentError("given twice");
 }
 
-struct SeedRange {
-  uint32_t first = 0;
-  uint32_t last = 0;
-};
-
-absl::StatusOr<SeedRange> ParseRange(absl::string_view text) {
-  const std::pair<absl::string_view, absl::string_view> ends =
-      absl::StrSplit(text, absl::MaxSplits("..", 1));
-  const bool single = text.find("..") == absl::string_view::npos;
-  SeedRange range;
-  if (!absl::SimpleAtoi(ends.first, &range.first) ||
-      !absl::SimpleAtoi(single ? ends.first : ends.second, &range.last)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--seeds: \"", text,
-                     "\" is not a seed; expected 0 to 4294967295, or a range such as 0..9"));
-  }
-  if (range.last < range.first) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--seeds: the range \"", text, "\" ends before it begins"));
-  }
-  return range;
-}
-
 }  // namespace
 
 ExperimentFile LoadExperimentFile(const std::string& path, std::istream& in) {
@@ -203,40 +177,6 @@ void CheckOverrides(const Overrides& overrides, std::vector<Diagnostic>* problem
       problems->push_back({{}, WithoutField(problem.message, path), absl::StrCat("--set ", path)});
     }
   }
-}
-
-absl::StatusOr<v1::Seeds> ParseSeeds(absl::string_view text) {
-  v1::Seeds seeds;
-  if (text.find_first_of(".,") == absl::string_view::npos) {
-    uint32_t count = 0;
-    if (absl::SimpleAtoi(text, &count) && count >= 1 && count <= kMaxSeeds) {
-      seeds.set_count(count);
-      return seeds;
-    }
-    return absl::InvalidArgumentError(
-        absl::StrCat("--seeds: \"", text, "\" is not a number of seeds; expected 1 to ", kMaxSeeds,
-                     ", a range such as 0..9, or a list such as 1,2,5"));
-  }
-  const std::vector<absl::string_view> items = absl::StrSplit(text, ',');
-  std::set<uint32_t> seen;
-  for (const absl::string_view item : items) {
-    const absl::StatusOr<SeedRange> range = ParseRange(item);
-    if (!range.ok()) return range.status();
-    if (range->last - range->first >= kMaxSeeds - seen.size()) {
-      return absl::InvalidArgumentError(absl::StrCat("--seeds: more than ", kMaxSeeds, " seeds"));
-    }
-    for (uint64_t seed = range->first; seed <= range->last; ++seed) {
-      if (!seen.insert(static_cast<uint32_t>(seed)).second) {
-        return absl::InvalidArgumentError(absl::StrCat("--seeds: ", seed, " is given twice"));
-      }
-      seeds.add_list(static_cast<uint32_t>(seed));
-    }
-  }
-  if (items.size() > 1) return seeds;
-  v1::Seeds range;
-  range.set_first(seeds.list(0));
-  range.set_count(static_cast<uint32_t>(seeds.list_size()));
-  return range;
 }
 
 }  // namespace ablate::client

@@ -46,10 +46,6 @@ absl::StatusOr<Overrides> ParseOverrides(const std::vector<std::string>& argumen
 // Appends every problem with paths, which are relative to base, and with values of the wrong kind.
 void CheckOverrides(const Overrides& overrides, std::vector<Diagnostic>* problems);
 
-// Returns the seeds of `8` (eight, from 0), `0..9` (both included), `1,2,5` or a mix such as
-// `0..3,9`: at most 10,000, all distinct. INVALID_ARGUMENT describes the problem.
-absl::StatusOr<v1::Seeds> ParseSeeds(absl::string_view text);
-
 }  // namespace ablate::client
 
 #endif  // ABLATE_CLIENT_SUBMIT_EXPERIMENT_FILE_H_

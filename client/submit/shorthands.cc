@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "client/submit/seeds.h"
 #include "google/protobuf/descriptor.h"
 #include "proto/reflect/text.h"
 
@@ -69,21 +70,52 @@ size_t Different(const std::vector<double>& values) {
   return std::set<double>(values.begin(), values.end()).size();
 }
 
+// Appends the problem of a value at `path`; `error` is "COMPLAINT; expected ALLOWED".
+void AddProblem(const std::string& path, const Value& value, const absl::Status& error,
+                std::vector<reflect::FieldProblem>* problems) {
+  const std::pair<std::string, std::string> parts =
+      absl::StrSplit(error.message(), absl::MaxSplits("; expected ", 1));
+  problems->push_back(
+      reflect::MakeProblem(path, reflect::ShortText(value), parts.first, parts.second));
+}
+
+// Returns the message Seeds that a text, a number or a list stands for.
+absl::StatusOr<Value> SeedsOf(const Value& given) {
+  Value expanded;
+  auto* fields = expanded.mutable_struct_value()->mutable_fields();
+  if (given.has_list_value()) {
+    (*fields)["list"] = given;
+    return expanded;
+  }
+  if (given.string_value().find_first_of(".,") != std::string::npos) {
+    const absl::StatusOr<v1::Seeds> seeds = ParseSeeds(given.string_value());
+    if (!seeds.ok()) return seeds.status();
+    if (seeds->has_first()) (*fields)["first"].set_number_value(seeds->first());
+    if (seeds->has_count()) (*fields)["count"].set_number_value(seeds->count());
+    for (const uint32_t seed : seeds->list()) {
+      (*fields)["list"].mutable_list_value()->add_values()->set_number_value(seed);
+    }
+    return expanded;
+  }
+  const double count = given.number_value();
+  if (count < 1 || count > kMaxSeeds || count != std::floor(count)) {  // 0 if it is no number
+    return absl::InvalidArgumentError(absl::StrCat(
+        reflect::Quoted(given), " is not a number of seeds; expected a whole number from 1 to ",
+        kMaxSeeds, ", a range such as 0..9, a list, or the fields first, count and list"));
+  }
+  (*fields)["count"].set_number_value(count);
+  return expanded;
+}
+
 void ExpandSeeds(Value* seeds, std::vector<reflect::FieldProblem>* problems) {
   if (seeds->has_struct_value() || seeds->has_null_value()) return;
-  Value expanded;
-  const double count = seeds->number_value();
-  if (seeds->has_number_value() && count >= 1 && count <= kMaxSeeds && count == std::floor(count)) {
-    (*expanded.mutable_struct_value()->mutable_fields())["count"].set_number_value(count);
-  } else {
-    problems->push_back(
-        reflect::MakeProblem("seeds", reflect::ShortText(*seeds),
-                             absl::StrCat(reflect::Quoted(*seeds), " is not a number of seeds"),
-                             absl::StrCat("a whole number from 1 to ", kMaxSeeds,
-                                          ", or the fields first, count and list")));
-    expanded.set_null_value(google::protobuf::NULL_VALUE);
+  absl::StatusOr<Value> expanded = SeedsOf(*seeds);
+  if (!expanded.ok()) {
+    AddProblem("seeds", *seeds, expanded.status(), problems);
+    expanded = Value();
+    expanded->set_null_value(google::protobuf::NULL_VALUE);
   }
-  *seeds = std::move(expanded);
+  *seeds = *std::move(expanded);
 }
 
 void ExpandAxis(Value* axis, const std::string& path,
@@ -97,10 +129,7 @@ void ExpandAxis(Value* axis, const std::string& path,
     (*fields)["values"] = *std::move(values);
     return;
   }
-  const std::pair<std::string, std::string> parts =
-      absl::StrSplit(values.status().message(), absl::MaxSplits("; expected ", 1));
-  problems->push_back(reflect::MakeProblem(absl::StrCat(path, ".values"),
-                                           reflect::ShortText(*range), parts.first, parts.second));
+  AddProblem(absl::StrCat(path, ".values"), *range, values.status(), problems);
   fields->erase("values");
 }
 

@@ -1,5 +1,5 @@
-// Replaces shorthands of experiment files by the fields that they stand for: `seeds: 8`, and ranges
-// as the values of an axis.
+// Replaces shorthands of experiment files by the fields that they stand for: `seeds: 8`, `seeds:
+// 42..53`, and ranges as the values of an axis.
 #ifndef ABLATE_CLIENT_SUBMIT_SHORTHANDS_H_
 #define ABLATE_CLIENT_SUBMIT_SHORTHANDS_H_
 
@@ -14,9 +14,8 @@
 
 namespace ablate::client {
 
-// Largest number of values of an axis, and of seeds, as in spec.proto.
+// Largest number of values of an axis, as in spec.proto.
 inline constexpr uint32_t kMaxAxisValues = 1'000;
-inline constexpr uint32_t kMaxSeeds = 10'000;
 
 // Replaces the shorthands in the tree of an experiment. A shorthand with a problem is removed, and
 // the problem appended.

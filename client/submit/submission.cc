@@ -18,6 +18,7 @@
 #include "client/output/format.h"
 #include "client/submit/axis_options.h"
 #include "client/submit/dataset_files.h"
+#include "client/submit/seeds.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/struct.pb.h"
 #include "proto/reflect/text.h"
@@ -167,6 +168,9 @@ absl::StatusOr<Submission> ReadSubmission(const SubmitOptions& options, std::ist
   Submission submission;
   absl::StatusOr<v1::Seeds> seeds = v1::Seeds();
   if (!options.seeds.empty()) seeds = ParseSeeds(options.seeds);
+  if (!seeds.ok()) {
+    seeds = absl::InvalidArgumentError(absl::StrCat("--seeds: ", seeds.status().message()));
+  }
   absl::StatusOr<Overrides> overrides = ParseOverrides(options.set);
   const absl::StatusOr<std::vector<AxisOption>> axes = ParseAxes(options.axes);
   std::vector<std::string> wrong;

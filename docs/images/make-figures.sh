@@ -27,7 +27,7 @@ base:
 axes:
   - {name: norm, field: model.norm.placement, values: [pre, post, none]}
   - {name: lr, field: training.learning_rate, values: [0.001, 0.003, 0.01, 0.03], tune: true}
-seeds: {first: 0, count: 8}
+seeds: 0..7
 report:
   summaries:
     - {key: train/loss, first: 100}
@@ -45,7 +45,7 @@ base:
 axes:
   - {name: norm, field: model.norm.placement, values: [pre, none]}
   - {field: model.width, values: [8, 16, 32, 64]}
-seeds: {first: 0, count: 6}
+seeds: 0..5
 END
 
 # Metrics by block, checkpoints and analyses.
@@ -64,7 +64,7 @@ base:
   evaluation: {record: [gradient_by_block]}
 axes:
   - {name: norm, field: model.norm.placement, values: [pre, post]}
-seeds: {first: 0, count: 4}
+seeds: 0..3
 analyses:
   - {loss_landscape: {directions: 4, points: 21}, inputs: {documents: 32}}
   - {name: plane, loss_landscape: {dims: 2, directions: 1, points: 15}, inputs: {documents: 32}}

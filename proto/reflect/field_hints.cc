@@ -158,6 +158,10 @@ Parts Translated(Parts parts) {
   return parts;
 }
 
+std::string HintOf(const std::vector<std::string>& paths) {
+  return paths.empty() ? "" : absl::StrCat(" (did you mean ", AnyOf(paths), "?)");
+}
+
 }  // namespace
 
 std::vector<std::string> FieldNames(const Descriptor* type) {
@@ -174,6 +178,10 @@ std::vector<std::string> PathsEnding(const Descriptor* root, absl::string_view e
   return paths.empty() ? FindEnding(unknown, Translated(parts)) : paths;
 }
 
+std::string EndingHint(const Descriptor* root, absl::string_view ending) {
+  return HintOf(PathsEnding(root, ending));
+}
+
 std::string FieldHint(const UnknownName& unknown) {
   const Parts parts = absl::StrSplit(unknown.rest, '.');
   std::vector<std::string> paths = FindEnding(unknown, parts);
@@ -185,7 +193,7 @@ std::string FieldHint(const UnknownName& unknown) {
   const Parts last = {parts.back()};
   if (paths.empty()) paths = FindEnding(unknown, last);
   if (paths.empty()) paths = FindEnding(unknown, Translated(last));
-  return paths.empty() ? "" : absl::StrCat(" (did you mean ", AnyOf(paths), "?)");
+  return HintOf(paths);
 }
 
 }  // namespace ablate::reflect

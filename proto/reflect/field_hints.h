@@ -27,6 +27,9 @@ std::vector<std::string> FieldNames(const google::protobuf::Descriptor* type);
 std::vector<std::string> PathsEnding(const google::protobuf::Descriptor* root,
                                      absl::string_view ending);
 
+// Returns " (did you mean PATH?)" with these paths; empty if there are none.
+std::string EndingHint(const google::protobuf::Descriptor* root, absl::string_view ending);
+
 // Returns " (did you mean PATH?)" with up to three paths below `root` that end as `rest` or as a
 // usual synonym (lr, batch_size), those below `type` first; otherwise with the nearest field of
 // `type`; empty if there is none. Fields of lists below `root` aren't suggested.

@@ -248,7 +248,8 @@ std::vector<const FieldDescriptor*> FieldsAlong(absl::string_view path, const De
     if (type == nullptr) {
       problems->push_back(
           MakeProblem(reported_as, ShortText(value),
-                      absl::StrCat(fields.back()->name(), " has no field ", Quoted(name)),
+                      absl::StrCat(fields.back()->name(), " has no field ", Quoted(name),
+                                   EndingHint(root, path.substr(begin))),
                       absl::StrCat("a path that ends at ", fields.back()->name())));
       return {};
     }

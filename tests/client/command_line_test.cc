@@ -173,7 +173,7 @@ TEST_F(CommandLineTest, SaysWhatWasMeant) {
        "error: ablate metrics: --csv: can't be combined with --json or --list; remove one of "
        "them\n"},
       {{"submit", "f", "--seeds", "9..1"},
-       "error: --seeds: the range \"9..1\" ends before it begins\n"},
+       "error: --seeds: the range \"9..1\" ends before it begins; expected FIRST..LAST\n"},
       {{"submit", "f", "--set", "training.steps"},
        "error: --set training.steps: write path=value, such as training.steps=100\n"}};
   for (const auto& [arguments, message] : cases) {

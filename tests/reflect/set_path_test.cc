@@ -85,6 +85,9 @@ TEST_F(SetPathTest, RefusesToGoBelowValuesAndLists) {
               ElementsAre("here: width has no field \"x\"; expected a path that ends at width"));
   EXPECT_THAT(Set("training.betas.0", "1"),
               ElementsAre("here: betas has no field \"0\"; expected a path that ends at betas"));
+  EXPECT_THAT(Set("training.optimizer.lr", "1"),
+              ElementsAre("here: optimizer has no field \"lr\" (did you mean "
+                          "training.learning_rate?); expected a path that ends at optimizer"));
 }
 
 TEST_F(SetPathTest, AProblemChangesNothing) {

@@ -1,55 +1,29 @@
 // Tests that the experiment files that come with the program resolve as they claim.
 #include <cmath>
-#include <cstdlib>
 #include <set>
+#include <sstream>
 #include <string>
+#include <utility>
 
+#include "client/submit/experiment_file.h"
 #include "gmock/gmock.h"
 #include "server/spec/resolve.h"
 #include "tests/spec/specs.h"
-#include "yaml-cpp/yaml.h"
 
 namespace ablate::spec {
 namespace {
 
-using ::google::protobuf::Value;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// Parses enough YAML for files that are known to be valid.
-Value ToValue(const YAML::Node& node) {
-  Value value;
-  if (node.IsMap()) {
-    value.mutable_struct_value();  // also where it is empty
-    for (const auto& member : node) {
-      (*value.mutable_struct_value()->mutable_fields())[member.first.Scalar()] =
-          ToValue(member.second);
-    }
-  } else if (node.IsSequence()) {
-    for (const auto& element : node) *value.mutable_list_value()->add_values() = ToValue(element);
-  } else {
-    const std::string& text = node.Scalar();
-    char* end = nullptr;
-    const double number = std::strtod(text.c_str(), &end);
-    if (text == "true" || text == "false") {
-      value.set_bool_value(text == "true");
-    } else if (end != text.c_str() && *end == '\0') {
-      value.set_number_value(number);
-    } else {
-      value.set_string_value(text);
-    }
-  }
-  return value;
-}
-
+// Reads an example as the client does, which replaces its shorthands.
 v1::ExperimentSpec ReadExample(const std::string& name) {
-  const Value value = ToValue(YAML::LoadFile(std::string(ABLATE_EXAMPLES) + "/" + name));
-  v1::ExperimentSpec spec;
-  std::vector<Problem> problems;
-  reflect::FromValue(value, "", &spec, &problems);
-  EXPECT_THAT(problems, IsEmpty()) << problems.front().message;
-  return spec;
+  std::istringstream none;
+  client::ExperimentFile file =
+      client::LoadExperimentFile(absl::StrCat(ABLATE_EXAMPLES, "/", name), none);
+  EXPECT_THAT(file.problems, IsEmpty()) << name;
+  return std::move(file.spec);
 }
 
 TEST(ExamplesTest, NamesNormIsTheExperimentThatTheTestsKnow) {

@@ -1,8 +1,9 @@
 """Replaces shorthands of experiment files by the fields that they stand for, as the command line
-does: `seeds: 8`, and ranges as the values of an axis."""
+does: `seeds: 8`, `seeds: 42..53`, and ranges as the values of an axis."""
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
@@ -16,8 +17,15 @@ _MAX_VALUES = 1_000  # of an axis
 
 def expand(spec: dict[str, Any]) -> None:
     """Replaces the shorthands in an experiment's fields."""
-    if _is_number(spec.get("seeds")):
-        spec["seeds"] = {"count": _count("seeds", spec["seeds"], 1, _MAX_SEEDS)}
+    seeds = spec.get("seeds")
+    if _is_number(seeds):
+        spec["seeds"] = {"count": _count("seeds", seeds, 1, _MAX_SEEDS)}
+    elif isinstance(seeds, str):
+        listed = _seeds(seeds)
+        spec["seeds"] = ({"list": listed} if "," in seeds
+                         else {"first": listed[0], "count": len(listed)})
+    elif isinstance(seeds, list):
+        spec["seeds"] = {"list": seeds}
     axes = spec.get("axes")
     for index, axis in enumerate(axes if isinstance(axes, list) else []):
         if isinstance(axis, dict) and isinstance(axis.get("values"), dict):
@@ -32,6 +40,19 @@ def _count(field: str, value: Any, least: int, most: int) -> int:
     if not _is_number(value) or value != int(value) or not least <= value <= most:
         raise InvalidArgument(f"{field}: {value!r} is not a whole number from {least} to {most}")
     return int(value)
+
+
+def _seeds(text: str) -> list[int]:
+    """Returns the seeds of a text such as 42..53 or 0..3,9."""
+    seeds: list[int] = []
+    for item in text.split(","):
+        ends = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", item)
+        first, last = (int(ends[1]), int(ends[2] or ends[1])) if ends is not None else (0, -1)
+        if last < first or last - first >= _MAX_SEEDS:
+            raise InvalidArgument(f"seeds: {item!r} is no range of seeds; expected FIRST..LAST, at "
+                                  f"most {_MAX_SEEDS} seeds")
+        seeds += range(first, last + 1)
+    return seeds
 
 
 def _values(form: dict[str, Any], field: Any, path: str) -> list[float]:

@@ -74,6 +74,18 @@ class ShorthandsTest(unittest.TestCase):
             [1e-4, 3.16e-4, 1e-3, 3.16e-3, 1e-2], [16, 51, 161, 512],
             [-0.3, -0.2, -0.1, 0, 0.1, 0.2, 0.3], [0, 0.333, 0.667, 1], [0, 1]])
 
+    def test_stand_for_ranges_and_lists_of_seeds(self):
+        for seeds, expected in [("42..53", {"first": 42, "count": 12}), ("7..7", {"first": 7,
+                                "count": 1}), ([1, 5], {"list": [1, 5]}),
+                                ("0..2,5", {"list": [0, 1, 2, 5]})]:
+            spec = {"seeds": seeds}
+            _shorthands.expand(spec)
+            self.assertEqual(spec["seeds"], expected)
+        for seeds in ("twelve", "9..0", "0..10000", "1,", "-1..3", ""):
+            with self.assertRaises(ablate.InvalidArgument) as raised:
+                _shorthands.expand({"seeds": seeds})
+            self.assertTrue(str(raised.exception).startswith("seeds: "), raised.exception)
+
     def test_name_field_value_and_what_is_expected(self):
         for values, problem in [
                 ({"log": [0, 1], "count": 3}, "log: [0, 1] is not a range; expected two different "
@@ -127,5 +139,7 @@ class YamlTest(unittest.TestCase):
     def test_reads_all_examples(self):
         for path in (ROOT / "examples").glob("*.yaml"):
             with self.subTest(path.name):
-                _, problems = read(_yaml.parse(path.read_text(), path.name))
+                spec = _yaml.parse(path.read_text(), path.name)
+                _shorthands.expand(spec)
+                _, problems = read(spec)
                 self.assertEqual(problems, {})

@@ -1,5 +1,6 @@
 // Tests --set and --seeds.
 #include "client/submit/experiment_file.h"
+#include "client/submit/seeds.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -79,33 +80,34 @@ TEST(ParseSeedsTest, ReadsRangesAndLists) {
 TEST(ParseSeedsTest, RefusesWhatMakesNoSense) {
   const std::pair<const char*, const char*> cases[] = {
       {"",
-       "--seeds: \"\" is not a number of seeds; expected 1 to 10000, "
+       "\"\" is not a number of seeds; expected 1 to 10000, "
        "a range such as 0..9, or a list such as 1,2,5"},
       {"x",
-       "--seeds: \"x\" is not a number of seeds; expected 1 to 10000, "
+       "\"x\" is not a number of seeds; expected 1 to 10000, "
        "a range such as 0..9, or a list such as 1,2,5"},
       {"0",
-       "--seeds: \"0\" is not a number of seeds; expected 1 to 10000, "
+       "\"0\" is not a number of seeds; expected 1 to 10000, "
        "a range such as 0..9, or a list such as 1,2,5"},
       {"-1",
-       "--seeds: \"-1\" is not a number of seeds; expected 1 to 10000, "
+       "\"-1\" is not a number of seeds; expected 1 to 10000, "
        "a range such as 0..9, or a list such as 1,2,5"},
       {"10001",
-       "--seeds: \"10001\" is not a number of seeds; expected 1 to 10000, "
+       "\"10001\" is not a number of seeds; expected 1 to 10000, "
        "a range such as 0..9, or a list such as 1,2,5"},
       {"4294967296",
-       "--seeds: \"4294967296\" is not a number of seeds; expected 1 to 10000, "
+       "\"4294967296\" is not a number of seeds; expected 1 to 10000, "
        "a range such as 0..9, or a list such as 1,2,5"},
-      {"1,", "--seeds: \"\" is not a seed; expected 0 to 4294967295, or a range such as 0..9"},
-      {"1..", "--seeds: \"1..\" is not a seed; expected 0 to 4294967295, or a range such as 0..9"},
+      {"1,", "\"\" is not a seed; expected 0 to 4294967295, or a range such as 0..9"},
+      {"1..", "\"1..\" is not a seed; expected 0 to 4294967295, or a range such as 0..9"},
       {"4294967296,1",
-       "--seeds: \"4294967296\" is not a seed; expected 0 to 4294967295, or a range such as 0..9"},
-      {"9..0", "--seeds: the range \"9..0\" ends before it begins"},
-      {"1,2,1", "--seeds: 1 is given twice"},
-      {"0..3,2", "--seeds: 2 is given twice"},
-      {"0..4294967295", "--seeds: more than 10000 seeds"},
-      {"0..10000", "--seeds: more than 10000 seeds"},
-      {"0..9998,10000..10001", "--seeds: more than 10000 seeds"}};
+       "\"4294967296\" is not a seed; expected 0 to 4294967295, or a range such as 0..9"},
+      {"9..0", "the range \"9..0\" ends before it begins; expected FIRST..LAST"},
+      {"1,2,1", "1 is given twice; expected different seeds"},
+      {"0..3,2", "2 is given twice; expected different seeds"},
+      {"0..4294967295", "\"0..4294967295\" has too many seeds; expected at most 10000"},
+      {"0..10000", "\"0..10000\" has too many seeds; expected at most 10000"},
+      {"0..9998,10000..10001",
+       "\"0..9998,10000..10001\" has too many seeds; expected at most 10000"}};
   for (const auto& [text, message] : cases) {
     EXPECT_EQ(ParseSeeds(text).status().message(), message) << text;
   }

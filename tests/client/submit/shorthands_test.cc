@@ -1,4 +1,4 @@
-// Tests `seeds: 8` and ranges of axis values.
+// Tests shorthands of seeds and of axis values.
 #include "client/submit/shorthands.h"
 
 #include <sstream>
@@ -71,6 +71,18 @@ axes:
   EXPECT_THAT(AxisValues(file.spec.axes(2)), ElementsAre(0, 1));
 }
 
+TEST(ShorthandsTest, StandForRangesAndListsOfSeeds) {
+  const auto seeds = [](const std::string& yaml) {
+    const ExperimentFile file = LoadYaml("name: a\nbase: {task: {recall: {}}}\nseeds: " + yaml);
+    EXPECT_THAT(ShorthandProblems(file), IsEmpty()) << yaml;
+    return file.spec.seeds();
+  };
+  EXPECT_EQ(seeds("42..53").first(), 42u);
+  EXPECT_EQ(seeds("42..53").count(), 12u);
+  EXPECT_THAT(seeds("[1, 2, 5]").list(), ElementsAre(1, 2, 5));
+  EXPECT_THAT(seeds("0..2,5").list(), ElementsAre(0, 1, 2, 5));
+}
+
 TEST(ShorthandsTest, NameFieldAndValueOfMistakes) {
   const std::string range =
       "is not a range; expected a list of values, {log: [FIRST, LAST], count: N} or {linear: "
@@ -78,13 +90,19 @@ TEST(ShorthandsTest, NameFieldAndValueOfMistakes) {
   const std::pair<const char*, std::string> cases[] = {
       {"seeds: 0",
        "f:1:1: seeds: 0 is not a number of seeds; expected a whole number from 1 to "
-       "10000, or the fields first, count and list"},
+       "10000, a range such as 0..9, a list, or the fields first, count and list"},
       {"seeds: 2.5",
        "f:1:1: seeds: 2.5 is not a number of seeds; expected a whole number from 1 "
-       "to 10000, or the fields first, count and list"},
-      {"seeds: [1, 2]",
-       "f:1:1: seeds: [1, 2] is not a number of seeds; expected a whole number "
-       "from 1 to 10000, or the fields first, count and list"},
+       "to 10000, a range such as 0..9, a list, or the fields first, count and list"},
+      {"seeds: twelve",
+       "f:1:1: seeds: \"twelve\" is not a number of seeds; expected a whole number from 1 "
+       "to 10000, a range such as 0..9, a list, or the fields first, count and list"},
+      {"seeds: 9..0",
+       "f:1:1: seeds: the range \"9..0\" ends before it begins; expected FIRST..LAST"},
+      {"seeds: 0..9,x",
+       "f:1:1: seeds: \"x\" is not a seed; expected 0 to 4294967295, or a range such as 0..9"},
+      {"seeds: [1, x]",
+       "f:1:1: seeds.list[1]: \"x\" is not a whole number; expected a whole number"},
       {"axes: [{field: training.clip, values: {log: [0, 1], count: 3}}]",
        "f:1:31: axes[0].values: log: [0, 1] is not a range; expected two different numbers above "
        "0, such as [1e-4, 1e-2]"},
