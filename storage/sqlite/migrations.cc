@@ -409,8 +409,15 @@ constexpr char kStateDevices[] = R"sql(
 ALTER TABLE analyses ADD COLUMN state_on_gpu INTEGER;
 )sql";
 
-constexpr const char* kStoreSteps[] = {kStoreTables, kDatasetKinds, kInitialBlobs, kModels,
-                                       kLanes,       kRunFacts,     kAnnotations,  kStateDevices};
+// For statements that join views by the name of a cell. As the index is unique, the planner expects
+// one row.
+constexpr char kCellNames[] = R"sql(
+CREATE UNIQUE INDEX cells_name ON cells (experiment, name);
+)sql";
+
+constexpr const char* kStoreSteps[] = {kStoreTables, kDatasetKinds, kInitialBlobs,
+                                       kModels,      kLanes,        kRunFacts,
+                                       kAnnotations, kStateDevices, kCellNames};
 
 // Versions 1 to 14 were never released.
 constexpr Schema kStoreSchema = {0x61626c61 /* "abla" */, 15, kStoreSteps};

@@ -425,7 +425,7 @@ TEST_P(DescribeTest, WritesTheFieldsAndValuesOfAnOlderStore) {
   Alter(folder() + "/ablate.db",
         "DROP TABLE cell_fields; DROP TABLE final_values; DROP TABLE names; DROP INDEX runs_ends; "
         "DROP INDEX experiments_undescribed; DROP INDEX experiments_title; "
-        "DROP INDEX experiments_extends; DROP INDEX runs_growth; "
+        "DROP INDEX experiments_extends; DROP INDEX runs_growth; DROP INDEX cells_name; "
         "ALTER TABLE experiments DROP COLUMN tags; ALTER TABLE experiments DROP COLUMN note; "
         "ALTER TABLE experiments DROP COLUMN archived; "
         "ALTER TABLE experiments DROP COLUMN extends; "

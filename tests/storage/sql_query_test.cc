@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "storage/sqlite/connection.h"
+#include "tests/storage/step_meter.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ablate::storage {
@@ -141,6 +142,27 @@ TEST_P(SqlQueryTest, ShowsSettingsWithNumbers) {
               ElementsAre("c0 a axis lr 1e-3 0.001", "c0 a field model.layers 2 2",
                           "c0 a field model.norm.kind rms NULL", "c1 b axis lr 1e-3 0.001",
                           "c1 b field model.layers 2 2", "c1 b field model.norm.kind rms NULL"));
+}
+
+TEST_P(SqlQueryTest, JoinsSettingsByCellInWorkThatGrowsWithTheCells) {
+  StepMeter meter;
+  const auto steps_among = [&](int cells) {
+    std::vector<std::string> runs;
+    for (int i = 0; i < cells; ++i) runs.push_back(absl::StrCat(cells, "run", i));
+    NewExperiment experiment = MakeExperiment(runs);
+    experiment.fields.common = {{"model.layers", "2"}};
+    experiment.fields.of_variant.resize(runs.size());
+    const std::string id = Create(experiment).id;
+    const std::string statement = absl::StrCat(
+        "SELECT a.value, b.value FROM cells AS c JOIN settings AS a ON a.experiment = c.experiment "
+        "AND a.cell = c.cell AND a.name = 'norm' JOIN settings AS b ON b.experiment = c.experiment "
+        "AND b.cell = c.cell AND b.name = 'lr' WHERE c.experiment = '",
+        id, "'");
+    return meter.StepsOf([&] { EXPECT_THAT(Rows(statement), SizeIs(cells)); });
+  };
+  const int64_t few = steps_among(20);
+  EXPECT_LT(steps_among(80), few * 6);
+  EXPECT_GT(few, 100);
 }
 
 TEST_P(SqlQueryTest, ShowsMetricsAndPoints) {
