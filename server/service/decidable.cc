@@ -111,21 +111,35 @@ std::optional<Spread> SpreadOf(storage::Store* store, results::StoredExperiment 
   return spread;
 }
 
-// Returns the spread in the newest experiment of the kind, among the newest of all.
+// Returns true if both have the same axes, as an experiment and its extension by seeds do.
+bool HaveSameAxes(const v1::ExperimentSpec& a, const v1::ExperimentSpec& b) {
+  return std::equal(a.axes().begin(), a.axes().end(), b.axes().begin(), b.axes().end(),
+                    google::protobuf::util::MessageDifferencer::Equals);
+}
+
+// Returns the spread in the newest experiment of the kind, among the newest of all; in one with the
+// same axes, if there is any.
 absl::StatusOr<std::optional<Spread>> FindSpread(const rpc::View& view,
                                                  const v1::ExperimentSpec& planned) {
   constexpr uint32_t kNewest = 50;
-  int tries = 5;  // comparisons
+  constexpr size_t kTries = 5;  // comparisons
   const auto records = view.store->ListExperiments(view.viewer, {}, "", kNewest);
   if (!records.ok()) return records.status();
+  std::vector<results::StoredExperiment> of_kind;
   for (const storage::ExperimentRecord& record : *records) {
     results::StoredExperiment stored{record, {}};
-    if (record.state != storage::ExperimentState::kEnded ||
-        !stored.spec.ParseFromString(record.spec) || !IsOfKind(stored.spec, planned)) {
-      continue;
+    if (record.state == storage::ExperimentState::kEnded &&
+        stored.spec.ParseFromString(record.spec) && IsOfKind(stored.spec, planned)) {
+      of_kind.push_back(std::move(stored));
     }
+  }
+  std::stable_partition(of_kind.begin(), of_kind.end(),
+                        [&planned](const results::StoredExperiment& stored) {
+                          return HaveSameAxes(stored.spec, planned);
+                        });
+  if (of_kind.size() > kTries) of_kind.resize(kTries);
+  for (results::StoredExperiment& stored : of_kind) {
     if (auto spread = SpreadOf(view.store, std::move(stored))) return spread;
-    if (--tries == 0) break;
   }
   return std::nullopt;
 }

@@ -234,7 +234,7 @@ class Patterns {
 class Flipped {
  public:
   Flipped(const TunedPair& pair, const Columns& columns, const Standard& scale, Patterns* patterns)
-      : scale_(scale) {
+      : scale_(scale), least_(columns.has_idle() ? 2 : 1) {
     Add(columns.Under(Flips(pair.seeds, 0), scale));
     for (size_t i = 0; i < patterns->count(); ++i) Add(columns.Under(patterns->Next(), scale));
   }
@@ -261,12 +261,17 @@ class Flipped {
     net_wins_.push_back(outcome.net_wins);
   }
   template <typename T, typename Far>
-  static Number Share(const std::vector<T>& values, const Far& far) {
-    return Defined(static_cast<double>(std::count_if(values.begin(), values.end(), far)) /
+  Number Share(const std::vector<T>& values, const Far& far) const {
+    const auto count = static_cast<size_t>(std::count_if(values.begin(), values.end(), far));
+    return Defined(static_cast<double>(std::max(count, least_)) /
                    static_cast<double>(values.size()));
   }
 
   const Standard scale_;
+  // Patterns that count as far in any case: the observed one and, if its opposite gives another
+  // result because of seeds that can't be flipped, the opposite, so that n pairs allow the same
+  // least p with and without such seeds.
+  const size_t least_;
   std::vector<SignedSums> differences_;
   std::vector<double> net_wins_;
 };
@@ -277,7 +282,7 @@ Interval Flipped::KeptShifts(Better better) const {
   if (seen.squares <= seen.n * kTie * kTie) return NoInterval(Undefined::kZeroVariance);
   const auto rejected = static_cast<size_t>(
       std::floor(kAlpha * static_cast<double>(differences_.size()) * (1 + kTie)));
-  if (rejected == 0) return NoInterval(Undefined::kTooFewPairs);
+  if (rejected < least_) return NoInterval(Undefined::kTooFewPairs);
   // Number of the other patterns that must be as far, because the observed one always is.
   std::vector<Shifts> far, mirrored;
   for (size_t i = 1; i < differences_.size(); ++i) {

@@ -55,8 +55,8 @@ struct ReselectionResult {
 
 // Runs the test. An exact p is over all patterns, so that under the null hypothesis, whatever the
 // noise and however seeds are correlated, p <= a in at most a fraction a of experiments. A seed can
-// be flipped if both have a result on it; the others take part in selection only. Time O(patterns ×
-// candidates × seeds).
+// be flipped if both have a result on it; the others take part in selection only, and n seeds that
+// can be flipped allow no p below 2^(1−n). Time O(patterns × candidates × seeds).
 ReselectionResult TestByReselection(const TunedPair& pair, Better better,
                                     const ReselectionOptions& options = {});
 

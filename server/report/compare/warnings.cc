@@ -358,18 +358,25 @@ Warnings TunedOnSameSeed(const Facts& facts) {
 Warnings HighStarts(const Facts& facts) {
   Parts parts;
   for (size_t i = 0; i < facts.comparison.rows.size(); ++i) {
-    size_t count = 0;
-    double sum = 0, uniform = 0;
+    std::map<uint32_t, double> high;  // by seed
+    std::set<uint32_t> seeds;
+    double uniform = 0;
     for (const Cell* cell : facts.grid.rows[i].cells) {
-      if (cell == nullptr || !cell->high_start.has_value()) continue;
-      ++count;
-      sum += *cell->high_start;
+      if (cell == nullptr) continue;
+      seeds.insert(cell->seed);
+      if (!cell->high_start.has_value()) continue;
+      high[cell->seed] = *cell->high_start;
       uniform = cell->uniform;
     }
-    if (count == 0) continue;
-    parts.push_back(absl::StrCat(Quoted(facts.comparison.rows[i].label), " ",
-                                 Plain(sum / static_cast<double>(count), 1), " against ",
-                                 Plain(uniform, 1)));
+    if (high.empty()) continue;
+    double sum = 0;
+    for (const auto& [seed, start] : high) sum += start;
+    parts.push_back(absl::StrCat(
+        Quoted(facts.comparison.rows[i].label), " ",
+        Plain(sum / static_cast<double>(high.size()), 1), " against ", Plain(uniform, 1),
+        high.size() == seeds.size()
+            ? ""
+            : absl::StrCat(" on ", high.size(), " of ", Counted(seeds.size(), "seed"))));
   }
   return Spoken(
       WarningKind::kHighStart,

@@ -121,8 +121,9 @@ ReselectionResult BruteForce(TunedPair pair, Better better, double shift = 0) {
     far_wins += std::abs(read.wins) >= std::abs(seen.wins);
   }
   ReselectionResult result;
-  result.p_difference = Defined(far / static_cast<double>(patterns));
-  result.p_wins = Defined(far_wins / static_cast<double>(patterns));
+  // The observed pattern and its opposite count as far in any case.
+  result.p_difference = Defined(std::max(far, 2.) / static_cast<double>(patterns));
+  result.p_wins = Defined(std::max(far_wins, 2.) / static_cast<double>(patterns));
   return result;
 }
 
@@ -255,6 +256,26 @@ TEST(ReselectionTest, HasNoIntervalBelowSixPairs) {
   EXPECT_EQ(five.interval.undefined, Undefined::kTooFewPairs);
   EXPECT_GE(five.p_difference.value, 1. / 16);
   EXPECT_TRUE(TestByReselection(DrawPair({3, 6}, 4, &noise), Better::kLower).interval.defined());
+}
+
+TEST(ReselectionTest, AllowsNoSmallerPBecauseOfSeedsWithoutAPartner) {
+  Noise noise(9);
+  size_t smallest = 0;
+  for (int repetition = 0; repetition < 40; ++repetition) {
+    for (const size_t n : {5, 6}) {
+      TunedPair pair = DrawPair({3, n + 2}, 4, &noise);
+      for (size_t candidate = 0; candidate < 3; ++candidate) {
+        for (const size_t seed : {n, n + 1}) pair.baseline[candidate * (n + 2) + seed] = {};
+      }
+      const ReselectionResult result = TestByReselection(pair, Better::kLower);
+      const double least = std::pow(.5, n - 1);
+      EXPECT_GE(result.p_difference.value, least);
+      EXPECT_GE(result.p_wins.value, least);
+      smallest += result.p_difference.value == least;
+      EXPECT_EQ(result.interval.defined(), n == 6);
+    }
+  }
+  EXPECT_GT(smallest, 40u);
 }
 
 TEST(ReselectionTest, DrawsPatternsWhereThereAreTooMany) {
