@@ -223,6 +223,8 @@ class Store final : public LeaseStore {
   absl::StatusOr<std::vector<FoundCell>> FindCells(const RunQuery& query);
   // Returns the names that queries of this viewer may have, sorted.
   absl::StatusOr<QueryNames> ListQueryNames(const Viewer& viewer);
+  // Returns the labels that cells which the viewer may see have on an axis, sorted.
+  absl::StatusOr<std::vector<std::string>> ListLabels(const Viewer& viewer, absl::string_view axis);
   absl::StatusOr<std::vector<ArtifactRecord>> ListArtifacts(absl::string_view run);
 
   // --- Queue and leases: see LeaseStore
