@@ -170,6 +170,9 @@ class Store final : public LeaseStore {
                                                                 const ExperimentFilter& filter,
                                                                 absl::string_view after,
                                                                 uint32_t limit);
+  // Returns the IDs and names of the newest experiments, at most `limit` of them.
+  absl::StatusOr<std::vector<std::string>> ExperimentIdsAndNames(const Viewer& viewer,
+                                                                 uint32_t limit);
   // Returns the experiments with this name, archived ones last, the newest first of each.
   absl::StatusOr<std::vector<NamedExperiment>> ExperimentsNamed(const Viewer& viewer,
                                                                 absl::string_view name,
