@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "client/follow.h"
+#include "client/output/format.h"
 #include "client/output/status_line.h"
 
 namespace ablate::client {
@@ -40,6 +42,26 @@ double EndedFraction(const std::vector<LabelledAnalysis>& analyses) {
   return static_cast<double>(CountEnded(analyses)) / static_cast<double>(analyses.size());
 }
 
+// Estimates the time left of an analysis from its progress since it was first seen to run.
+class TimeLeft {
+ public:
+  // Returns text such as "  ETA 1 min 20 s"; empty while nothing is known.
+  std::string Text(const v1::Analysis& analysis, absl::Time now) {
+    if (analysis.state() != v1::AnalysisState::RUNNING) return "";
+    if (!began_) {
+      began_ = now;
+      first_ = analysis.progress();
+    }
+    const double made = analysis.progress() - first_;
+    if (made <= 0 || now <= *began_) return "";
+    return absl::StrCat("  ETA ", Duration((now - *began_) * ((1 - analysis.progress()) / made)));
+  }
+
+ private:
+  std::optional<absl::Time> began_;
+  double first_ = 0;
+};
+
 // Such as "spectrum  3/12 ended   pre-s1  RUNNING 43 %".
 std::string LineOf(const std::string& kind, const std::vector<LabelledAnalysis>& analyses,
                    const LabelledAnalysis& current) {
@@ -68,9 +90,10 @@ absl::Status FollowAnalyses(Connection* connection, const Context& context, cons
   absl::Status watched;
   for (LabelledAnalysis& one : *analyses) {
     if (HasEnded(one.analysis)) continue;
+    TimeLeft left;
     watched = Follow(connection, context, one.analysis.name(), [&](const v1::Analysis& analysis) {
       one.analysis = analysis;
-      last = LineOf(kind, *analyses, one);
+      last = LineOf(kind, *analyses, one) + left.Text(analysis, context.now());
       if (HasEnded(analysis)) line.Advance(EndedFraction(*analyses), last);
       if (!HasEnded(analysis) && line.Due()) line.Draw(last);
     });

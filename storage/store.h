@@ -170,6 +170,9 @@ class Store final : public LeaseStore {
                                                                 const ExperimentFilter& filter,
                                                                 absl::string_view after,
                                                                 uint32_t limit);
+  // Returns the IDs and names of the newest experiments, at most `limit` of them.
+  absl::StatusOr<std::vector<std::string>> ExperimentIdsAndNames(const Viewer& viewer,
+                                                                 uint32_t limit);
   // Returns the experiments with this name, archived ones last, the newest first of each.
   absl::StatusOr<std::vector<NamedExperiment>> ExperimentsNamed(const Viewer& viewer,
                                                                 absl::string_view name,
@@ -223,6 +226,8 @@ class Store final : public LeaseStore {
   absl::StatusOr<std::vector<FoundCell>> FindCells(const RunQuery& query);
   // Returns the names that queries of this viewer may have, sorted.
   absl::StatusOr<QueryNames> ListQueryNames(const Viewer& viewer);
+  // Returns the labels that cells which the viewer may see have on an axis, sorted.
+  absl::StatusOr<std::vector<std::string>> ListLabels(const Viewer& viewer, absl::string_view axis);
   absl::StatusOr<std::vector<ArtifactRecord>> ListArtifacts(absl::string_view run);
 
   // --- Queue and leases: see LeaseStore

@@ -15,6 +15,7 @@
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/format.h"
+#include "proto/reflect/text.h"
 
 namespace ablate::client {
 namespace {
@@ -82,16 +83,36 @@ absl::Status ByOptions(const absl::Status& refusal) {
       [](std::string* text, absl::string_view part) { text->append(ByOption(part)); }));
 }
 
+// NOT_FOUND if the experiment lacks one of the tags that are to be removed.
+absl::Status CheckTags(Connection* connection, const std::string& name,
+                       const std::vector<std::string>& untags) {
+  if (untags.empty()) return absl::OkStatus();
+  v1::GetExperimentRequest request;
+  request.set_name(name);
+  const absl::StatusOr<v1::Experiment> experiment = connection->GetExperiment(request);
+  if (!experiment.ok()) return experiment.status();
+  const std::vector<std::string> tags(experiment->tags().begin(), experiment->tags().end());
+  for (const std::string& tag : untags) {
+    if (std::find(tags.begin(), tags.end(), tag) != tags.end()) continue;
+    return absl::NotFoundError(absl::StrCat(
+        "--untag: ", Id(name), " has no tag ", reflect::Quoted(tag), reflect::DidYouMean(tag, tags),
+        "; ", tags.empty() ? "it has none" : absl::StrCat("expected ", reflect::AnyOf(tags))));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<int> Edit(const EditOptions& options, const v1::UpdateExperimentRequest& changes,
                          const Context& context, Connection* connection) {
   int code = kSuccess;
   std::vector<std::string> names;
   for (const std::string& text : options.names) {
-    auto name = ResolveExperimentName(connection, text, Shortened::kAllowed);
-    if (name.ok()) {
-      names.push_back(*std::move(name));
+    const auto name = ResolveExperimentName(connection, text, Shortened::kAllowed);
+    const absl::Status found =
+        name.ok() ? CheckTags(connection, *name, options.untags) : name.status();
+    if (found.ok()) {
+      names.push_back(*name);
     } else {
-      code = Fail(context, name.status());
+      code = Fail(context, found);
     }
   }
   if (code != kSuccess) return code;  // all or none, where that can be known

@@ -104,6 +104,9 @@ std::vector<std::string> OfTheirLabels(const std::vector<std::string>& wanted,
   return keys.empty() ? known : keys;
 }
 
+// Most keys that an error lists.
+constexpr size_t kShownKeys = 8;
+
 // Returns the error that none of the wanted keys is among the `known` ones.
 absl::Status NoSuchKey(const MetricsTarget& target, const std::vector<std::string>& wanted,
                        const std::vector<std::string>& known) {
@@ -111,13 +114,18 @@ absl::Status NoSuchKey(const MetricsTarget& target, const std::vector<std::strin
   for (const std::string& key : wanted) {
     named.push_back(absl::StrCat(key, reflect::DidYouMean(key, known, " (", ")")));
   }
-  const std::vector<std::string> allowed = OfTheirLabels(wanted, known);
+  std::vector<std::string> allowed = OfTheirLabels(wanted, known);
+  const size_t more = allowed.size() - std::min(allowed.size(), kShownKeys);
+  if (more > 0) allowed.resize(kShownKeys);
   const std::string id = Id(target.experiment);
   return absl::NotFoundError(absl::StrCat(
       target.part.empty() ? absl::StrCat("no run of ", id, " has ")
                           : absl::StrCat(id, "/", target.part, " has no "),
       absl::StrJoin(named, " or "), known.empty() ? ": all ended without a point" : "; expected ",
-      absl::StrJoin(allowed, ", ")));
+      absl::StrJoin(allowed, ", "),
+      more == 0 ? ""
+                : absl::StrCat(" or one of ", more, " more, which `ablate metrics ", id,
+                               target.part.empty() ? "" : "/", target.part, " --list` prints")));
 }
 
 // Notes which of the wanted keys have no points among those `seen`. NOT_FOUND if no run has any of

@@ -317,6 +317,8 @@ Action DefineUp(Command* command) {
                   "first");
   command->Flag(&options->json, "--json", "Print the server's workers as JSON");
   command->Footer(
+      "No option is remembered: the next `ablate up` has the defaults again. An option that it "
+      "needs must be given each time.\n\n"
       "The log is FOLDER/log/ablated.log. A log larger than 16 MB is renamed to "
       "ablated.log.old.\n\nExample:\n  ablate up --lanes 2");
   return [options](const Context& context) { return Up(*options, context); };

@@ -21,7 +21,7 @@ void Progress::Update(const v1::ExperimentEvent& event) {
   for (const std::string& key : {options_.primary, std::string("train/loss")}) {
     const auto value = event.last().find(key);
     if (value == event.last().end()) continue;
-    latest_metric_ = absl::StrCat(key, " ", Short(value->second));
+    latest_metric_ = absl::StrCat(key, " ", Short(value->second), " of ", event.cell());
     break;
   }
   Advance(event);

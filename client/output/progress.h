@@ -27,7 +27,8 @@ class Progress {
   // Draws the last state and leaves the line.
   void Finish();
 
-  // Such as "42/180 ended, 2 running, 1 failed   2,315 steps/s   ETA 1 min 20 s   eval/loss 2.41".
+  // Such as "42/180 ended, 2 running, 1 failed   2,315 steps/s   ETA 1 min 20 s   eval/loss 2.41 of
+  // pre-s1", the newest value and its cell.
   std::string Line() const;
 
  private:

@@ -102,7 +102,7 @@ class FieldSearch {
  public:
   FieldSearch(const UnknownName& unknown, const Parts& ending)
       : unknown_(unknown), ending_(ending) {
-    if (!ending_.empty() && ending_.size() <= kMaxHintParts) Visit(unknown.root);
+    if (ending_.size() <= kMaxHintParts) Visit(unknown.root);
   }
 
   // Returns the paths found: if some are below the unknown field's message, only these.
@@ -116,6 +116,9 @@ class FieldSearch {
     return chosen;
   }
 
+  // Returns the names of all fields.
+  const std::vector<std::string>& names() const { return names_; }
+
  private:
   bool Ends() const {
     if (path_.size() < ending_.size()) return false;
@@ -127,6 +130,7 @@ class FieldSearch {
     for (int i = 0; i < type->field_count(); ++i) {
       const FieldDescriptor* field = type->field(i);
       path_.push_back(field->name());
+      names_.push_back(field->name());
       if (Ends()) {
         found_.push_back(absl::StrCat(unknown_.root_path, unknown_.root_path.empty() ? "" : ".",
                                       absl::StrJoin(path_, ".")));
@@ -142,11 +146,18 @@ class FieldSearch {
   const UnknownName& unknown_;
   const Parts& ending_;
   Parts path_;
-  std::vector<std::string> found_;
+  std::vector<std::string> found_, names_;
 };
 
 std::vector<std::string> FindEnding(const UnknownName& unknown, const Parts& ending) {
+  if (ending.empty()) return {};
   return FieldSearch(unknown, ending).Take();
+}
+
+// Returns the paths of the fields whose name is nearest to `word`.
+std::vector<std::string> FindNearest(const UnknownName& unknown, absl::string_view word) {
+  const std::string nearest = Nearest(word, FieldSearch(unknown, {}).names());
+  return nearest.empty() ? std::vector<std::string>() : FindEnding(unknown, {nearest});
 }
 
 // Returns `parts` with the last one replaced by what it means elsewhere; empty if that is nothing.
@@ -193,6 +204,7 @@ std::string FieldHint(const UnknownName& unknown) {
   const Parts last = {parts.back()};
   if (paths.empty()) paths = FindEnding(unknown, last);
   if (paths.empty()) paths = FindEnding(unknown, Translated(last));
+  if (paths.empty()) paths = FindNearest(unknown, parts.back());
   return HintOf(paths);
 }
 

@@ -32,7 +32,7 @@ std::string EndingHint(const google::protobuf::Descriptor* root, absl::string_vi
 
 // Returns " (did you mean PATH?)" with up to three paths below `root` that end as `rest` or as a
 // usual synonym (lr, batch_size), those below `type` first; otherwise with the nearest field of
-// `type`; empty if there is none. Fields of lists below `root` aren't suggested.
+// `type`, or else of all; empty if there is none. Fields of lists below `root` aren't suggested.
 std::string FieldHint(const UnknownName& unknown);
 
 }  // namespace ablate::reflect

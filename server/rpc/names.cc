@@ -87,7 +87,7 @@ constexpr Collection kExperiments = {
       return view.store->FindExperiments(view.viewer, id, limit);
     },
     [](const View& view, absl::string_view) {
-      return view.store->FindExperiments(view.viewer, "", kNearCandidates);
+      return view.store->ExperimentIdsAndNames(view.viewer, kNearCandidates);
     },
     [](const View& view, absl::string_view name) {
       return view.store->ExperimentsNamed(view.viewer, name, 2);

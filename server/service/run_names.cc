@@ -47,6 +47,9 @@ constexpr Property kProperties[] = {{"experiment", Kind::kExperiment},
 // Each name of a filter costs a pass over all runs.
 constexpr size_t kMaxNames = 8;
 
+// Most labels of an axis that an error lists.
+constexpr size_t kShownLabels = 12;
+
 constexpr absl::string_view kFunctions = "axis, last, min, max or best";
 
 // Types of values: the form of a constant, and the operators.
@@ -195,7 +198,7 @@ bool ParseState(const Comparison& comparison, double* number, Mistake* mistake) 
                 reflect::AnyOf(names), mistake);
 }
 
-// Checks that a value is one of the field's.
+// Checks that a value is one of the field's or axis's.
 bool CheckValue(const Comparison& comparison, const std::vector<std::string>& values,
                 Mistake* mistake) {
   if (Contains(values, comparison.value)) return true;
@@ -320,6 +323,14 @@ bool RunNames::Resolve(const filter::Name& name, RunKey* key, Mistake* mistake) 
       mistake);
 }
 
+bool RunNames::CheckLabel(const Comparison& comparison, const std::string& axis,
+                          Mistake* mistake) const {
+  const std::vector<std::string> labels = labels_(axis);
+  if (CheckValue(comparison, labels, mistake)) return true;
+  if (labels.size() > kShownLabels) mistake->expected = "a label of the axis";
+  return false;
+}
+
 bool RunNames::ConvertTest(const Comparison& comparison, RunTest* test, Mistake* mistake) const {
   if (!Resolve(comparison.name, &test->key, mistake)) return false;
   test->op = ToOp(comparison.op);
@@ -351,6 +362,9 @@ bool RunNames::ConvertTest(const Comparison& comparison, RunTest* test, Mistake*
         if (!ParseNumber(comparison, &number, mistake)) return false;
         test->constant = number;
         return true;
+      }
+      if (comparison.op != Operator::kHas && !CheckLabel(comparison, test->key.name, mistake)) {
+        return false;
       }
       break;
     case Type::kBoolean:

@@ -2,8 +2,11 @@
 #ifndef ABLATE_SERVER_SERVICE_RUN_NAMES_H_
 #define ABLATE_SERVER_SERVICE_RUN_NAMES_H_
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -25,7 +28,11 @@ struct RunOrder {
 // the request, with the column, and the nearest name for an unknown one.
 class RunNames {
  public:
-  RunNames(storage::QueryNames names, absl::Time now) : names_(std::move(names)), now_(now) {}
+  // Returns the labels on an axis.
+  using Labels = std::function<std::vector<std::string>(absl::string_view axis)>;
+
+  RunNames(storage::QueryNames names, Labels labels, absl::Time now)
+      : names_(std::move(names)), labels_(std::move(labels)), now_(now) {}
 
   absl::StatusOr<storage::RunCondition> Filter(absl::string_view field,
                                                absl::string_view text) const;
@@ -41,8 +48,11 @@ class RunNames {
                filter::Mistake* mistake) const;
   bool ConvertTest(const filter::Comparison& comparison, storage::RunTest* test,
                    filter::Mistake* mistake) const;
+  bool CheckLabel(const filter::Comparison& comparison, const std::string& axis,
+                  filter::Mistake* mistake) const;
 
   const storage::QueryNames names_;
+  const Labels labels_;
   const absl::Time now_;
 };
 

@@ -245,7 +245,11 @@ absl::Status ListMatching(const Backend& backend, const rpc::View& view,
   }
   auto names = backend.store->ListQueryNames(view.viewer);
   if (!names.ok()) return names.status();
-  const absl::Status read = ReadNames(RunNames(*std::move(names), position.now), request, &query);
+  const auto labels = [&](absl::string_view axis) {
+    return backend.store->ListLabels(view.viewer, axis).value_or(std::vector<std::string>());
+  };
+  const absl::Status read =
+      ReadNames(RunNames(*std::move(names), labels, position.now), request, &query);
   if (!read.ok()) return read;
   auto cells = backend.store->FindCells(query);
   // The experiment itself was found.

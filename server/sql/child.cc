@@ -16,8 +16,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "base/file.h"
+#include "proto/reflect/text.h"
 #include "server/rpc/limits.h"
 #include "server/spec/analysis.h"
 #include "storage/sql_query.h"
@@ -175,6 +178,25 @@ absl::Status Answer(const std::string& request) {
   return absl::OkStatus();
 }
 
+// Returns "; did you mean X?" for SQLite's error about an unknown view, column or function.
+std::string HintFor(absl::string_view error) {
+  std::vector<std::string> known;
+  if (absl::ConsumePrefix(&error, "no such table: ")) {
+    for (const storage::SqlView& view : storage::SqlViews()) {
+      const absl::string_view name = view.name;
+      known.emplace_back(name.substr(0, name.find('(')));
+    }
+  } else if (absl::ConsumePrefix(&error, "no such column: ")) {
+    for (const storage::SqlView& view : storage::SqlViews()) {
+      for (const storage::SqlColumn& column : view.columns) known.emplace_back(column.name);
+    }
+  } else if (absl::ConsumePrefix(&error, "no such function: ")) {
+    for (const absl::string_view function : storage::SqlFunctions()) known.emplace_back(function);
+  }
+  const absl::string_view name = error.substr(0, error.find(" in line "));
+  return reflect::DidYouMean(name.substr(name.rfind('.') + 1), known);
+}
+
 }  // namespace
 
 std::string EncodeRequest(const ChildRequest& request) {
@@ -193,7 +215,8 @@ int RunSqlChild() {
     // SQLite's messages may quote a long statement.
     constexpr size_t kMessageBytes = 1'000;
     WriteFrame(FrameKind::kError, absl::StrCat(std::string(1, static_cast<char>(answered.code())),
-                                               answered.message().substr(0, kMessageBytes)));
+                                               answered.message().substr(0, kMessageBytes),
+                                               HintFor(answered.message())));
   }
   return 0;
 }

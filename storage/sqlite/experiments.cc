@@ -476,6 +476,19 @@ absl::StatusOr<std::vector<ExperimentRecord>> Store::ListExperiments(const Viewe
   });
 }
 
+absl::StatusOr<std::vector<std::string>> Store::ExperimentIdsAndNames(const Viewer& viewer,
+                                                                      uint32_t limit) {
+  return db_->Read([&](Connection& db) {
+    std::vector<std::string> names;
+    Statement row(db,
+                  "SELECT name, title FROM experiments WHERE deleted = 0 "
+                  "AND (?2 OR private_to IN ('', ?3)) ORDER BY id DESC LIMIT ?1",
+                  limit, viewer.sees_all, viewer.user);
+    while (row.Row()) names.insert(names.end(), {row.Text(0), row.Text(1)});
+    return names;
+  });
+}
+
 absl::StatusOr<std::vector<NamedExperiment>> Store::ExperimentsNamed(const Viewer& viewer,
                                                                      absl::string_view name,
                                                                      uint32_t limit) {

@@ -372,4 +372,16 @@ absl::StatusOr<QueryNames> Store::ListQueryNames(const Viewer& viewer) {
   });
 }
 
+absl::StatusOr<std::vector<std::string>> Store::ListLabels(const Viewer& viewer,
+                                                           absl::string_view axis) {
+  return db_->Read([&](Connection& db) {
+    std::set<std::string> labels;
+    for (const int64_t name : VisibleNames(db, viewer, NameKind::kAxis, axis)) {
+      Statement row(db, "SELECT DISTINCT value FROM cell_fields WHERE name = ?1", name);
+      while (row.Row()) labels.insert(row.Text(0));
+    }
+    return std::vector<std::string>(labels.begin(), labels.end());
+  });
+}
+
 }  // namespace ablate::storage

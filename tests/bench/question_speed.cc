@@ -172,7 +172,10 @@ void Print(const std::string& question, const Times& times) {
 // Answers as the service does, except for the messages.
 size_t Ask(storage::Store* store, const std::string& filter, const std::string& order) {
   const storage::Viewer viewer{"ada", false};
-  const RunNames names(Value(store->ListQueryNames(viewer)), absl::Now());
+  const auto labels = [&](absl::string_view axis) {
+    return Value(store->ListLabels(viewer, axis));
+  };
+  const RunNames names(Value(store->ListQueryNames(viewer)), labels, absl::Now());
   storage::RunQuery query;
   query.viewer = viewer;
   query.where = Value(names.Filter("filter", filter));
@@ -190,7 +193,7 @@ size_t Ask(storage::Store* store, const std::string& filter, const std::string& 
 }
 
 void WriteCsv(storage::Store* store, const std::string& path) {
-  const RunNames names(Value(store->ListQueryNames(storage::kServer)), absl::Now());
+  const RunNames names(Value(store->ListQueryNames(storage::kServer)), nullptr, absl::Now());
   storage::RunQuery query;
   query.viewer = storage::kServer;
   query.limit = 1000;

@@ -50,7 +50,9 @@ TEST(FieldHintTest, FindsTheRightPathOnOtherLevels) {
       {"model.eps", "model.norm.eps"},
       {"model.kind", "model.init.kind, model.attention.kind or model.norm.kind"},
       {"modle.width", "model"},  // the nearest name comes before other levels
-      {"training.stepz", "steps"}};
+      {"training.stepz", "steps"},
+      {"precison", "training.precision"},
+      {"model.precison", "training.precision"}};
   for (const auto& [path, meant] : cases) {
     EXPECT_THAT(ProblemOf(path), HasSubstr(absl::StrCat(" (did you mean ", meant, "?); expected ")))
         << path;

@@ -83,6 +83,11 @@ TEST_F(ExperimentsTest, SaysWhichExperimentWasMeant) {
   EXPECT_EQ(ReasonOf(status), "EXPERIMENT_NOT_FOUND");
 }
 
+TEST_F(ExperimentsTest, SuggestsANameWhenItIsMisspelt) {
+  Create(SmallSpec(1, "placement"));
+  EXPECT_THAT(TryGet("placment").error_message(), HasSubstr("; did you mean placement?"));
+}
+
 TEST_F(ExperimentsTest, ListsWhatAnAmbiguousPrefixBegins) {
   const std::string a = Create(SmallSpec(1, "placement-a")).experiment().name().substr(12);
   const std::string b = Create(SmallSpec(1, "placement-b")).experiment().name().substr(12);

@@ -270,6 +270,10 @@ TEST_F(RunFiltersTest, ExplainsWhatIsWrongWithAValue) {
               HasSubstr("\"prex\" isn't a value of model.norm.placement; did you mean pre?"));
   EXPECT_THAT(Refusal("model.norm.placement > pre"),
               HasSubstr("'>' needs a number or a time, which model.norm.placement isn't"));
+  EXPECT_THAT(Refusal("placement = pots"),
+              HasSubstr("column 13: \"pots\" isn't a value of placement; did you mean post?; "
+                        "expected post or pre"));
+  EXPECT_THAT(Cells("placement:pots"), IsEmpty()) << "a part of a label";
   EXPECT_THAT(Refusal("model.bias = yes"), HasSubstr("expected true or false"));
   EXPECT_THAT(Refusal("state = don"), HasSubstr("\"don\" isn't a state; did you mean DONE?"));
   EXPECT_THAT(Refusal("state < done"), HasSubstr("'<' needs a number"));

@@ -366,6 +366,16 @@ TEST_F(SqlTest, NamesTheProblemAndTheField) {
   EXPECT_EQ(FieldOf(status), "statement");
 }
 
+TEST_F(SqlTest, SuggestsTheNearestNameWhenOneIsUnknown) {
+  const auto suggests = [](const std::string& name) {
+    return HasSubstr("; did you mean " + name + "?; expected one SELECT");
+  };
+  EXPECT_THAT(Ask("SELECT * FROM runz").error_message(), suggests("runs"));
+  EXPECT_THAT(Ask("SELECT * FROM point('a', 'b')").error_message(), suggests("points"));
+  EXPECT_THAT(Ask("SELECT 1,\n r.stat FROM runs AS r").error_message(), suggests("state"));
+  EXPECT_THAT(Ask("SELECT coun(*) FROM runs").error_message(), suggests("count"));
+}
+
 TEST_F(SqlTest, RefusesHostileStatements) {
   Create(SmallSpec());
   const std::vector<std::string> before = RowsOf("SELECT * FROM runs ORDER BY run");

@@ -357,6 +357,8 @@ TEST_P(RunQueryTest, NamesWhatAViewersRunsHave) {
   const auto names = [&](const Viewer& viewer) { return Value(store().ListQueryNames(viewer)); };
   EXPECT_THAT(names({"ann"}).axes, ElementsAre("lr", "norm"));
   EXPECT_THAT(names({"bob"}).axes, ElementsAre("lr", "norm", "secret axis"));
+  EXPECT_THAT(Value(store().ListLabels({"ann"}, "secret axis")), ::testing::IsEmpty());
+  EXPECT_THAT(Value(store().ListLabels({"bob"}, "secret axis")), ElementsAre("x"));
   EXPECT_THAT(names({"ann"}).metrics, ::testing::Not(::testing::Contains("secret/open")));
   EXPECT_THAT(names({"bob"}).metrics, ::testing::Contains("secret/open"));
   lease.Send("s1", FinishedEvent{false, kSteps});

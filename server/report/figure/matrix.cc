@@ -189,6 +189,12 @@ std::string SitesText(const Input& input, size_t sites) {
   return report::Enumerated(texts, kMostNamed);
 }
 
+// Says over what the attention of a map is averaged.
+std::string MeanText(const Input& input) {
+  const bool all = input.analysed.form->array == kMatrixForms[1].array;
+  return all ? "mean over heads and blocks" : "mean over heads";
+}
+
 std::string MatrixFootnote(const Input& input, const std::vector<Square>& squares,
                            const std::vector<std::string>& texts, const Found& found) {
   std::vector<std::string> sentences = {absl::StrCat(
@@ -197,8 +203,7 @@ std::string MatrixFootnote(const Input& input, const std::vector<Square>& square
     sentences.push_back(absl::StrCat("linear CKA, ", OptionOf(input.analysed, "estimator")));
     if (!HasDefaultSites(input)) sentences.push_back(SitesText(input, squares[0].side));
   } else {
-    sentences.emplace_back(IsOfHeads(input) ? "titles: block.head, both from 0"
-                                            : "mean over heads");
+    sentences.push_back(IsOfHeads(input) ? "titles: block.head, both from 0" : MeanText(input));
     sentences.emplace_back("query tokens from top to bottom");
     if (std::string signs = SignsText(texts); !signs.empty()) sentences.push_back(std::move(signs));
   }
@@ -266,12 +271,9 @@ std::string MatrixCaption(const Input& input) {
                    StepsText(input.analysed), ", all on one colour scale. Computed on ",
                    input.analysed.inputs, ".", ChosenText(*input.comparison));
   if (!IsCka(input)) {
-    const bool all = input.analysed.form->array == kMatrixForms[1].array;
     return absl::StrCat(
         "Attention weights from each query token (row) to each key token (column), ",
-        IsOfHeads(input) ? "of each head"
-        : all            ? "mean over heads and blocks"
-                         : "mean over heads",
+        IsOfHeads(input) ? "of each head" : MeanText(input),
         ". The colour shows the square root of the weight.", of);
   }
   return absl::StrCat("Linear CKA (", OptionOf(input.analysed, "estimator"),

@@ -354,6 +354,22 @@ TEST_F(AnalyzeTest, WaitsThroughARestart) {
   EXPECT_EQ(watched_.size(), 3u) << "after the restart, and after a watch that ended early";
 }
 
+TEST_F(AnalyzeTest, EstimatesTheTimeLeftWhenAnAnalysisGetsOn) {
+  console_.err_is_terminal = true;
+  watch_ = [this](const v1::WatchAnalysisRequest& request, const Write& write) {
+    v1::Analysis running;
+    running.set_name(request.name());
+    running.set_state(v1::AnalysisState::RUNNING);
+    running.set_progress(watched_.size() == 1 ? .2 : .3);
+    write(watched_.size() < 3 ? running : Ended(request.name()));
+    return absl::OkStatus();  // too early: half a second later there is another watch
+  };
+  const Outcome outcome = Run({"analyze", "spectrum", "small/pre-s1"});
+  EXPECT_THAT(outcome.err, HasSubstr("small/pre-s1  RUNNING 20 %\r"));
+  EXPECT_THAT(outcome.err, HasSubstr("small/pre-s1  RUNNING 30 %  ETA 4 s\r"));
+  EXPECT_THAT(outcome.err, HasSubstr("small/pre-s1  DONE 100 %\n"));
+}
+
 TEST_F(AnalyzeTest, SaysThatWaitingFailed) {
   watch_ = [](const v1::WatchAnalysisRequest&, const Write&) {
     return absl::NotFoundError("it was removed");

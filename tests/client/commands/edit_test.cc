@@ -61,7 +61,7 @@ class EditTest : public ClientTest {
 
 TEST_F(EditTest, PassesChangesOn) {
   const Outcome outcome = Run({"edit", "small", "--rename", "old", "--tag", "a", "--tag", "b",
-                               "--untag", "c", "--note", "text", "--archive"});
+                               "--untag", "lr", "--note", "text", "--archive"});
   EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
   EXPECT_EQ(outcome.err, "changed small-1a2b\n");
   ASSERT_EQ(requests_.size(), 1u);
@@ -69,7 +69,7 @@ TEST_F(EditTest, PassesChangesOn) {
   EXPECT_EQ(request.name(), "experiments/small-1a2b");
   EXPECT_EQ(request.new_name(), "old");
   EXPECT_THAT(request.add_tags(), ElementsAre("a", "b"));
-  EXPECT_THAT(request.remove_tags(), ElementsAre("c"));
+  EXPECT_THAT(request.remove_tags(), ElementsAre("lr"));
   EXPECT_EQ(request.note(), "text");
   EXPECT_TRUE(request.archived());
 }
@@ -91,6 +91,15 @@ TEST_F(EditTest, ChangesNothingIfOneIsMissing) {
   const Outcome outcome = Run({"edit", "b", "x", "--tag", "t"});
   EXPECT_EQ(outcome.code, kFailure);
   EXPECT_THAT(outcome.err, HasSubstr("no experiment \"x\""));
+  EXPECT_THAT(requests_, IsEmpty());
+}
+
+TEST_F(EditTest, ChangesNothingWhenATagToRemoveIsMissing) {
+  const Outcome outcome = Run({"edit", "b", "--tag", "t", "--untag", "papr"});
+  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_EQ(outcome.err,
+            "error: --untag: b-1a2b has no tag \"papr\"; did you mean paper?; expected lr or "
+            "paper\n");
   EXPECT_THAT(requests_, IsEmpty());
 }
 

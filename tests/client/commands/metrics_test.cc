@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/context.h"
 #include "gmock/gmock.h"
@@ -221,6 +222,14 @@ TEST_F(MetricsTest, FailsWhereNoRunHasTheKey) {
   EXPECT_EQ(cell.err, "error: small/pre-s2 has no foo or bar; expected train/loss\n");
   EXPECT_EQ(parent_, "experiments/small");
   EXPECT_EQ(cell_, "pre-s2");
+}
+
+TEST_F(MetricsTest, NamesAFewKeysWhenThereAreMany) {
+  for (int i = 0; i < 20; ++i) of_analyses_.push_back(absl::StrCat("norms/n", i));
+  EXPECT_EQ(Run({"metrics", "small", "-k", "norms/x"}).err,
+            "error: no run of small has norms/x (did you mean norms/n0?); expected norms/n0, "
+            "norms/n1, norms/n2, norms/n3, norms/n4, norms/n5, norms/n6, norms/n7 or one of 12 "
+            "more, which `ablate metrics small --list` prints\n");
 }
 
 TEST_F(MetricsTest, NotesAKeyThatIsMissingBesideOthers) {

@@ -191,7 +191,8 @@ TEST_F(WaitTest, WatchPrintsPlainLinesElsewhere) {
   EndWith(v1::ExperimentState::ENDED, Counts(1, 0, 1, 0));
   const Outcome outcome = Run({"watch", "small"});
   EXPECT_EQ(outcome.code, kFailure);
-  EXPECT_THAT(outcome.out, ::testing::StartsWith("small-1a2b  0/0 ended   eval/loss 2.5\n"));
+  EXPECT_THAT(outcome.out,
+              ::testing::StartsWith("small-1a2b  0/0 ended   eval/loss 2.5 of pre-s1\n"));
   EXPECT_THAT(outcome.err, ::testing::StartsWith("small-1a2b: 1 done, 1 failed;"));
 }
 

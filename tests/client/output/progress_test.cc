@@ -53,10 +53,10 @@ TEST_F(ProgressTest, ShowsCountsRateTimeLeftAndMetric) {
   progress.Update(event);
   // 200 steps in 2 s; 300 + 1000 to go.
   EXPECT_EQ(progress.Line(),
-            "3/5 ended, 1 running, 1 failed   100 steps/s   ETA 13 s   train/loss 2.123");
+            "3/5 ended, 1 running, 1 failed   100 steps/s   ETA 13 s   train/loss 2.123 of a");
   (*event.mutable_last())["eval/loss"] = 3;
   progress.Update(event);
-  EXPECT_THAT(progress.Line(), ::testing::EndsWith("   eval/loss 3"));
+  EXPECT_THAT(progress.Line(), ::testing::EndsWith("   eval/loss 3 of a"));
 }
 
 TEST_F(ProgressTest, SaysAtOnceThatAnExperimentStallsAndGoesOn) {

@@ -89,6 +89,8 @@ TEST(AxisOptionsTest, NameTheProblemAndWhatIsExpected) {
        "--axis eps: several fields have this name; expected model.norm.eps or training.eps"},
       {{"trainig.lr=1"},
        "--axis trainig.lr: unknown field \"trainig\" (did you mean training?); expected"},
+      {{"precison=1"},
+       "--axis precison: unknown field \"precison\" (did you mean training.precision?); expected"},
       {{"xyzzy=1"},
        "--axis xyzzy: unknown field \"xyzzy\"; expected task, model, training, "
        "evaluation or model_from"},

@@ -448,6 +448,17 @@ TEST_F(AttentionMapTest, HasTheTextsOfTokensWrittenUpwardsIfTheyWouldTouch) {
   EXPECT_EQ(Drawn().figure.panels[0].y.ticks[0].label, "1");
 }
 
+class ModelMapTest : public AnalysedTest {
+ protected:
+  ModelMapTest() : AnalysedTest("matrix", 1) {}
+};
+
+TEST_F(ModelMapTest, SaysOverWhatItIsAveraged) {
+  Add("a", {2, 2}, {{1, 0, .5, .5}});
+  EXPECT_THAT(Texts(), HasSubstr("mean over heads and blocks"));
+  EXPECT_THAT(kind_.caption(input_), HasSubstr("mean over heads and blocks."));
+}
+
 class HeadMapsTest : public AnalysedTest {
  protected:
   HeadMapsTest() : AnalysedTest("matrix", 3) {}
