@@ -38,7 +38,7 @@ using process::FileDescriptor;
 constexpr absl::string_view kCudaPrefix = "cuda:";
 constexpr uint32_t kMaxDeviceIndex = 1023;
 constexpr size_t kMaxUuidBytes = 96;
-constexpr absl::Duration kListTimeout = absl::Seconds(5);
+constexpr absl::Duration kListTimeout = absl::Seconds(30);
 
 // A UUID becomes part of a file's name and a value of the environment.
 bool IsUuid(absl::string_view text) {

@@ -91,6 +91,7 @@ void MemoryGate::Share::Settle() {
   if (!gate_->checks() || std::exchange(has_settled_, true)) return;
   MutexLock lock(&gate_->mutex_);
   settled_ = true;
+  gate_->left_ = true;  // by the passes before its first capture
 }
 
 void MemoryGate::Share::Leave() {

@@ -48,7 +48,7 @@ class MemoryGate {
   mutable Mutex mutex_;
   std::list<Share*> inside_ ABSL_GUARDED_BY(mutex_);
   std::list<Share*> waiting_ ABSL_GUARDED_BY(mutex_);  // in order of arrival
-  bool left_ ABSL_GUARDED_BY(mutex_) = true;  // a run may have left memory that can be released
+  bool left_ ABSL_GUARDED_BY(mutex_) = true;  // runs may have left memory that can be released
   int failures_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

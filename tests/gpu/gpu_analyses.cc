@@ -1,10 +1,12 @@
 // Measures analyses and samples of a model of GPT-2's size on a GPU and on one core, in turns;
 // deploy/gpu-check.sh runs it. Prints a Markdown table.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,8 +26,9 @@ double SecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// Returns the seconds of an analysis with its reading of the model; negative if it failed.
-double AnalysisSeconds(const AnalysisRequest& request, const std::shared_ptr<Accelerator>& on) {
+// Returns the seconds of an analysis with its reading of the model; nothing if it failed.
+std::optional<double> AnalysisSeconds(const AnalysisRequest& request,
+                                      const std::shared_ptr<Accelerator>& on) {
   const std::atomic<bool> stop{false};
   const auto begin = Clock::now();
   const auto analysis = MakeAnalysis(request, on);
@@ -35,10 +38,11 @@ double AnalysisSeconds(const AnalysisRequest& request, const std::shared_ptr<Acc
   }
   if (status.ok()) status = (*analysis)->Finish().status();
   if (!status.ok()) std::cerr << KindOf(request.options).name << ": " << status << "\n";
-  return status.ok() ? SecondsSince(begin) : -1;
+  return status.ok() ? std::optional(SecondsSince(begin)) : std::nullopt;
 }
 
-double SamplesSeconds(const AnalysisSubject& subject, const std::shared_ptr<Accelerator>& on) {
+std::optional<double> SamplesSeconds(const AnalysisSubject& subject,
+                                     const std::shared_ptr<Accelerator>& on) {
   SampleOptions options;
   options.count = 4;
   options.max_tokens = 50;
@@ -47,22 +51,29 @@ double SamplesSeconds(const AnalysisSubject& subject, const std::shared_ptr<Acce
   const auto counts = GenerateSamples(
       subject.config, subject.checkpoint.view(), options, stop, [](const auto&) {}, on);
   if (!counts.ok()) std::cerr << "samples: " << counts.status() << "\n";
-  return counts.ok() ? SecondsSince(begin) : -1;
+  return counts.ok() ? std::optional(SecondsSince(begin)) : std::nullopt;
 }
 
 // Prints the median of three measurements on the GPU, after one that loads its kernels, next to one
-// on a core.
+// on a core. Returns false, and says so, if one failed.
 template <typename Measure>
-void PrintRow(const std::string& name, const Measure& measure,
+bool PrintRow(const std::string& name, const Measure& measure,
               const std::shared_ptr<Accelerator>& accelerator) {
   std::vector<double> seconds;
-  measure(accelerator);
-  for (int i = 0; i < 3; ++i) seconds.push_back(measure(accelerator));
-  std::sort(seconds.begin(), seconds.end());
-  const double on_core = measure(nullptr);
-  std::printf("| %s | %.2f | %.2f | %.1f |\n", name.c_str(), seconds[1], on_core,
-              on_core / seconds[1]);
+  for (const auto& on : {accelerator, accelerator, accelerator, accelerator, {}}) {
+    const std::optional<double> took = measure(on);
+    if (!took.has_value()) {
+      std::printf("\nFAILED %s\n", name.c_str());
+      std::fflush(stdout);
+      return false;
+    }
+    seconds.push_back(*took);
+  }
+  std::sort(seconds.begin() + 1, seconds.begin() + 4);
+  std::printf("| %s | %.2f | %.2f | %.1f |\n", name.c_str(), seconds[2], seconds[4],
+              seconds[4] / seconds[2]);
   std::fflush(stdout);
+  return true;
 }
 
 int Measure(const std::string& plugin) {
@@ -76,18 +87,18 @@ int Measure(const std::string& plugin) {
   std::printf("| 2,048 tokens of a model of GPT-2's size | %s, s | one core, s | core / GPU |\n",
               InfoOf(**accelerator).name.c_str());
   std::printf("| --- | --- | --- | --- |\n");
-  const HessianOptions hessian = {1, 3, 1, 1};
   const std::vector<AnalysisOptions> kinds = {
       PredictionsOptions{}, LogitLensOptions{},    AttentionOptions{}, CkaOptions{},
-      SpectrumOptions{},    GradientFlowOptions{}, WeightsOptions{},   hessian};
+      SpectrumOptions{},    GradientFlowOptions{}, WeightsOptions{}};
+  bool all = true;
   for (const AnalysisOptions& options : kinds) {
     const AnalysisRequest request = {options, {subject}, {2048, ""}};
     const auto measure = [&](const auto& on) { return AnalysisSeconds(request, on); };
-    PrintRow(std::string(KindOf(options).name), measure, *accelerator);
+    all = PrintRow(std::string(KindOf(options).name), measure, *accelerator) && all;
   }
   const auto samples = [&](const auto& on) { return SamplesSeconds(subject, on); };
-  PrintRow("4 samples of 50 tokens", samples, *accelerator);
-  return 0;
+  all = PrintRow("4 samples of 50 tokens", samples, *accelerator) && all;
+  return all ? 0 : 1;
 }
 
 }  // namespace

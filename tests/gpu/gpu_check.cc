@@ -1,9 +1,11 @@
 // Checks training and analyses on a GPU; deploy/gpu-check.sh runs it. Each check prints "ok" or
 // "FAILED", its name and what it found. Needs LibTorch and the plugin, and no server.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -26,43 +28,7 @@ class Checks {
   explicit Checks(std::shared_ptr<Accelerator> accelerator)
       : accelerator_(std::move(accelerator)) {}
 
-  // Returns the number of failed checks.
-  int Run() {
-    Check("parity with the CPU in float64", [this] { return Parity(); });
-    Check("bits of single steps in blocks", [this] { return Blocks(); });
-    Check("bits after a resume", [this] { return Resume(); });
-    Check("step of divergence", [this] { return Divergence(); });
-    Check("bits beside other lanes", [this] { return Lanes(); });
-    Check("loss on names as on the CPU", [this] { return Names(); });
-    Check("analyses as on the CPU", [this] { return Analyses(); });
-    Check("out of memory, then training", [this] { return OutOfMemory(); });
-    return failed_;
-  }
-
- private:
-  using Body = std::function<std::string()>;
-
-  // Runs a check, which returns "" or what is wrong.
-  void Check(const std::string& name, const Body& body) {
-    const auto begin = std::chrono::steady_clock::now();
-    const std::string wrong = body();
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    std::printf("%s %s (%.1f s)%s\n", wrong.empty() ? "ok" : "FAILED", name.c_str(), took.count(),
-                wrong.empty() ? "" : absl::StrCat(": ", wrong.substr(0, 2000)).c_str());
-    std::fflush(stdout);
-    if (!wrong.empty()) ++failed_;
-  }
-
-  std::unique_ptr<Trainer> Make(RunConfig run) const {
-    run.device = Device::kCuda;
-    absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTrainer(run, accelerator_);
-    if (!trainer.ok()) {
-      std::cerr << run.seed << ": " << trainer.status() << "\n";
-      std::exit(1);
-    }
-    return *std::move(trainer);
-  }
-
+  // Each returns "" or what is wrong.
   std::string Parity() const {
     constexpr uint64_t kCases = 60;
     std::string wrong;
@@ -152,18 +118,22 @@ class Checks {
   }
 
   std::string Analyses() const {
+    std::string wrong;
     for (const AnalysisOptions& options : EveryKind()) {
-      if (std::string wrong = WrongOnDevice(options, accelerator_); !wrong.empty()) return wrong;
+      const std::string of_kind = WrongOnDevice(options, accelerator_);
+      if (!of_kind.empty()) absl::StrAppend(&wrong, "\n  ", of_kind.substr(0, 200));
     }
-    return "";
+    return wrong;
   }
 
+  // The parameters fit; the activations of a batch don't fit on any device.
   std::string OutOfMemory() const {
     RunConfig run = SmallTextRun(1);
-    run.model.width = 4096;
-    run.model.hidden = 1 << 14;
-    run.model.heads = 1;
-    run.model.layers = 64;
+    run.model.width = 512;
+    run.model.hidden = 2048;
+    run.model.heads = 8;
+    run.model.layers = 8;
+    run.training.batch = 1 << 16;
     run.device = Device::kCuda;
     const auto trainer = MakeTrainer(run, accelerator_);
     absl::Status status = trainer.status();
@@ -173,22 +143,79 @@ class Checks {
     return TrainBy(1000, *Make(small)) == TrainBy(7, *Make(small)) ? "" : "other bits afterwards";
   }
 
+ private:
+  std::unique_ptr<Trainer> Make(RunConfig run) const {
+    run.device = Device::kCuda;
+    absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTrainer(run, accelerator_);
+    if (!trainer.ok()) {
+      std::cout << "FAILED a run of seed " << run.seed << ": " << trainer.status() << std::endl;
+      std::_Exit(1);
+    }
+    return *std::move(trainer);
+  }
+
   const std::shared_ptr<Accelerator> accelerator_;
-  int failed_ = 0;
 };
 
-int Run(const std::string& plugin) {
+struct Check {
+  const char* name;
+  std::string (Checks::*run)() const;
+};
+
+constexpr Check kChecks[] = {
+    {"parity with the CPU in float64", &Checks::Parity},
+    {"bits of single steps in blocks", &Checks::Blocks},
+    {"bits after a resume", &Checks::Resume},
+    {"step of divergence", &Checks::Divergence},
+    {"bits beside other lanes", &Checks::Lanes},
+    {"loss on names as on the CPU", &Checks::Names},
+    {"analyses as on the CPU", &Checks::Analyses},
+    {"out of memory, then training", &Checks::OutOfMemory},
+};
+
+// Runs a check in this process, and prints "ok" or "FAILED", its name and what is wrong.
+int RunHere(const Check& check, const std::string& plugin) {
   PrepareLaneThread();
   const auto accelerator = OpenAccelerator(plugin);
   if (!accelerator.ok()) {
     std::cerr << accelerator.status() << "\n";
     return 2;
   }
-  const AcceleratorInfo info = InfoOf(**accelerator);
-  std::printf("%s, %s, compute capability %s, %.1f GiB, torch %s\n", info.name.c_str(),
-              info.uuid.c_str(), info.capability.c_str(),
-              static_cast<double>(info.memory_bytes) / (1 << 30), TorchVersion().c_str());
-  return Checks(*accelerator).Run() == 0 ? 0 : 1;
+  if (&check == kChecks) {
+    const AcceleratorInfo info = InfoOf(**accelerator);
+    std::printf("%s, %s, compute capability %s, %.1f GiB, torch %s\n", info.name.c_str(),
+                info.uuid.c_str(), info.capability.c_str(),
+                static_cast<double>(info.memory_bytes) / (1 << 30), TorchVersion().c_str());
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string wrong = (Checks(*accelerator).*check.run)();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  std::printf("%s %s (%.1f s)%s\n", wrong.empty() ? "ok" : "FAILED", check.name, took.count(),
+              wrong.empty() ? "" : absl::StrCat(": ", wrong.substr(0, 2000)).c_str());
+  std::fflush(stdout);
+  return wrong.empty() ? 0 : 1;
+}
+
+// Runs each check in a process of its own, so that one that crashes or hangs hides no other.
+int Run(const std::string& plugin) {
+  constexpr unsigned kMostSeconds = 120;  // of a check
+  int failed = 0;
+  for (const Check& check : kChecks) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(kMostSeconds);
+      std::_Exit(RunHere(check, plugin));
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (WIFSIGNALED(status)) {
+      std::printf("FAILED %s: signal %d\n", check.name, WTERMSIG(status));
+      std::fflush(stdout);
+    }
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 2) return 2;
+    failed += status != 0;
+  }
+  return failed == 0 ? 0 : 1;
 }
 
 }  // namespace

@@ -102,6 +102,10 @@ TEST_F(MemoryGateTest, ReleasesWhatEndedRunsHaveLeftIfARunDoesntFit) {
   const auto d = Make(80);
   EXPECT_TRUE(d->Waits());
   EXPECT_EQ(releases_, 1) << "nothing has ended since";
+  c->Entered().Settle();
+  free_ = 20;
+  EXPECT_TRUE(d->Waits());
+  EXPECT_EQ(releases_, 2) << "a run keeps memory of its first passes";
 }
 
 TEST_F(MemoryGateTest, LetsOnlySomeRunsOvertake) {

@@ -114,8 +114,9 @@ std::unique_ptr<at::cuda::CUDAGraph> Record(at::cuda::MempoolId_t pool,
   } catch (...) {
     try {
       graph->capture_end();
-    } catch (...) {
-      // The work's own error says more.
+    } catch (const c10::Error& error) {
+      // The allocator goes on sending this stream's memory to the graph, so the process can't.
+      TORCH_CHECK(false, "CUDA error: a capture can't be ended: ", error.what_without_backtrace());
     }
     throw;
   }

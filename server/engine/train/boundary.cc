@@ -15,11 +15,13 @@ namespace ablate::engine {
 namespace {
 
 // Recognised by the text, because the CPU allocator throws a plain c10::Error and CUDA's libraries
-// throw others.
+// throw others. Without memory for its handle, a library isn't initialized.
 bool NamesOutOfMemory(const std::string& message) {
   return absl::StrContains(message, "not enough memory") ||
          absl::StrContains(message, "can't allocate memory") ||
-         absl::StrContains(message, "out of memory") || absl::StrContains(message, "ALLOC_FAILED");
+         absl::StrContains(message, "out of memory") ||
+         absl::StrContains(message, "ALLOC_FAILED") ||
+         absl::StrContains(message, "STATUS_NOT_INITIALIZED");
 }
 
 // Such an error is sticky: every later call of the process would also fail. CUDA's libraries throw
