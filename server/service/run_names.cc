@@ -253,7 +253,7 @@ bool RunNames::ResolveMetric(const filter::Name& name, RunKey* key, Mistake* mis
     return Refuse(name.column,
                   absl::StrCat("no run has the metric ", reflect::Quoted(name.text),
                                reflect::DidYouMean(name.text, known)),
-                  "a metric, such as eval/loss", mistake);
+                  "a metric that training records, such as eval/loss", mistake);
   }
   if (name.function == "min") key->kind = Kind::kMin;
   if (name.function == "max") key->kind = Kind::kMax;

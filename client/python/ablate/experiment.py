@@ -150,9 +150,11 @@ class Experiment:
               settings: Literal["varied", "all"] = "varied") -> Any:
         """Returns one row per cell.
 
-        The columns are the cell, its label per axis, seed, run, state, step and steps; then the
-        resolved settings by path, either those that vary or all; then the last value of each
-        metric, and for losses and accuracies the best one, such as eval/loss and eval/loss.best.
+        The columns are the cell, its label per axis (a text), seed, run, state, step and steps;
+        then the resolved settings by path, with numbers and booleans as such, either those that
+        vary or all; then the last value of each metric that training recorded, and for losses and
+        accuracies the best one, such as eval/loss and eval/loss.best. Numbers of analyses are read
+        by `metrics`.
 
         >>> frame = experiment.frame()
         >>> frame.groupby("placement")["eval/loss"].mean().idxmin()
@@ -179,7 +181,8 @@ class Experiment:
         axis, seed, key, step, value.
 
         `max_points` is a number of points per series, at least 4: each bucket keeps its first,
-        smallest, largest and last point. `series` has the same as arrays.
+        smallest, largest and last point, so that a plot shows every peak. The steps that are left
+        differ between runs: don't average over runs then. `series` has the same as arrays.
 
         >>> experiment.metrics("eval/loss").step.unique().tolist()
         [0, 100, 200]

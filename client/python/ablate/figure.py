@@ -5,6 +5,10 @@ import base64
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ablate.errors import InvalidArgument
+
+_SUFFIXES = {"image/svg+xml": ".svg", "application/pdf": ".pdf", "image/png": ".png"}
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -18,9 +22,15 @@ class Figure:
     csv: str = field(repr=False)
 
     def save(self, path: str | Path) -> Path:
-        """Writes the file."""
-        Path(path).write_bytes(self.data)
-        return Path(path)
+        """Writes the file. A suffix of another format than the figure's is an error."""
+        path = Path(path)
+        own = _SUFFIXES[self.media_type]
+        if path.suffix.lower() in _SUFFIXES.values() and path.suffix.lower() != own:
+            raise InvalidArgument(f'path: "{path}" ends in {path.suffix}, and the figure is '
+                                  f'{own[1:].upper()}; expected {own}, or '
+                                  f'figure(..., format="{path.suffix.lower()[1:]}")')
+        path.write_bytes(self.data)
+        return path
 
     def _repr_html_(self) -> str:
         # As an image, so that styles and names in the file stay its own.

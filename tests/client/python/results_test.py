@@ -11,6 +11,7 @@ import sys
 import types
 import unittest
 import unittest.mock
+from pathlib import Path
 
 import ablate
 import numpy as np
@@ -175,6 +176,10 @@ class ResultsTest(unittest.TestCase):
         figure = self.experiment.figure("curves", format="png", width=6)
         self.assertTrue(figure.save("curves.png").read_bytes().startswith(b"\x89PNG"))
         self.assertTrue(figure.csv.startswith("panel,setting,"))
+        with self.assertRaisesRegex(ablate.InvalidArgument, "the figure is PNG; expected .png"):
+            figure.save("curves.svg")
+        self.assertFalse(Path("curves.svg").exists())
+        self.assertEqual(figure.save("curves").name, "curves")
         self.assertEqual(pickle.loads(pickle.dumps(figure)), figure)
         page = self.experiment.report("report.html").read_text()
         self.assertTrue(page.startswith("<!doctype html>") or page.startswith("<!DOCTYPE html>"))
