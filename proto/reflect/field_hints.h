@@ -27,7 +27,7 @@ std::vector<std::string> FieldNames(const google::protobuf::Descriptor* type);
 std::vector<std::string> PathsEnding(const google::protobuf::Descriptor* root,
                                      absl::string_view ending);
 
-// Returns " (did you mean PATH?)" with these paths; empty if there are none.
+// Returns " (did you mean PATH?)" with the paths of PathsEnding; empty if there are none.
 std::string EndingHint(const google::protobuf::Descriptor* root, absl::string_view ending);
 
 // Returns " (did you mean PATH?)" with up to three paths below `root` that end as `rest` or as a

@@ -326,7 +326,7 @@ bool RunNames::Resolve(const filter::Name& name, RunKey* key, Mistake* mistake) 
 bool RunNames::CheckLabel(const Comparison& comparison, const std::string& axis,
                           Mistake* mistake) const {
   const std::vector<std::string> labels = labels_(axis);
-  if (CheckValue(comparison, labels, mistake)) return true;
+  if (labels.empty() || CheckValue(comparison, labels, mistake)) return true;
   if (labels.size() > kShownLabels) mistake->expected = "a label of the axis";
   return false;
 }
