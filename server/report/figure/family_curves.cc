@@ -173,7 +173,7 @@ absl::StatusOr<Drawing> DrawFamily(const Input& input, Along along) {
   if (!figure.ok()) return figure.status();
   figure->title = absl::StrCat(input.title, ": ", FamilyText(along, input.key),
                                along == Along::kBlocks ? " over depth of " : " over levels of ",
-                               report::Enumerated(LabelsOf(input.family), kMostNamed));
+                               report::Enumerated(LabelsOfDrawn(input.family), kMostNamed));
   return Drawing{*std::move(figure), FamilyCsv(input, along, data)};
 }
 

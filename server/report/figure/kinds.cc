@@ -11,6 +11,7 @@
 #include "base/csv.h"
 #include "base/decimal.h"
 #include "server/report/compare/wording.h"
+#include "server/report/figure/curve_panels.h"
 
 namespace ablate::figure {
 namespace {
@@ -65,12 +66,7 @@ ReducedSetting ReduceSetting(const Kind& kind, const SettingCurves& curves,
 }
 
 absl::StatusOr<Drawing> Draw(const Kind& kind, const Input& input) {
-  const bool points =
-      std::any_of(input.settings.begin(), input.settings.end(), [](const ReducedSetting& setting) {
-        return std::any_of(
-            setting.panels.begin(), setting.panels.end(),
-            [](const ReducedCurve& curve) { return curve.converged + curve.diverged > 0; });
-      });
+  const bool points = std::any_of(input.settings.begin(), input.settings.end(), HasRuns);
   if (kind.reduce != nullptr && !points) {
     const bool paired = kind.reads == Reads::kPairs;
     return absl::FailedPreconditionError(absl::StrCat(
@@ -91,7 +87,7 @@ absl::StatusOr<Drawing> Draw(const Kind& kind, const Input& input) {
 
 std::string AnalysedTitle(const Input& input, absl::string_view what) {
   return absl::StrCat(input.title, ": ", what, " (", input.key, ") of ",
-                      report::Enumerated(LabelsOf(input.analysed.settings), kMostNamed));
+                      report::Enumerated(LabelsOfDrawn(input.analysed.settings), kMostNamed));
 }
 
 std::string SettingsText(const report::Comparison& comparison) {

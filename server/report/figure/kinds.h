@@ -123,6 +123,16 @@ std::vector<std::string> LabelsOf(const std::vector<Setting>& settings) {
   return labels;
 }
 
+// Returns the labels of those that have seeds to draw.
+template <class Setting>
+std::vector<std::string> LabelsOfDrawn(const std::vector<Setting>& settings) {
+  std::vector<std::string> labels;
+  for (const Setting& setting : settings) {
+    if (!setting.seeds.empty()) labels.push_back(setting.label);
+  }
+  return labels;
+}
+
 inline constexpr size_t kMostNamed = 12;  // settings in a title or description
 
 // Returns the title of a figure of an analysis: "names-norm: loss landscape (LABEL) of pre and

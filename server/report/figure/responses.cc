@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/report/compare/wording.h"
+#include "server/report/figure/analysed.h"
 #include "server/report/figure/axes.h"
 #include "server/report/figure/layout.h"
 #include "server/report/figure/small_multiples.h"
@@ -379,6 +380,23 @@ absl::StatusOr<Figure> DrawMultiples(const Responses& responses, const std::stri
   return grid.Finish();
 }
 
+// Returns the data without settings that have no run, which it names in the remarks: a panel of
+// such a setting would show other settings' lines under its name. All of them if none has a run.
+Responses DrawnPart(const Responses& responses) {
+  Responses drawn = responses;
+  drawn.settings.clear();
+  std::vector<LeftOutRuns> without;
+  for (const Response& setting : responses.settings) {
+    const bool runs = std::any_of(setting.points.begin(), setting.points.end(),
+                                  [](const ResponsePoint& point) { return point.n > 0; });
+    if (runs) drawn.settings.push_back(setting);
+    if (!runs) without.push_back({setting.label, true});
+  }
+  if (drawn.settings.empty()) return responses;
+  if (!without.empty()) drawn.remarks.push_back(FootnoteOf({}, without, ""));
+  return drawn;
+}
+
 std::string ResponsesCsv(const Responses& responses) {
   std::string csv = "axis,setting,value,seed,metric,low,high,n,diverged\n";
   const std::string axis = CsvText(responses.axis);
@@ -424,9 +442,9 @@ absl::StatusOr<Drawing> DrawResponses(const absl::StatusOr<Responses>& responses
                                       const Input& input) {
   if (!responses.ok()) return responses.status();
   const std::string& key = input.comparison->key;
-  auto figure = responses->settings.size() > kMaxInOnePanel
-                    ? DrawMultiples(*responses, key, input.width)
-                    : DrawTogether(*responses, key, input.width);
+  const Responses drawn = DrawnPart(*responses);
+  auto figure = drawn.settings.size() > kMaxInOnePanel ? DrawMultiples(drawn, key, input.width)
+                                                       : DrawTogether(drawn, key, input.width);
   if (!figure.ok()) return figure.status();
   Drawing drawing;
   drawing.figure = *std::move(figure);

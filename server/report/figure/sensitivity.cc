@@ -81,7 +81,7 @@ absl::StatusOr<Responses> ResponsesOf(const Input& input) {
     AddBlock(block, static_cast<size_t>(label - axis->labels.begin()), &sensitivity);
   }
   sensitivity.one_baseline = HasOneBaseline(comparison);
-  sensitivity.colours = MultiplesText(comparison);
+  sensitivity.colours = MultiplesText(sensitivity.one_baseline);
   if (!shared.empty()) {
     sensitivity.remarks = {absl::StrCat("at ", OthersText(comparison, shared))};
   }

@@ -109,9 +109,8 @@ Figure SmallMultiples::Finish() {
   return std::move(figure_);
 }
 
-std::string MultiplesText(const report::Comparison& comparison) {
-  return absl::StrCat(HasOneBaseline(comparison) ? "black: baseline; " : "",
-                      "grey: the other settings; ");
+std::string MultiplesText(bool baseline) {
+  return absl::StrCat(baseline ? "black: baseline; " : "", "grey: the other settings; ");
 }
 
 }  // namespace ablate::figure

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "server/report/compare/comparison.h"
 #include "server/report/figure/figure.h"
 
 namespace ablate::figure {
@@ -46,8 +45,8 @@ class SmallMultiples {
   Figure figure_;
 };
 
-// Returns the meaning of the colours of small multiples.
-std::string MultiplesText(const report::Comparison& comparison);
+// Returns the meaning of the colours of small multiples; `baseline`: one is drawn in black.
+std::string MultiplesText(bool baseline);
 
 }  // namespace ablate::figure
 

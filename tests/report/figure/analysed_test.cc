@@ -131,6 +131,17 @@ TEST_F(LinesTest, SayWhichRunsAreLeftOut) {
                              HasSubstr("diverged, not in the mean: a 2 of 3 and c 3 of 3")));
 }
 
+TEST_F(LinesTest, HaveNoPanelOfASettingWithoutValues) {
+  for (const char* label : {"a", "b", "c"}) Add(label, {1, 2}, {{3, 4}}).style = kPlainStyle;
+  for (int i = 0; i < 6; ++i) {
+    input_.analysed.settings.push_back({absl::StrCat("late", i), kPlainStyle, {}, 1, 0});
+  }
+  EXPECT_EQ(Drawn().figure.panels.size(), 3u);
+  EXPECT_THAT(Texts(), AllOf(HasSubstr("grey: the other settings"), Not(HasSubstr("baseline")),
+                             HasSubstr("without values: late0, late1"), Not(HasSubstr("\nlate"))));
+  EXPECT_THAT(Drawn().figure.title, HasSubstr("of a, b and c"));
+}
+
 TEST_F(LinesTest, SayWhichStepsTheyAreOf) {
   AnalysedSetting& setting = Add("a", {1, 2}, {{3, 4}, {3, 4}});
   setting.seeds[1].step = 50;
@@ -313,6 +324,17 @@ TEST_F(ReliabilityTest, HasTheDiagonalAndDotsWhoseAreaIsTheShareOfTargets) {
   EXPECT_NEAR(large.radius / small.radius, 3, 1e-12);
   EXPECT_THAT(Texts(), HasSubstr("at step 100, one seed; area of a dot: share of targets"));
   EXPECT_THAT(kind_.caption(input_), Not(HasSubstr("Thin lines")));
+}
+
+TEST_F(ReliabilityTest, HasDotsInThePanelsOfTheirSettings) {
+  for (const char* label : {"a", "b"}) AddBins(label, {{{.2, .8}, {.2, .9}, {90, 10}}});
+  for (AnalysedSetting& setting : input_.analysed.settings) setting.style = kPlainStyle;
+  input_.analysed.settings.insert(input_.analysed.settings.begin(), {"late", 0, {}, 1, 0});
+  const Figure figure = Drawn().figure;
+  ASSERT_EQ(figure.panels.size(), 2u);
+  for (const Panel& panel : figure.panels) {
+    EXPECT_TRUE(std::holds_alternative<Points>(panel.layers.back()));
+  }
 }
 
 TEST_F(ReliabilityTest, NeedsEveryArrayOfABin) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
 #include "server/report/figure/axes.h"
 #include "server/report/figure/family.h"
 #include "server/report/figure/layout.h"
@@ -213,6 +214,21 @@ TEST_F(DepthTest, CountsDivergedRunsAndSettingsWithoutValues) {
   input_.family.push_back({"late", 1, std::nullopt, {}, 2, 0});
   EXPECT_THAT(Texts(), AllOf(HasSubstr("diverged, not in the mean: a 3 of 5"),
                              HasSubstr("without values: late")));
+}
+
+TEST_F(DepthTest, HasNoPanelOfASettingWithoutValues) {
+  Add("a", {{1, 2}, {2, 3}});
+  for (int i = 1; i < 9; ++i) {
+    input_.family.push_back({absl::StrCat("late", i), kPlainStyle, std::nullopt, {}, 2, 0});
+  }
+  const Figure alone = Drawn().figure;
+  EXPECT_EQ(alone.panels.size(), 1u);
+  EXPECT_THAT(alone.title, AllOf(HasSubstr(" of a"), Not(HasSubstr("late"))));
+  EXPECT_THAT(TextsIn(alone), AllOf(HasSubstr("\na\n"), HasSubstr("without values: late1, late2"),
+                                    Not(HasSubstr("baseline")), Not(HasSubstr("\nlate"))));
+  Add("b", {{1, 2}, {2, 3}});
+  input_.family.back().style = kPlainStyle;
+  EXPECT_EQ(Drawn().figure.panels.size(), 2u) << "small multiples";
 }
 
 TEST_F(DepthTest, SaysWhatAsksForItsMetrics) {
