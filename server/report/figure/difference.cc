@@ -11,6 +11,7 @@
 #include "server/report/compare/metric_names.h"
 #include "server/report/compare/scale.h"
 #include "server/report/compare/wording.h"
+#include "server/report/figure/analysed.h"
 #include "server/report/figure/axes.h"
 #include "server/report/figure/curve_panels.h"
 #include "server/report/figure/curves.h"
@@ -65,6 +66,20 @@ bool IsSmoothed(const Input& input) {
                      [](const ReducedSetting& setting) { return setting.panels[0].smoothed > 1; });
 }
 
+// Returns the runs of settings and baselines that are in no line: those that diverged, and settings
+// without a pair.
+std::vector<LeftOutRuns> LeftOut(const Input& input) {
+  std::vector<LeftOutRuns> runs;
+  for (const ComparisonRow& row : input.comparison->rows) {
+    const auto drawn = std::find_if(
+        input.settings.begin(), input.settings.end(),
+        [&row](const ReducedSetting& setting) { return setting.label == row.mark; });
+    const bool without = drawn != input.settings.end() && !HasRuns(*drawn);
+    runs.push_back({row.mark, without && row.diverged < row.n, row.n - row.diverged, row.diverged});
+  }
+  return runs;
+}
+
 // Adds the compared value and its interval beside a line that is an average.
 void AddCompared(const Comparison& comparison, const ReducedSetting& setting, Panel* panel) {
   const ReducedCurve& curve = setting.panels[0];
@@ -117,6 +132,7 @@ absl::StatusOr<Drawing> DrawDifference(const Input& input) {
       absl::StrCat(by_sequence ? "" : "paired by seed: ", absl::StrJoin(parts, ", "),
                    by_sequence ? "; the interval over sequences is in forest" : "");
   if (many) absl::StrAppend(&footnote, "; orange: the panel's own setting, grey: the others");
+  footnote = FootnoteOf({footnote}, LeftOut(input), "drawn");
   const std::vector<CurvePanel> panels = {PanelOf(comparison)};
   auto figure =
       DrawPanels(input, panels,

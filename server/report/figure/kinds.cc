@@ -69,9 +69,11 @@ absl::StatusOr<Drawing> Draw(const Kind& kind, const Input& input) {
   const bool points = std::any_of(input.settings.begin(), input.settings.end(), HasRuns);
   if (kind.reduce != nullptr && !points) {
     const bool paired = kind.reads == Reads::kPairs;
+    const bool ended = input.comparison->ended == input.comparison->planned;
     return absl::FailedPreconditionError(absl::StrCat(
         "key: ", paired ? "no seed on which a setting and its baseline converged" : "no run",
-        " has points of ", text::CleanText(input.key), " yet. Retry when more runs have ended"));
+        " has points of ", text::CleanText(input.key),
+        ended ? "" : " yet. Retry when more runs have ended"));
   }
   if (kind.reads == Reads::kAnalysis && !HasSeeds(input.analysed)) {
     return absl::FailedPreconditionError(
