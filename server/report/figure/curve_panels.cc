@@ -304,17 +304,19 @@ void AddOneSetting(const Input& input, size_t index, size_t own, Panel* panel) {
   AddDivergences(curve, color, panel);
 }
 
-Figure DrawMultiples(const Input& input, const std::vector<CurvePanel>& panels,
-                     const CurveWords& words, const std::vector<std::string>& footnote) {
+absl::StatusOr<Figure> DrawMultiples(const Input& input, const std::vector<CurvePanel>& panels,
+                                     const CurveWords& words,
+                                     const std::vector<std::string>& footnote) {
   SmallMultiples grid(input.width, LeftRoomOf(input, panels, SmallMultiples::kPanelHeight),
-                      input.settings.size(), panels.size(), !panels[0].title.empty(), footnote);
+                      LabelsOf(input.settings), panels.size(), !panels[0].title.empty(), footnote);
+  if (absl::Status fits = grid.Check(); !fits.ok()) return fits;
   for (size_t block = 0; block < panels.size(); ++block) {
     grid.TitleBlock(block, panels[block].title, panels[block].remark);
     for (size_t s = 0; s < input.settings.size(); ++s) {
       Panel panel = grid.PanelAt(block, s);
       SetAxes(CurvesOf(input, block), panels[block], 2, &panel);
       AddOneSetting(input, block, s, &panel);
-      grid.Add(std::move(panel), s, input.settings[s].label, IsBlack(input, s) ? kInk : kOwnText);
+      grid.Add(std::move(panel), s, IsBlack(input, s) ? kInk : kOwnText);
     }
     grid.TitleAxes(block, words.x, words.y);
   }
@@ -347,8 +349,8 @@ std::string DivergedText(const Input& input, const std::vector<CurvePanel>& pane
   for (const ReducedSetting& setting : input.settings) {
     const ReducedCurve& curve = setting.panels[0];
     if (curve.diverged == 0) continue;
-    settings.push_back(absl::StrCat(ElideMiddle(setting.label, 0.8, kSmallSize), " ",
-                                    curve.diverged, " of ", curve.diverged + curve.converged));
+    settings.push_back(absl::StrCat(FootnoteName(setting.label), " ", curve.diverged, " of ",
+                                    curve.diverged + curve.converged));
   }
   if (settings.empty()) return "";
   return absl::StrCat(DivergedMarks(input, panels),
@@ -379,7 +381,7 @@ std::string CurveFootnote(const Input& input, const std::vector<CurvePanel>& pan
 
 std::string CurveTitle(const Input& input) {
   return absl::StrCat(input.title, ": ", report::NameOfMetric(input.key).text, " over steps of ",
-                      report::Enumerated(LabelsOf(input.settings), kMostNamed));
+                      report::Enumerated(NamesOf(input.settings), kMostNamed));
 }
 
 // Says which runs have a thin line in some panel: not all if they would overcrowd it.
@@ -440,9 +442,9 @@ std::string CurveCsv(const Input& input, const std::vector<CurvePanel>& panels) 
 }
 
 bool HasRuns(const ReducedSetting& setting) {
-  return std::any_of(
-      setting.panels.begin(), setting.panels.end(),
-      [](const ReducedCurve& curve) { return curve.converged + curve.diverged > 0; });
+  return std::any_of(setting.panels.begin(), setting.panels.end(), [](const ReducedCurve& curve) {
+    return curve.converged + curve.diverged > 0;
+  });
 }
 
 bool InSmallMultiples(const Input& input) {
@@ -549,10 +551,6 @@ absl::StatusOr<Figure> DrawPanels(const Input& input, const std::vector<CurvePan
   const std::vector<std::string> footnote = FootnoteLines(words.footnote, input.width);
   const Input drawn = DrawnPart(input);
   if (!InSmallMultiples(drawn)) return DrawTogether(drawn, panels, words, footnote);
-  const bool titled = !panels[0].title.empty();
-  const absl::Status fits = SmallMultiples::Check(drawn.width, drawn.settings.size(), panels.size(),
-                                                  titled, footnote.size());
-  if (!fits.ok()) return fits;
   return DrawMultiples(drawn, panels, words, footnote);
 }
 
@@ -581,10 +579,10 @@ std::string CurvesDescription(const Input& input) {
     const std::vector<double>& mean = setting.panels.back().mean;
     double last = NAN;
     for (const double value : mean) last = std::isfinite(value) ? value : last;
-    ends.push_back(
-        std::isfinite(last)
-            ? absl::StrCat(setting.label, " at ", report::Plain(last, report::DecimalsFor(last)))
-            : absl::StrCat(setting.label, " without a mean"));
+    ends.push_back(std::isfinite(last)
+                       ? absl::StrCat(report::Listed(setting.label), " at ",
+                                      report::Plain(last, report::DecimalsFor(last)))
+                       : absl::StrCat(report::Listed(setting.label), " without a mean"));
   }
   return absl::StrCat("Curves of ", report::NameOfMetric(input.key).text,
                       ". They end: ", report::Enumerated(ends), ".");

@@ -89,12 +89,13 @@ absl::StatusOr<Drawing> Draw(const Kind& kind, const Input& input) {
 
 std::string AnalysedTitle(const Input& input, absl::string_view what) {
   return absl::StrCat(input.title, ": ", what, " (", input.key, ") of ",
-                      report::Enumerated(LabelsOfDrawn(input.analysed.settings), kMostNamed));
+                      report::Enumerated(NamesOfDrawn(input.analysed.settings), kMostNamed));
 }
 
 std::string SettingsText(const report::Comparison& comparison) {
   if (comparison.row_axes.size() < 2) return "";
-  return absl::StrCat(" Settings are ", absl::StrJoin(comparison.row_axes, "/"), ".");
+  return absl::StrCat(" Settings are combinations of ", report::Enumerated(comparison.row_axes),
+                      ".");
 }
 
 std::string ChosenText(const report::Comparison& comparison) {

@@ -131,7 +131,7 @@ std::string ErrorsText(const Input& input, size_t most) {
     double sum = 0;
     for (const AnalysedSeed& seed : setting.seeds) sum += seed.number;
     const double mean = sum / static_cast<double>(setting.seeds.size());
-    texts.push_back(absl::StrCat(setting.label, ": ",
+    texts.push_back(absl::StrCat(report::Listed(setting.label), ": ",
                                  std::isfinite(mean) ? report::Plain(mean, 3) : "undefined"));
   }
   return report::Enumerated(texts, most);

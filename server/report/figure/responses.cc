@@ -352,14 +352,12 @@ absl::StatusOr<Figure> DrawMultiples(const Responses& responses, const std::stri
                                      double width) {
   const auto footnote = FootnoteLines(FootnoteOf(responses, false), width);
   const std::vector<Response>& settings = responses.settings;
-  const absl::Status fits =
-      SmallMultiples::Check(width, settings.size(), 1, false, footnote.size());
-  if (!fits.ok()) return fits;
   const auto is_baseline = [&](const Response& setting) {
     return responses.one_baseline && setting.style == 0;
   };
   const Axis y = MetricAxis(responses, TicksOver(SmallMultiples::kPanelHeight));
-  SmallMultiples grid(width, LeftRoom(y), settings.size(), 1, false, footnote);
+  SmallMultiples grid(width, LeftRoom(y), LabelsOf(settings), 1, false, footnote);
+  if (absl::Status fits = grid.Check(); !fits.ok()) return fits;
   for (size_t own = 0; own < settings.size(); ++own) {
     Panel panel = grid.PanelAt(0, own);
     std::vector<double> places;
@@ -374,7 +372,7 @@ absl::StatusOr<Figure> DrawMultiples(const Responses& responses, const std::stri
     Style style;
     style.line = baseline ? kInk : kOwn;
     AddResponse(settings[own], places, style, 0, &panel);
-    grid.Add(std::move(panel), own, settings[own].label, baseline ? kInk : kOwnText);
+    grid.Add(std::move(panel), own, baseline ? kInk : kOwnText);
   }
   grid.TitleAxes(0, responses.axis, AxisTitle(report::NameOfMetric(key)));
   return grid.Finish();
@@ -482,7 +480,7 @@ std::string MeansText(const Responses& responses) {
       means.push_back(absl::StrCat(report::Plain(mean.value, report::DecimalsFor(mean.value)),
                                    " at ", responses.labels[i]));
     }
-    settings.push_back(absl::StrCat(setting.label, setting.label.empty() ? "" : " ",
+    settings.push_back(absl::StrCat(report::Listed(setting.label), setting.label.empty() ? "" : " ",
                                     means.empty() ? "none" : report::Enumerated(means, kNamed)));
   }
   const size_t shown = std::min(settings.size(), kNamed);

@@ -195,7 +195,7 @@ TEST(SensitivityTest, HasNoPanelOfASettingWithoutRuns) {
   }
   const Figure figure = DrawnAs("sensitivity", example);
   EXPECT_EQ(figure.panels.size(), 8u);
-  EXPECT_THAT(TextsIn(figure), HasSubstr("without values: none"));
+  EXPECT_THAT(TextsIn(figure), HasSubstr("without values: “none, off”"));
 }
 
 TEST(SensitivityTest, DrawsNumbersInTheirOrderWhateverTheSpecs) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -294,6 +295,23 @@ TEST_F(LevelsTest, HaveABarAtASingleLevel) {
   EXPECT_THAT(TextsIn(drawing->figure), HasSubstr("mean of 2 seeds, bar: its 95 % t interval"));
   EXPECT_THAT(kind_.caption(input_),
               AllOf(HasSubstr(". Dot: arithmetic mean"), HasSubstr(". Bar: its 95 % t interval")));
+}
+
+TEST_F(LevelsTest, HaveANumberAtTheLastLevelOfSmallMultiples) {
+  for (int i = 0; i < 8; ++i) {
+    AddLevels(absl::StrCat("s", i), {{{.1, .2}, {.4, 1}}, {{.1, .4}, {.4, 2}}});
+    input_.family.back().style = kPlainStyle;
+  }
+  input_.width = kColumnWidth;
+  const auto drawing = Draw(kind_, input_);
+  ASSERT_TRUE(drawing.ok()) << drawing.status();
+  const Figure& figure = drawing->figure;
+  EXPECT_EQ(figure.panels.back().x.ticks[0].label, "0.2");
+  const auto last = [&](const Text& text) {
+    return text.text == "0.4" && text.align == Align::kRight &&
+           text.x == figure.panels.back().right;
+  };
+  EXPECT_TRUE(std::any_of(figure.texts.begin(), figure.texts.end(), last));
 }
 
 TEST_F(LevelsTest, NeedAnAnalysis) {
