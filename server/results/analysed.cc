@@ -302,7 +302,7 @@ absl::StatusOr<figure::Analysed> LabelledResults::Read(const ComparedGrid& compa
   bool any = false;
   for (size_t row = 0; row < compared.rows.size(); ++row) {
     const report::ComparisonRow& of = compared.comparison.rows[row];
-    figure::AnalysedSetting setting{of.mark, styles[row], {}, 0, 0};
+    figure::AnalysedSetting setting{of.label, styles[row], {}, 0, 0};
     for (const ChosenRun& chosen : compared.chosen[row]) {
       ++(chosen.diverged ? setting.diverged : setting.converged);
       if (chosen.diverged || (!analysed.form->every_seed && !setting.seeds.empty())) continue;

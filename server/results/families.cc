@@ -70,7 +70,7 @@ class FamilyReader {
     const report::ComparisonRow& of = compared_.comparison.rows[row];
     const std::vector<ChosenRun> converged = Converged(compared_.chosen[row]);
     figure::FamilySetting setting;
-    setting.label = of.mark;
+    setting.label = of.label;
     setting.style = styles_[row];
     setting.converged = converged.size();
     setting.diverged = compared_.chosen[row].size() - setting.converged;

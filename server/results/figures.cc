@@ -61,7 +61,7 @@ absl::StatusOr<figure::SettingCurves> ReadSetting(storage::Store* store,
                                                   size_t style, const std::string& key,
                                                   const rpc::Cancelled& cancelled) {
   const report::ComparisonRow& of = compared.comparison.rows[row];
-  figure::SettingCurves setting{of.mark, style, {}};
+  figure::SettingCurves setting{of.label, style, {}};
   std::vector<size_t> cells;
   for (const ChosenRun& run : compared.chosen[row]) {
     cells.push_back(run.cell);

@@ -172,7 +172,6 @@ ComparisonRow DescribeRow(const ComparisonInput& input, Scale scale, const CellG
                                                  : axis.values[row.labels[i]]);
   }
   result.label = SettingName(axes, result.labels);
-  result.mark = SettingMark(axes, result.labels);
   std::vector<double> values;
   for (const PickedRun& run : runs) {
     const bool diverged = Diverged(run);

@@ -164,7 +164,6 @@ struct ComparisonRow {
   std::vector<std::string> labels;  // one per row axis
   std::vector<double> numbers;      // the labels' values; NaN if the axis isn't numeric
   std::string label;                // the labels as one text, by SettingName
-  std::string mark;                 // a short form: pre/true/16
   std::optional<size_t> baseline;   // index of the row it is compared with; a baseline has its own
   bool is_baseline = false;
 

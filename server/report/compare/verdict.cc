@@ -166,11 +166,27 @@ std::string SharedPlace(const Comparison& comparison) {
   return absl::StrCat("all at ", absl::StrJoin(values, ", "), ": ");
 }
 
+std::string SharedDifference(const Comparison& comparison, const Finding& finding) {
+  if (!comparison.reference.has_value()) return "";
+  const std::vector<ComparisonRow>& rows = comparison.matched[*comparison.reference].rows;
+  const auto there = std::find_if(rows.begin(), rows.end(), [&](const ComparisonRow& row) {
+    return row.labels == comparison.rows[finding.row].labels;
+  });
+  if (there == rows.end()) return "";
+  if (finding.shared.empty()) {
+    const bool all = there->in_family() && there->n > 0 && there->diverged == there->n;
+    return all ? absl::StrCat("diverged on ", there->n, " of ", Counted(there->cells, "seed")) : "";
+  }
+  if (there->pairs.converged >= there->cells) return finding.shared;
+  return absl::StrCat(finding.shared, " (over ", there->pairs.converged, " of ",
+                      Counted(there->cells, "seed"), ")");
+}
+
 std::string MatchedNote(const Comparison& comparison) {
   std::vector<std::string> differences;
   for (const Finding& finding : FindingsOf(comparison)) {
-    if (finding.shared.empty()) continue;
-    differences.push_back(absl::StrCat(finding.who, " ", finding.shared));
+    const std::string difference = SharedDifference(comparison, finding);
+    if (!difference.empty()) differences.push_back(absl::StrCat(finding.who, " ", difference));
   }
   if (differences.empty()) return "";
   return absl::StrCat(Capitalized(SharedPlace(comparison)), Enumerated(differences), ".");

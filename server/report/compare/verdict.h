@@ -48,8 +48,12 @@ std::string DivergedNote(const Comparison& comparison);
 // "".
 std::string MeansNote(const Comparison& comparison);
 
-// Returns "all at lr 0.01: ", the beginning for Finding::shared; the comparison has a reference.
+// Returns "all at lr 0.01: ", the beginning for SharedDifference; the comparison has a reference.
 std::string SharedPlace(const Comparison& comparison);
+
+// Returns Finding::shared, and the number of seeds behind it if some planned ones have no converged
+// pair there: "+0.104 (over 1 of 8 seeds)"; "diverged on 8 of 8 seeds". "" without either.
+std::string SharedDifference(const Comparison& comparison, const Finding& finding);
 
 // Returns every row's difference at the shared values, and how much of it is due to the tuned
 // values; "" if nothing is tuned.

@@ -110,9 +110,8 @@ std::string SettingName(absl::Span<const std::string> axes, absl::Span<const std
   return parts.empty() ? "base" : absl::StrJoin(parts, ", ");
 }
 
-std::string SettingMark(absl::Span<const std::string> axes, absl::Span<const std::string> labels) {
-  if (labels.size() < 2) return SettingName(axes, labels);
-  return absl::StrJoin(labels, "/");
+std::string Listed(absl::string_view name) {
+  return absl::StrContains(name, ',') ? Quoted(name) : std::string(name);
 }
 
 std::string Quoted(absl::string_view name) { return absl::StrCat("\u201c", name, "\u201d"); }

@@ -48,9 +48,8 @@ std::pair<std::string, std::string> BeforeInterval(const std::string& text);
 // true, false) has its axis in front: "lr 0.01". "base" without axes.
 std::string SettingName(absl::Span<const std::string> axes, absl::Span<const std::string> labels);
 
-// Returns a short name, for figures: with one axis its name, with several the values alone,
-// "pre/true/16".
-std::string SettingMark(absl::Span<const std::string> axes, absl::Span<const std::string> labels);
+// Returns a setting's name for a list, in quotes if its commas would look like the list's.
+std::string Listed(absl::string_view name);
 
 // Joins the parts that aren't empty, with `between` between them.
 std::string Together(const std::vector<std::string>& parts, absl::string_view between);

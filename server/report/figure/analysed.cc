@@ -31,13 +31,17 @@ std::string StepsText(const Analysed& analysed) {
   return absl::StrCat("at the last checkpoints that were analysed, steps ", first, " to ", last);
 }
 
+std::string FootnoteName(absl::string_view label) {
+  constexpr double kWidth = 1.2;  // inches
+  return report::Listed(ElideMiddle(label, kWidth, kSmallSize));
+}
+
 std::string FootnoteOf(std::vector<std::string> statements,
                        const std::vector<LeftOutRuns>& settings, absl::string_view what) {
   constexpr size_t kNamed = 6;
-  constexpr double kLabel = 0.8;  // inches
   std::vector<std::string> without, diverged;
   for (const LeftOutRuns& setting : settings) {
-    const std::string label = ElideMiddle(setting.label, kLabel, kSmallSize);
+    const std::string label = FootnoteName(setting.label);
     if (setting.without) without.push_back(label);
     if (setting.diverged == 0) continue;
     diverged.push_back(

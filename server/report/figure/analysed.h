@@ -75,6 +75,9 @@ struct LeftOutRuns {
   size_t converged = 0, diverged = 0;
 };
 
+// Returns a setting's name for a list in a footnote, cut in the middle if it is long.
+std::string FootnoteName(absl::string_view label);
+
 // Returns a footnote of these statements, followed by the runs that are left out: "without values:
 // late; diverged, not in the mean: none 2 of 12". `what` names the missing data of converged runs.
 std::string FootnoteOf(std::vector<std::string> statements,

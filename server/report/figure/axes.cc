@@ -247,13 +247,16 @@ std::string WholeDifferenceTitle(report::Scale scale, const report::MetricName& 
 
 std::string DifferenceTitle(report::Scale scale, const report::MetricName& name,
                             const std::string& baseline, double max_width) {
-  constexpr double kLeast = 0.35;  // inches for a baseline's name
-  std::string title = WholeDifferenceTitle(scale, name, baseline);
-  const double over = TextWidth(title, kTitleSize) - max_width;
-  if (over <= 0 || baseline.empty()) return title;
-  const double room = TextWidth(baseline, kTitleSize) - over;
-  if (room < kLeast) return WholeDifferenceTitle(scale, name, "");
-  return WholeDifferenceTitle(scale, name, ElideMiddle(baseline, room, kTitleSize));
+  const std::string title = WholeDifferenceTitle(scale, name, baseline);
+  return TextWidth(title, kTitleSize) <= max_width ? title : WholeDifferenceTitle(scale, name, "");
+}
+
+std::string BaselineNote(report::Scale scale, const report::MetricName& name,
+                         const std::string& baseline, double max_width) {
+  const std::string title = WholeDifferenceTitle(scale, name, baseline);
+  return baseline.empty() || TextWidth(title, kTitleSize) <= max_width
+             ? ""
+             : absl::StrCat("baseline: ", report::Listed(baseline));
 }
 
 std::string DifferenceName(report::Scale scale, const report::MetricName& name) {

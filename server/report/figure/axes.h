@@ -62,9 +62,13 @@ std::string AxisTitle(const report::MetricName& name);
 
 // Returns the title of an axis of differences on the scale: "Δ held-out loss vs pre (nats)",
 // "gradient norm, ratio to pre". "" for several baselines. If it is wider than `max_width` (inches)
-// the baseline's name is cut, or left out if little of it would remain; metric and unit stay.
+// the baseline's name is left out.
 std::string DifferenceTitle(report::Scale scale, const report::MetricName& name,
                             const std::string& baseline, double max_width);
+
+// Returns "baseline: pre" for the footnote if that title leaves the name out; otherwise "".
+std::string BaselineNote(report::Scale scale, const report::MetricName& name,
+                         const std::string& baseline, double max_width);
 
 // Returns "Difference in held-out loss", "Ratio of gradient norm".
 std::string DifferenceName(report::Scale scale, const report::MetricName& name);

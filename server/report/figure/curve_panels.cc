@@ -264,6 +264,27 @@ bool IsBlack(const Input& input, size_t setting) {
   return HasOneBaseline(*input.comparison) && input.settings[setting].style == 0;
 }
 
+// Returns what panels are drawn from, without settings that have no run: a panel of such a setting
+// would show other settings' curves under its name.
+Input DrawnPart(const Input& input) {
+  Input drawn;
+  drawn.comparison = input.comparison;
+  drawn.width = input.width;
+  std::copy_if(input.settings.begin(), input.settings.end(), std::back_inserter(drawn.settings),
+               HasRuns);
+  return drawn;
+}
+
+// Returns the meaning of the colours of small multiples; "" for other figures.
+std::string ColoursText(const Input& input) {
+  if (!InSmallMultiples(input)) return "";
+  bool baseline = false;
+  for (size_t s = 0; s < input.settings.size(); ++s) {
+    baseline = baseline || (IsBlack(input, s) && HasRuns(input.settings[s]));
+  }
+  return MultiplesText(baseline);
+}
+
 // Draws a setting's panel: its own curve, the baseline's, and the others in grey.
 void AddOneSetting(const Input& input, size_t index, size_t own, Panel* panel) {
   size_t baseline = 0;
@@ -283,17 +304,19 @@ void AddOneSetting(const Input& input, size_t index, size_t own, Panel* panel) {
   AddDivergences(curve, color, panel);
 }
 
-Figure DrawMultiples(const Input& input, const std::vector<CurvePanel>& panels,
-                     const CurveWords& words, const std::vector<std::string>& footnote) {
+absl::StatusOr<Figure> DrawMultiples(const Input& input, const std::vector<CurvePanel>& panels,
+                                     const CurveWords& words,
+                                     const std::vector<std::string>& footnote) {
   SmallMultiples grid(input.width, LeftRoomOf(input, panels, SmallMultiples::kPanelHeight),
-                      input.settings.size(), panels.size(), !panels[0].title.empty(), footnote);
+                      LabelsOf(input.settings), panels.size(), !panels[0].title.empty(), footnote);
+  if (absl::Status fits = grid.Check(); !fits.ok()) return fits;
   for (size_t block = 0; block < panels.size(); ++block) {
     grid.TitleBlock(block, panels[block].title, panels[block].remark);
     for (size_t s = 0; s < input.settings.size(); ++s) {
       Panel panel = grid.PanelAt(block, s);
       SetAxes(CurvesOf(input, block), panels[block], 2, &panel);
       AddOneSetting(input, block, s, &panel);
-      grid.Add(std::move(panel), s, input.settings[s].label, IsBlack(input, s) ? kInk : kOwnText);
+      grid.Add(std::move(panel), s, IsBlack(input, s) ? kInk : kOwnText);
     }
     grid.TitleAxes(block, words.x, words.y);
   }
@@ -326,8 +349,8 @@ std::string DivergedText(const Input& input, const std::vector<CurvePanel>& pane
   for (const ReducedSetting& setting : input.settings) {
     const ReducedCurve& curve = setting.panels[0];
     if (curve.diverged == 0) continue;
-    settings.push_back(absl::StrCat(ElideMiddle(setting.label, 0.8, kSmallSize), " ",
-                                    curve.diverged, " of ", curve.diverged + curve.converged));
+    settings.push_back(absl::StrCat(FootnoteName(setting.label), " ", curve.diverged, " of ",
+                                    curve.diverged + curve.converged));
   }
   if (settings.empty()) return "";
   return absl::StrCat(DivergedMarks(input, panels),
@@ -335,7 +358,7 @@ std::string DivergedText(const Input& input, const std::vector<CurvePanel>& pane
 }
 
 // Returns the footnote: number of seeds in the means, smoothing (unless the panels state it), the
-// band, diverged runs; for small multiples, the meaning of the colours.
+// band, diverged runs, settings without runs; for small multiples, the meaning of the colours.
 std::string CurveFootnote(const Input& input, const std::vector<CurvePanel>& panels) {
   const bool average_in_titles = !panels[0].title.empty();
   std::vector<std::string> parts;
@@ -345,14 +368,20 @@ std::string CurveFootnote(const Input& input, const std::vector<CurvePanel>& pan
   if (AnyInterval(input)) {
     parts.push_back(absl::StrCat(IntervalMark(input), ": 95 % t interval of the mean"));
   }
-  const std::string diverged = DivergedText(input, panels);
-  return absl::StrCat(InSmallMultiples(input) ? MultiplesText(*input.comparison) : "",
-                      absl::StrJoin(parts, ", "), diverged.empty() ? "" : "; ", diverged);
+  std::vector<LeftOutRuns> without;
+  for (const ReducedSetting& setting : input.settings) {
+    if (!HasRuns(setting)) without.push_back({setting.label, true});
+  }
+  std::vector<std::string> statements = {absl::StrJoin(parts, ", ")};
+  if (std::string diverged = DivergedText(input, panels); !diverged.empty()) {
+    statements.push_back(std::move(diverged));
+  }
+  return CurvesFootnote(input, std::move(statements), without);
 }
 
 std::string CurveTitle(const Input& input) {
   return absl::StrCat(input.title, ": ", report::NameOfMetric(input.key).text, " over steps of ",
-                      report::Enumerated(LabelsOf(input.settings), kMostNamed));
+                      report::Enumerated(NamesOf(input.settings), kMostNamed));
 }
 
 // Says which runs have a thin line in some panel: not all if they would overcrowd it.
@@ -412,10 +441,20 @@ std::string CurveCsv(const Input& input, const std::vector<CurvePanel>& panels) 
   return csv;
 }
 
+bool HasRuns(const ReducedSetting& setting) {
+  return std::any_of(setting.panels.begin(), setting.panels.end(), [](const ReducedCurve& curve) {
+    return curve.converged + curve.diverged > 0;
+  });
+}
+
 bool InSmallMultiples(const Input& input) {
-  const auto plain = [](const ReducedSetting& setting) { return setting.style == kPlainStyle; };
-  return input.settings.size() > kMaxInOnePanel ||
-         std::any_of(input.settings.begin(), input.settings.end(), plain);
+  size_t drawn = 0, plain = 0;
+  for (const ReducedSetting& setting : input.settings) {
+    if (!HasRuns(setting)) continue;
+    ++drawn;
+    plain += setting.style == kPlainStyle ? 1 : 0;
+  }
+  return drawn > kMaxInOnePanel || (drawn > 1 && plain > 0);
 }
 
 std::string SmoothingText(const Input& input, size_t panel) {
@@ -462,7 +501,7 @@ std::string MeanText(const Input& input, bool geometric) {
 
 std::string CurvesFootnote(const Input& input, std::vector<std::string> statements,
                            const std::vector<LeftOutRuns>& settings) {
-  return absl::StrCat(InSmallMultiples(input) ? MultiplesText(*input.comparison) : "",
+  return absl::StrCat(ColoursText(input),
                       FootnoteOf(std::move(statements), settings, "in the mean"));
 }
 
@@ -510,12 +549,9 @@ std::string LinesCsv(const Input& input, absl::string_view head,
 absl::StatusOr<Figure> DrawPanels(const Input& input, const std::vector<CurvePanel>& panels,
                                   const CurveWords& words) {
   const std::vector<std::string> footnote = FootnoteLines(words.footnote, input.width);
-  if (!InSmallMultiples(input)) return DrawTogether(input, panels, words, footnote);
-  const bool titled = !panels[0].title.empty();
-  const absl::Status fits = SmallMultiples::Check(input.width, input.settings.size(), panels.size(),
-                                                  titled, footnote.size());
-  if (!fits.ok()) return fits;
-  return DrawMultiples(input, panels, words, footnote);
+  const Input drawn = DrawnPart(input);
+  if (!InSmallMultiples(drawn)) return DrawTogether(drawn, panels, words, footnote);
+  return DrawMultiples(drawn, panels, words, footnote);
 }
 
 absl::StatusOr<Drawing> DrawCurves(const Input& input, const std::vector<CurvePanel>& panels) {
@@ -543,10 +579,10 @@ std::string CurvesDescription(const Input& input) {
     const std::vector<double>& mean = setting.panels.back().mean;
     double last = NAN;
     for (const double value : mean) last = std::isfinite(value) ? value : last;
-    ends.push_back(
-        std::isfinite(last)
-            ? absl::StrCat(setting.label, " at ", report::Plain(last, report::DecimalsFor(last)))
-            : absl::StrCat(setting.label, " without a mean"));
+    ends.push_back(std::isfinite(last)
+                       ? absl::StrCat(report::Listed(setting.label), " at ",
+                                      report::Plain(last, report::DecimalsFor(last)))
+                       : absl::StrCat(report::Listed(setting.label), " without a mean"));
   }
   return absl::StrCat("Curves of ", report::NameOfMetric(input.key).text,
                       ". They end: ", report::Enumerated(ends), ".");

@@ -39,6 +39,9 @@ struct CurveWords {
   std::string x, y, footnote;
 };
 
+// Returns true if the setting has something to draw.
+bool HasRuns(const ReducedSetting& setting);
+
 // Returns true if each setting gets a panel of its own: there are more than fit into one, or styles
 // don't distinguish them.
 bool InSmallMultiples(const Input& input);
@@ -61,8 +64,7 @@ std::string MeanText(const Input& input, bool geometric);
 // Returns ". Thin lines: single runs", or "" if the figure draws none.
 std::string SeedLinesText(const Input& input);
 
-// Returns the footnote of curves that aren't over steps: these statements and the left-out runs,
-// after the meaning of colours in small multiples.
+// Returns the footnote of curves: these statements and the left-out runs, after the meaning of colours in small multiples.
 std::string CurvesFootnote(const Input& input, std::vector<std::string> statements,
                            const std::vector<LeftOutRuns>& settings);
 

@@ -11,6 +11,7 @@
 #include "server/report/compare/metric_names.h"
 #include "server/report/compare/scale.h"
 #include "server/report/compare/wording.h"
+#include "server/report/figure/analysed.h"
 #include "server/report/figure/axes.h"
 #include "server/report/figure/curve_panels.h"
 #include "server/report/figure/curves.h"
@@ -33,7 +34,7 @@ std::vector<ReducedCurve> ReduceDifference(const SettingCurves& curves,
 // Returns the baseline's name if all rows have the same one; otherwise "".
 std::string OneBaseline(const Comparison& comparison) {
   const auto shared = report::SharedBaseline(comparison);
-  return shared.has_value() ? comparison.rows[*shared].mark : "";
+  return shared.has_value() ? comparison.rows[*shared].label : "";
 }
 
 CurvePanel PanelOf(const Comparison& comparison) {
@@ -43,7 +44,7 @@ CurvePanel PanelOf(const Comparison& comparison) {
   panel.zero = true;
   if (comparison.better == Better::kNeither) return panel;
   const std::string name = OneBaseline(comparison);
-  const std::string than = ElideMiddle(name.empty() ? "its baseline" : name, 0.8, kSmallSize);
+  const std::string than = ElideMiddle(name.empty() ? "its baseline" : name, 1, kSmallSize);
   const bool lower = comparison.better == Better::kLower;
   panel.sides = absl::StrCat(lower ? "better" : "worse", " ↓ · ", lower ? "worse" : "better",
                              " than ", than, " ↑");
@@ -65,12 +66,27 @@ bool IsSmoothed(const Input& input) {
                      [](const ReducedSetting& setting) { return setting.panels[0].smoothed > 1; });
 }
 
+// Returns the runs of settings and baselines that are in no line: those that diverged, and settings
+// without a pair.
+std::vector<LeftOutRuns> LeftOut(const Input& input) {
+  std::vector<LeftOutRuns> runs;
+  for (const ComparisonRow& row : input.comparison->rows) {
+    const auto drawn =
+        std::find_if(input.settings.begin(), input.settings.end(),
+                     [&row](const ReducedSetting& setting) { return setting.label == row.label; });
+    const bool without = drawn != input.settings.end() && !HasRuns(*drawn);
+    runs.push_back(
+        {row.label, without && row.diverged < row.n, row.n - row.diverged, row.diverged});
+  }
+  return runs;
+}
+
 // Adds the compared value and its interval beside a line that is an average.
 void AddCompared(const Comparison& comparison, const ReducedSetting& setting, Panel* panel) {
   const ReducedCurve& curve = setting.panels[0];
   for (const ComparisonRow& row : comparison.rows) {
     const report::PairedStatistics& difference = row.difference;
-    if (row.mark != setting.label || !difference.mean.defined() || curve.x.empty()) continue;
+    if (row.label != setting.label || !difference.mean.defined() || curve.x.empty()) continue;
     const double x = comparison.at.has_value() ? *comparison.at : curve.x.back();
     const Color color = StyleOf(setting.style).line;
     if (difference.interval.defined()) {
@@ -117,6 +133,10 @@ absl::StatusOr<Drawing> DrawDifference(const Input& input) {
       absl::StrCat(by_sequence ? "" : "paired by seed: ", absl::StrJoin(parts, ", "),
                    by_sequence ? "; the interval over sequences is in forest" : "");
   if (many) absl::StrAppend(&footnote, "; orange: the panel's own setting, grey: the others");
+  std::vector<std::string> statements = {std::move(footnote)};
+  const std::string named = BaselineNote(comparison.scale, name, baseline, kYTitle);
+  if (!named.empty()) statements.insert(statements.begin(), named);
+  footnote = FootnoteOf(std::move(statements), LeftOut(input), "drawn");
   const std::vector<CurvePanel> panels = {PanelOf(comparison)};
   auto figure =
       DrawPanels(input, panels,
@@ -204,7 +224,7 @@ std::string DifferenceDescription(const Input& input) {
   for (const ReducedSetting& setting : input.settings) {
     const std::optional<size_t> last = LastOf(setting.panels[0]);
     ends.push_back(absl::StrCat(
-        setting.label, last.has_value() ? " " : " without a mean",
+        report::Listed(setting.label), last.has_value() ? " " : " without a mean",
         last.has_value() ? AtText(input.comparison->scale, setting.panels[0], *last) : ""));
   }
   const bool ratio = input.comparison->scale == report::Scale::kRatio;
@@ -227,7 +247,7 @@ std::vector<std::string> ReversalTexts(const Input& input) {
     const report::Decision decision = report::Decide(comparison, row);
     if (!report::SaysWhichWay(decision.grade) || row.by_wins || decision.toward == 0) continue;
     for (const ReducedSetting& setting : input.settings) {
-      if (setting.label != row.mark) continue;
+      if (setting.label != row.label) continue;
       const ReducedCurve& curve = setting.panels[0];
       const std::optional<Reversal> reversal = ReversalOf(curve);
       // A mean that ends elsewhere than the verdict is of other runs, or smoothed.

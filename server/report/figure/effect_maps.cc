@@ -207,9 +207,9 @@ std::string EffectMapsDescription(const Input& input) {
                              ColumnName(input, column));
       }
     }
-    texts.push_back(place.empty() ? absl::StrCat(map.setting->label, " undefined")
-                                  : absl::StrCat(map.setting->label, " ", report::Plain(largest, 2),
-                                                 " at ", place));
+    texts.push_back(place.empty() ? absl::StrCat(report::Listed(map.setting->label), " undefined")
+                                  : absl::StrCat(report::Listed(map.setting->label), " ",
+                                                 report::Plain(largest, 2), " at ", place));
   }
   return absl::StrCat(
       IsRemoval(input) ? "Largest change of the loss: " : "Largest recovered fraction: ",

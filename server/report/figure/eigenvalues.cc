@@ -102,9 +102,10 @@ std::string SpectraDescription(const Input& input) {
   for (const ReducedSetting& setting : ReduceLines(input.analysed, SharesOf, true)) {
     const std::vector<double>& mean = setting.panels[0].mean;
     const double first = mean.empty() ? kNone : mean[0];
-    settings.push_back(std::isfinite(first)
-                           ? absl::StrCat(setting.label, " ", report::Plain(first, 3))
-                           : absl::StrCat(setting.label, " without a mean"));
+    settings.push_back(
+        std::isfinite(first)
+            ? absl::StrCat(report::Listed(setting.label), " ", report::Plain(first, 3))
+            : absl::StrCat(report::Listed(setting.label), " without a mean"));
   }
   return absl::StrCat("Share of the first direction: ", report::Enumerated(settings, kMostNamed),
                       ".");

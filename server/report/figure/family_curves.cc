@@ -173,7 +173,7 @@ absl::StatusOr<Drawing> DrawFamily(const Input& input, Along along) {
   if (!figure.ok()) return figure.status();
   figure->title = absl::StrCat(input.title, ": ", FamilyText(along, input.key),
                                along == Along::kBlocks ? " over depth of " : " over levels of ",
-                               report::Enumerated(LabelsOf(input.family), kMostNamed));
+                               report::Enumerated(NamesOfDrawn(input.family), kMostNamed));
   return Drawing{*std::move(figure), FamilyCsv(input, along, data)};
 }
 
@@ -203,8 +203,8 @@ std::string FamilyDescription(const Input& input, Along along) {
     }
     settings.push_back(
         means.empty()
-            ? absl::StrCat(setting.label, " without a mean")
-            : absl::StrCat(setting.label, " from ",
+            ? absl::StrCat(report::Listed(setting.label), " without a mean")
+            : absl::StrCat(report::Listed(setting.label), " from ",
                            report::Plain(means.front(), report::DecimalsFor(means.front())), " to ",
                            report::Plain(means.back(), report::DecimalsFor(means.back()))));
   }

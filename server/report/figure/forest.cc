@@ -64,7 +64,7 @@ bool HasWins(const Comparison& comparison) { return comparison.better != report:
 
 // Properties that a figure's rows share.
 struct RowLook {
-  std::map<std::string, size_t> styles;  // by mark
+  std::map<std::string, size_t> styles;  // by label
   bool many = false;                     // all in one ink
   bool wins = false;                     // shown only if one direction is better
   std::string tuned;                     // "lr"; "" if nothing is tuned
@@ -75,7 +75,7 @@ struct RowLook {
 RowLook LookOf(const Comparison& comparison) {
   RowLook look;
   const std::vector<size_t> indices = StyleIndices(comparison);
-  for (size_t i = 0; i < indices.size(); ++i) look.styles[comparison.rows[i].mark] = indices[i];
+  for (size_t i = 0; i < indices.size(); ++i) look.styles[comparison.rows[i].label] = indices[i];
   look.many = HasManySettings(comparison);
   look.wins = HasWins(comparison);
   look.scale = comparison.scale;
@@ -102,8 +102,8 @@ void WriteRatios(DotGroup* group) {
 DotRow RowOf(const ComparisonRow& row, const ComparisonRow& baseline, const RowLook& look,
              bool judged) {
   DotRow dots;
-  dots.label = row.mark;
-  dots.style = StyleOf(look.many ? kPlainStyle : look.styles.at(row.mark));
+  dots.label = row.label;
+  dots.style = StyleOf(look.many ? kPlainStyle : look.styles.at(row.label));
   dots.seeds = Differences(look.unit, look.scale, row, baseline);
   dots.mean = row.difference.mean;
   dots.interval = row.difference.interval;
@@ -174,9 +174,9 @@ DotGroup GroupOf(const Comparison& comparison, const Source& source,
   const bool judged = IsJudged(comparison, source);
   const bool several = !report::SharedBaseline(comparison).has_value();
   DotGroup group;
-  group.title = TitleOf(source.tuning, baseline.mark, several);
+  group.title = TitleOf(source.tuning, report::Listed(baseline.label), several);
   if (judged && !baseline.chosen.empty()) {
-    group.remark = absl::StrCat(baseline.mark, ": ", look.tuned, " ", ShortChoice(baseline));
+    group.remark = absl::StrCat(baseline.label, ": ", look.tuned, " ", ShortChoice(baseline));
   }
   for (const ComparisonRow* row : rows) {
     DotRow dots = RowOf(*row, baseline, look, judged);
@@ -229,14 +229,14 @@ void AddCsv(const Comparison& comparison, const Source& source, std::string* csv
     const std::string verdict = VerdictName(comparison, source, row);
     const report::Number mean = OffScale(comparison.scale, row.difference.mean);
     const report::Interval interval = OffScale(comparison.scale, row.difference.interval);
-    AddCsvRow({group, CsvText(row.mark), CsvText(baseline.mark), "", CsvNumber(mean.value),
+    AddCsvRow({group, CsvText(row.label), CsvText(baseline.label), "", CsvNumber(mean.value),
                CsvNumber(interval.low), CsvNumber(interval.high),
                absl::StrCat(PairedRuns(comparison.unit, row.pairs)), absl::StrCat(row.pairs.all),
                HasWins(comparison) ? absl::StrCat(row.pairs.wins) : "", ended, planned, verdict},
               csv);
     for (const DotSeed& seed : Differences(comparison.unit, comparison.scale, row, baseline)) {
       const report::Number value = OffScale(comparison.scale, report::Defined(seed.value));
-      AddCsvRow({group, CsvText(row.mark), CsvText(baseline.mark), absl::StrCat(*seed.seed),
+      AddCsvRow({group, CsvText(row.label), CsvText(baseline.label), absl::StrCat(*seed.seed),
                  CsvNumber(value.value), "", "", "", "", "", ended, planned, verdict},
                 csv);
     }
@@ -268,16 +268,18 @@ void AddWords(const Comparison& comparison, const RowLook& look, double width, D
   if (!neither) dots->column_titles.emplace_back("wins");
   const report::MetricName name = report::NameOfMetric(comparison.key);
   const auto shared = report::SharedBaseline(comparison);
-  const std::string baseline = shared.has_value() ? comparison.rows[*shared].mark : "";
+  const std::string baseline = shared.has_value() ? comparison.rows[*shared].label : "";
   for (DotGroup& group : dots->groups) {
     group.axis_title = DifferenceTitle(comparison.scale, name, baseline, width - 2 * kEdge);
   }
+  const std::string named = BaselineNote(comparison.scale, name, baseline, width - 2 * kEdge);
   dots->footnote =
       comparison.unit == report::Unit::kSequence
           ? absl::StrCat("over sequences; bar: 95 % interval of the mean, by ",
                          IntervalsText(comparison))
           : absl::StrCat(ratio ? "ratios" : "differences", " by seed; bar: 95 % interval of the ",
                          report::MeanName(comparison.scale), ", by ", IntervalsText(comparison));
+  if (!named.empty()) dots->footnote = absl::StrCat(named, "; ", dots->footnote);
   if (look.many) absl::StrAppend(&dots->footnote, "; ", kMarkText);
   if (const std::string preliminary = report::PreliminaryText(comparison); !preliminary.empty()) {
     dots->footnote = absl::StrCat(preliminary, "; ", dots->footnote);
@@ -339,12 +341,13 @@ std::string DifferencesText(report::Scale scale, const std::vector<ComparisonRow
   for (const ComparisonRow& row : rows) {
     if (!row.compared()) continue;
     if (!row.difference.mean.defined()) {
-      differences.push_back(absl::StrCat(
-          row.label, " (", report::PairReasonText(row.difference.mean.undefined), ")"));
+      differences.push_back(absl::StrCat(report::Listed(row.label), " (",
+                                         report::PairReasonText(row.difference.mean.undefined),
+                                         ")"));
       continue;
     }
     differences.push_back(absl::StrCat(
-        row.label, " ",
+        report::Listed(row.label), " ",
         report::ShownDifference(scale, row.difference.mean, row.difference.interval, decimals),
         row.in_family() ? "" : absl::StrCat(" (", kScoredOnOtherData, ")")));
   }

@@ -11,6 +11,7 @@
 #include "base/csv.h"
 #include "base/decimal.h"
 #include "server/report/compare/wording.h"
+#include "server/report/figure/curve_panels.h"
 
 namespace ablate::figure {
 namespace {
@@ -65,17 +66,14 @@ ReducedSetting ReduceSetting(const Kind& kind, const SettingCurves& curves,
 }
 
 absl::StatusOr<Drawing> Draw(const Kind& kind, const Input& input) {
-  const bool points =
-      std::any_of(input.settings.begin(), input.settings.end(), [](const ReducedSetting& setting) {
-        return std::any_of(
-            setting.panels.begin(), setting.panels.end(),
-            [](const ReducedCurve& curve) { return curve.converged + curve.diverged > 0; });
-      });
+  const bool points = std::any_of(input.settings.begin(), input.settings.end(), HasRuns);
   if (kind.reduce != nullptr && !points) {
     const bool paired = kind.reads == Reads::kPairs;
+    const bool ended = input.comparison->ended == input.comparison->planned;
     return absl::FailedPreconditionError(absl::StrCat(
         "key: ", paired ? "no seed on which a setting and its baseline converged" : "no run",
-        " has points of ", text::CleanText(input.key), " yet. Retry when more runs have ended"));
+        " has points of ", text::CleanText(input.key),
+        ended ? "" : " yet. Retry when more runs have ended"));
   }
   if (kind.reads == Reads::kAnalysis && !HasSeeds(input.analysed)) {
     return absl::FailedPreconditionError(
@@ -91,12 +89,13 @@ absl::StatusOr<Drawing> Draw(const Kind& kind, const Input& input) {
 
 std::string AnalysedTitle(const Input& input, absl::string_view what) {
   return absl::StrCat(input.title, ": ", what, " (", input.key, ") of ",
-                      report::Enumerated(LabelsOf(input.analysed.settings), kMostNamed));
+                      report::Enumerated(NamesOfDrawn(input.analysed.settings), kMostNamed));
 }
 
 std::string SettingsText(const report::Comparison& comparison) {
   if (comparison.row_axes.size() < 2) return "";
-  return absl::StrCat(" Settings are ", absl::StrJoin(comparison.row_axes, "/"), ".");
+  return absl::StrCat(" Settings are combinations of ", report::Enumerated(comparison.row_axes),
+                      ".");
 }
 
 std::string ChosenText(const report::Comparison& comparison) {

@@ -14,6 +14,7 @@
 #include "absl/types/span.h"
 #include "server/report/compare/comparison.h"
 #include "server/report/compare/windows.h"
+#include "server/report/compare/wording.h"
 #include "server/report/figure/analysed.h"
 #include "server/report/figure/curves.h"
 #include "server/report/figure/family.h"
@@ -123,13 +124,31 @@ std::vector<std::string> LabelsOf(const std::vector<Setting>& settings) {
   return labels;
 }
 
+// Returns the same for a list.
+template <class Setting>
+std::vector<std::string> NamesOf(const std::vector<Setting>& settings) {
+  std::vector<std::string> names = LabelsOf(settings);
+  for (std::string& name : names) name = report::Listed(name);
+  return names;
+}
+
+// Returns the names of those that have seeds to draw, for a list.
+template <class Setting>
+std::vector<std::string> NamesOfDrawn(const std::vector<Setting>& settings) {
+  std::vector<std::string> labels;
+  for (const Setting& setting : settings) {
+    if (!setting.seeds.empty()) labels.push_back(report::Listed(setting.label));
+  }
+  return labels;
+}
+
 inline constexpr size_t kMostNamed = 12;  // settings in a title or description
 
 // Returns the title of a figure of an analysis: "names-norm: loss landscape (LABEL) of pre and
 // post".
 std::string AnalysedTitle(const Input& input, absl::string_view what);
 
-// Returns " Settings are placement/residual."; "" for one axis.
+// Returns " Settings are combinations of placement and residual."; "" for one axis.
 std::string SettingsText(const report::Comparison& comparison);
 
 // The same, and " Each setting is shown at its selected lr." if that is tuned.

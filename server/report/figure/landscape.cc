@@ -214,8 +214,9 @@ std::string LandscapeDescription(const Input& input) {
   for (const ReducedSetting& setting : LinesOf(input).settings) {
     const std::vector<double>& mean = setting.panels[0].mean;
     const double ends = mean.empty() ? kNone : (mean.front() + mean.back()) / 2;
-    settings.push_back(std::isfinite(ends) ? absl::StrCat(setting.label, " by ", text(ends))
-                                           : absl::StrCat(setting.label, " without a mean"));
+    settings.push_back(std::isfinite(ends)
+                           ? absl::StrCat(report::Listed(setting.label), " by ", text(ends))
+                           : absl::StrCat(report::Listed(setting.label), " without a mean"));
   }
   return absl::StrCat(
       "Rise of the loss at the ends of the lines: ", report::Enumerated(settings, kMostNamed), ".");

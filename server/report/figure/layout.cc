@@ -93,11 +93,31 @@ std::vector<std::string> Wrap(absl::string_view text, double max_width, double s
   return wrapped;
 }
 
+std::vector<std::string> NameLines(absl::string_view name, double max_width, double size,
+                                   bool bold) {
+  const std::string clean = text::CleanText(name);
+  const auto width = [size, bold](absl::string_view line) { return TextWidth(line, size, bold); };
+  std::pair<absl::string_view, absl::string_view> best;
+  for (size_t comma = clean.find(", "); comma != std::string::npos;
+       comma = clean.find(", ", comma + 1)) {
+    const absl::string_view whole = clean;
+    const std::pair parts = {whole.substr(0, comma + 1), whole.substr(comma + 2)};
+    const auto widest = [&width](const auto& lines) {
+      return std::max(width(lines.first), width(lines.second));
+    };
+    if (best.first.empty() || widest(parts) < widest(best)) best = parts;
+  }
+  if (width(clean) <= max_width || best.first.empty()) {
+    return {ElideMiddle(clean, max_width, size, bold)};
+  }
+  return {ElideMiddle(best.first, max_width, size, bold),
+          ElideMiddle(best.second, max_width, size, bold)};
+}
+
 namespace {
 
 constexpr double kLeader = 0.11;       // from the panel to a label
 constexpr double kDashedLeader = 0.9;  // points, for a leader whose dash must be visible
-constexpr double kLineHeight = 1.12;   // fraction of a text's size: nearer labels would touch
 
 double Share(const Axis& axis, double value) {
   if (!axis.log) return (value - axis.low) / (axis.high - axis.low);
@@ -158,11 +178,14 @@ std::vector<double> PushApart(const std::vector<double>& wanted, double gap, dou
 }
 
 double EndLabelRoom(const std::vector<std::string>& labels, double figure_width) {
+  const double most = figure_width * 0.27;
   double widest = 0;
   for (const std::string& label : labels) {
-    widest = std::max(widest, TextWidth(ElideMiddle(label, figure_width, kLabelSize), kLabelSize));
+    for (const std::string& line : NameLines(label, most - kLeader - kEdge, kLabelSize)) {
+      widest = std::max(widest, TextWidth(line, kLabelSize));
+    }
   }
-  return std::clamp(widest + kLeader + kEdge, 0.3, figure_width * 0.27);
+  return std::clamp(widest + kLeader + kEdge, 0.3, most);
 }
 
 void AddEndLabels(const Panel& panel, const std::vector<EndLabel>& labels, double room,
@@ -176,8 +199,16 @@ void AddEndLabels(const Panel& panel, const std::vector<EndLabel>& labels, doubl
     }
     wanted.push_back(std::clamp(YInches(panel, label.y), panel.bottom, panel.top));
   }
-  const double gap = kLineHeight * kLabelSize * kPoint;
-  const std::vector<double> places = PushApart(wanted, gap, panel.bottom, panel.top + gap / 2);
+  const double line = kLineHeight * kLabelSize * kPoint;
+  std::vector<std::vector<std::string>> texts;
+  size_t most = 1;  // lines of a label
+  for (const EndLabel& label : labels) {
+    texts.push_back(NameLines(label.text, room - kLeader - kEdge / 2, kLabelSize));
+    most = std::max(most, texts.back().size());
+  }
+  // Labels of several lines are further apart than their lines.
+  const double gap = line * (static_cast<double>(most) + (most > 1 ? 0.3 : 0));
+  const std::vector<double> places = PushApart(wanted, gap, panel.bottom, panel.top + line / 2);
   for (size_t i = 0; i < labels.size(); ++i) {
     const double end = XInches(panel, labels[i].x);
     if (end < panel.right - 0.08) {
@@ -189,9 +220,11 @@ void AddEndLabels(const Panel& panel, const std::vector<EndLabel>& labels, doubl
     leader.dash = labels[i].dash;
     if (!leader.dash.empty()) leader.width = kDashedLeader;
     figure->rules.push_back(std::move(leader));
-    figure->texts.push_back({panel.right + kLeader, places[i],
-                             ElideMiddle(labels[i].text, room - kLeader - kEdge / 2, kLabelSize),
-                             kLabelSize, labels[i].color});
+    double y = places[i] + line * (static_cast<double>(texts[i].size()) - 1) / 2;
+    for (const std::string& text : texts[i]) {
+      figure->texts.push_back({panel.right + kLeader, y, text, kLabelSize, labels[i].color});
+      y -= line;
+    }
   }
 }
 
@@ -226,7 +259,8 @@ void AddPanelTitle(double left, double right, double top, const std::string& tit
 }
 
 std::vector<std::string> FootnoteLines(const std::string& footnote, double figure_width) {
-  return Wrap(footnote, figure_width - 2 * kEdge, kSmallSize, 4);
+  constexpr size_t kMostLines = 12;
+  return Wrap(footnote, figure_width - 2 * kEdge, kSmallSize, kMostLines);
 }
 
 void AddFootnote(const std::vector<std::string>& lines, Figure* figure) {

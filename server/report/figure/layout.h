@@ -26,6 +26,11 @@ std::string ElideMiddle(absl::string_view text, double max_width, double size, b
 // elided.
 std::vector<std::string> Wrap(absl::string_view text, double max_width, double size, size_t lines);
 
+// Returns a setting's name in one line, or if that is wider than `max_width` in two, broken after
+// one of its commas; each line is elided if it is still too wide.
+std::vector<std::string> NameLines(absl::string_view name, double max_width, double size,
+                                   bool bold = false);
+
 // Inches.
 inline constexpr double kColumnWidth = 3.25, kDoubleWidth = 6.75;
 inline constexpr double kEdge = 0.06;    // margin around everything
@@ -35,7 +40,9 @@ inline constexpr double kFootnoteLine = 0.115;
 inline constexpr double kTitleLine = 0.2;  // for a panel's title
 // Points.
 inline constexpr double kTitleSize = 8, kLabelSize = 7, kSmallSize = 6;
-inline constexpr double kYNumbers = 4.4;  // from an axis to the end of its numbers
+inline constexpr double kLineHeight = 1.12;  // fraction of a text's size: nearer lines would touch
+inline constexpr double kYNumbers = 4.4;     // from an axis to the end of its numbers
+inline constexpr double kXNumbers = 7.7;     // from an axis to the middle of its numbers
 
 // Returns the room at the left of a panel for the axis's numbers and a title: at least kLeft.
 double LeftRoom(const Axis& y);
@@ -59,7 +66,8 @@ struct EndLabel {
 // Returns the room that the labels need at the right of a panel in a figure of that width.
 double EndLabelRoom(const std::vector<std::string>& labels, double figure_width);
 
-// Adds labels at the right of the panel, pushed apart, each with a leader to its line's end.
+// Adds labels at the right of the panel, pushed apart, each with a leader to its line's end. Long
+// names have two lines.
 void AddEndLabels(const Panel& panel, const std::vector<EndLabel>& labels, double room,
                   Figure* figure);
 

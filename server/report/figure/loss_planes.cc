@@ -113,10 +113,11 @@ std::string RangesText(const std::vector<LossPlane>& planes) {
   const auto text = [](double value) { return report::Plain(value, report::DecimalsFor(value)); };
   for (const LossPlane& plane : planes) {
     const Extent extent = ExtentOf({&plane, 1});
-    settings.push_back(extent.empty()
-                           ? absl::StrCat(plane.setting->label, " without a finite loss")
-                           : absl::StrCat(plane.setting->label, " from ", text(extent.low()),
-                                          " to ", text(extent.high())));
+    settings.push_back(
+        extent.empty()
+            ? absl::StrCat(report::Listed(plane.setting->label), " without a finite loss")
+            : absl::StrCat(report::Listed(plane.setting->label), " from ", text(extent.low()),
+                           " to ", text(extent.high())));
   }
   return report::Enumerated(settings, kMostNamed);
 }

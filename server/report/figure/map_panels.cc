@@ -24,16 +24,45 @@ constexpr double kBarWidth = 0.1;
 constexpr double kBarRoom = 0.62;    // both, and the bar's numbers
 constexpr double kNumberGap = 0.01;  // between numbers of neighbouring cells
 constexpr double kTicksApart = 0.02;
+constexpr double kHeadingLine = 0.15;
 constexpr double kUprightLine = 0.1;  // room for a label that is written upwards
 
 struct Layout {
   double left = kLeft;
   size_t columns = 1, rows = 1;
-  double side = 1;      // of a panel
-  bool turned = false;  // labels of x are written upwards
-  double foot = 0;      // below the lowest panels
+  double side = 1;           // of a panel
+  bool turned = false;       // labels of x are written upwards
+  double foot = 0;           // below the lowest panels
+  double room = 1;           // for a title above one panel
+  size_t lines = 1;          // of a panel's title
+  double title = 0;          // height of the titles above a panel
+  std::vector<bool> headed;  // rows with a heading: the label of several panels
   double height = 1;
+
+  // Returns the height of a row's headings.
+  double HeadingOf(size_t row) const { return headed[row] ? kHeadingLine : 0; }
 };
+
+constexpr double kTitleText = kLineHeight * kLabelSize * kPoint;  // a line of a panel's title
+
+// Returns true if panels have places, so that their labels are headings.
+bool HasPlaces(const std::vector<MapPanel>& panels) {
+  return std::any_of(panels.begin(), panels.end(),
+                     [](const MapPanel& map) { return !map.place.empty(); });
+}
+
+// Returns true for a panel whose label differs from that of the panel before.
+bool StartsGroup(const std::vector<MapPanel>& panels, size_t index) {
+  return index == 0 || panels[index].label != panels[index - 1].label;
+}
+
+// Returns at most so many lines of a panel's title.
+std::vector<std::string> TitleOf(const MapPanel& map, double room, size_t most) {
+  const std::string& title = map.place.empty() ? map.label : map.place;
+  std::vector<std::string> lines = NameLines(title, room, kLabelSize, true);
+  if (lines.size() > most) lines = {ElideMiddle(title, room, kLabelSize, true)};
+  return lines;
+}
 
 // Returns the width of the widest label of an x axis.
 double WidestLabel(const std::vector<MapPanel>& panels) {
@@ -58,9 +87,19 @@ bool TurnsLabels(const std::vector<MapPanel>& panels, double side) {
   });
 }
 
-// Returns the layout of the first `count` panels in so many columns.
+// Sets the heights that the titles' lines and the headings give.
+void SetHeight(Layout* layout) {
+  layout->title = kTitleLine + kTitleText * static_cast<double>(layout->lines - 1);
+  layout->height = layout->foot;
+  for (size_t row = 0; row < layout->rows; ++row) {
+    layout->height += layout->side + layout->title + layout->HeadingOf(row);
+  }
+}
+
+// Returns the layout of the first `count` panels in so many columns. `bar` is the left end of the
+// bar's title, from the bar's.
 Layout LayoutIn(size_t columns, double width, const std::vector<MapPanel>& panels, size_t count,
-                size_t footnote) {
+                size_t footnote, double bar) {
   Layout layout;
   for (const MapPanel& panel : panels) layout.left = std::max(layout.left, LeftRoom(panel.y));
   layout.columns = columns;
@@ -71,30 +110,40 @@ Layout LayoutIn(size_t columns, double width, const std::vector<MapPanel>& panel
   layout.turned = TurnsLabels(panels, layout.side);
   layout.foot = kBottom + kFootnoteLine * static_cast<double>(footnote);
   if (layout.turned) layout.foot += std::max(0.0, WidestLabel(panels) - kUprightLine);
-  layout.height = layout.foot + (layout.side + kTitleLine) * static_cast<double>(layout.rows);
+  // Up to the next panel's title; the last column's up to the scale's title.
+  constexpr double kTitlesApart = 0.06;
+  layout.room = layout.side - kTitlesApart + std::min(kMapGap, kBarGap + bar);
+  layout.headed.resize(layout.rows);
+  for (size_t i = 0; i < count; ++i) {
+    layout.lines = std::max(layout.lines, TitleOf(panels[i], layout.room, 2).size());
+    if (HasPlaces(panels) && StartsGroup(panels, i)) layout.headed[i / columns] = true;
+  }
+  SetHeight(&layout);
+  if (layout.height > kMaxMapsHeight) layout.lines = 1;  // cuts names rather than fail
+  SetHeight(&layout);
   return layout;
 }
 
 // Returns the layout of the first `count` panels; `wanted` columns as in DrawMaps.
 Layout LayoutOf(double width, const std::vector<MapPanel>& panels, size_t count, size_t wanted,
-                size_t footnote) {
+                size_t footnote, double bar) {
   if (wanted == 0) {
     const size_t most = width >= 5 ? 4 : 2, rows = (count + most - 1) / most;
-    return LayoutIn((count + rows - 1) / rows, width, panels, count, footnote);
+    return LayoutIn((count + rows - 1) / rows, width, panels, count, footnote, bar);
   }
   constexpr double kLeastPitch = 0.5;  // inches
   const auto room = static_cast<size_t>(width / kLeastPitch);
   size_t columns = std::min(wanted, room);
-  Layout layout = LayoutIn(columns, width, panels, count, footnote);
+  Layout layout = LayoutIn(columns, width, panels, count, footnote, bar);
   while (layout.height > kMaxMapsHeight && columns + wanted <= room) {
     columns += wanted;
-    layout = LayoutIn(columns, width, panels, count, footnote);
+    layout = LayoutIn(columns, width, panels, count, footnote, bar);
   }
   return layout;
 }
 
 absl::Status CheckFits(const std::vector<MapPanel>& panels, double width, size_t columns,
-                       size_t footnote, const std::string& remedy) {
+                       size_t footnote, double bar, const std::string& remedy) {
   size_t cells = 0;
   for (const MapPanel& panel : panels) cells += panel.values.size();
   if (cells > kMaxCells) {
@@ -103,7 +152,7 @@ absl::Status CheckFits(const std::vector<MapPanel>& panels, double width, size_t
         ". ", remedy));
   }
   const auto fits = [&](size_t count) {
-    return LayoutOf(width, panels, count, columns, footnote).height <= kMaxMapsHeight;
+    return LayoutOf(width, panels, count, columns, footnote, bar).height <= kMaxMapsHeight;
   };
   if (fits(panels.size())) return absl::OkStatus();
   size_t most = panels.size();
@@ -209,13 +258,28 @@ void TurnLabels(Panel* panel, Figure* figure) {
   }
 }
 
-// Returns the label, cut to fit, and the place; the place alone if nothing of the label fits.
-std::string TitleOf(const MapPanel& map, double room) {
-  constexpr char kNothing[] = "…";
-  const double rest = room - TextWidth(map.place, kLabelSize, true);
-  const std::string label = ElideMiddle(map.label, rest, kLabelSize, true);
-  if (label != kNothing || map.place.empty()) return absl::StrCat(label, map.place);
-  return map.place.substr(map.place.find_first_not_of(", "));
+// Adds a panel's title, and the heading of the panels that share its label.
+void AddTitles(const std::vector<MapPanel>& panels, size_t index, const Layout& layout,
+               const Panel& panel, Figure* figure) {
+  const auto add = [&](double y, const std::string& text) {
+    figure->texts.push_back(
+        {panel.left, y, text, kLabelSize, panels[index].color, Align::kLeft, true});
+  };
+  const std::vector<std::string> lines = TitleOf(panels[index], layout.room, layout.lines);
+  double y = panel.top + 0.1 + kTitleText * static_cast<double>(lines.size() - 1);
+  for (const std::string& line : lines) {
+    add(y, line);
+    y -= kTitleText;
+  }
+  if (!HasPlaces(panels) || !StartsGroup(panels, index)) return;
+  const size_t next_row = (index / layout.columns + 1) * layout.columns;
+  size_t end = index + 1;
+  while (end < next_row && end < panels.size() && !StartsGroup(panels, end)) ++end;
+  // Up to the next heading, or the end of the row.
+  if (end == panels.size()) end = next_row;
+  const double room = layout.room + (layout.side + kMapGap) * static_cast<double>(end - index - 1);
+  add(panel.top + layout.title - 0.1 + kHeadingLine,
+      ElideMiddle(panels[index].label, room, kLabelSize, true));
 }
 
 void BlankLabels(Axis* axis) {
@@ -286,20 +350,17 @@ Axis CellsAxis(const std::vector<std::string>& names, bool down) {
 absl::StatusOr<Figure> DrawMaps(const std::vector<MapPanel>& panels, const ColorScale& scale,
                                 const MapWords& words, double width, size_t columns) {
   const std::vector<std::string> footnote = FootnoteLines(words.footnote, width);
-  if (absl::Status fits = CheckFits(panels, width, columns, footnote.size(), words.remedy);
+  const double bar = BarTitleAt(BarTitle(scale));
+  if (absl::Status fits = CheckFits(panels, width, columns, footnote.size(), bar, words.remedy);
       !fits.ok())
     return fits;
-  const Layout layout = LayoutOf(width, panels, panels.size(), columns, footnote.size());
+  const Layout layout = LayoutOf(width, panels, panels.size(), columns, footnote.size(), bar);
   Figure figure;
   figure.width = width;
   figure.height = layout.height;
-  const double pitch = layout.side + kTitleLine;
-  const double top = layout.foot + pitch * static_cast<double>(layout.rows) - kTitleLine;
+  const double top = layout.height - layout.title - layout.HeadingOf(0);  // of the first panels
+  double row_top = top;
   const bool numbers_fit = NumbersFit(panels, layout.side);
-  // Up to the next panel's title; the last column's up to the scale's title.
-  constexpr double kTitlesApart = 0.06;
-  const double room =
-      layout.side - kTitlesApart + std::min(kMapGap, kBarGap + BarTitleAt(BarTitle(scale)));
   double right = layout.left;
   for (size_t i = 0; i < panels.size(); ++i) {
     const MapPanel& map = panels[i];
@@ -307,7 +368,8 @@ absl::StatusOr<Figure> DrawMaps(const std::vector<MapPanel>& panels, const Color
     Panel panel;
     panel.left = layout.left + (layout.side + kMapGap) * static_cast<double>(column);
     panel.right = panel.left + layout.side;
-    panel.top = top - pitch * static_cast<double>(row);
+    if (row > 0 && column == 0) row_top -= layout.side + layout.title + layout.HeadingOf(row);
+    panel.top = row_top;
     panel.bottom = panel.top - layout.side;
     panel.x = map.x;
     panel.y = map.y;
@@ -332,8 +394,7 @@ absl::StatusOr<Figure> DrawMaps(const std::vector<MapPanel>& panels, const Color
     panel.layers.insert(panel.layers.end(), map.over.begin(), map.over.end());
     AddFrame(panel, &figure);
     if (map.numbers && numbers_fit) AddNumbers(map, scale, panel, &figure);
-    figure.texts.push_back({panel.left, panel.top + 0.1, TitleOf(map, room), kLabelSize, map.color,
-                            Align::kLeft, true});
+    AddTitles(panels, i, layout, panel, &figure);
     right = std::max(right, panel.right);
     figure.panels.push_back(std::move(panel));
   }

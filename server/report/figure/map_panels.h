@@ -20,8 +20,8 @@ struct ColorScale {
 };
 
 struct MapPanel {
-  std::string label;  // cut in the middle if the panel is narrow
-  std::string place;  // written after it in full, with its separator: " 0.3"; may be empty
+  std::string label;  // above the panel; above the first of several if they have places
+  std::string place;  // the panel's own title, if several panels share a label: "0.3"
   Color color;        // of both
   Axis x, y;
   std::vector<double> x_edges, y_edges;  // edges of the cells, ascending, within the axes

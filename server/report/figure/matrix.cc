@@ -144,9 +144,9 @@ MapPanel PanelOf(const Input& input, const std::vector<std::string>& texts, cons
   panel.label = square.setting->label;
   if (IsOfHeads(input)) {  // short, because panels are small
     const size_t heads = HeadsOf(square);
-    panel.place = absl::StrCat(" ", square.index / heads, ".", square.index % heads);
-  } else if (const std::string place = PlaceName(square); !place.empty()) {
-    panel.place = absl::StrCat(", ", place);
+    panel.place = absl::StrCat(square.index / heads, ".", square.index % heads);
+  } else {
+    panel.place = PlaceName(square);
   }
   panel.color = StyleOf(square.setting->style).text;
   const std::vector<std::string> names = CellNames(input, texts, square.side);
@@ -293,7 +293,8 @@ std::string MatrixDescription(const Input& input) {
       for (size_t column = 0; column < row; ++column) extent.Add(square.At(row, column));
     }
     if (extent.empty()) continue;
-    texts.push_back(absl::StrCat(square.setting->label, " ", report::Plain(extent.low(), 3), " to ",
+    texts.push_back(absl::StrCat(report::Listed(square.setting->label), " ",
+                                 report::Plain(extent.low(), 3), " to ",
                                  report::Plain(extent.high(), 3)));
   }
   return absl::StrCat("Values below the diagonal: ", report::Enumerated(texts, kMostNamed), ".");

@@ -97,7 +97,7 @@ class Lines {
     if (added) {
       Response& line = responses_.settings.emplace_back();
       if (comparison_.row_axes.size() > 1) {
-        line.label = report::SettingMark(Without(comparison_.row_axes, axis_), place->first);
+        line.label = report::SettingName(Without(comparison_.row_axes, axis_), place->first);
       }
       line.points.resize(responses_.values.size());
     }
@@ -154,11 +154,14 @@ absl::StatusOr<Drawing> DrawAxis(const Input& input) {
   return DrawResponses(DataOf(*input.comparison), input);
 }
 
-// Returns " Lines are norm/placement."; "" for one line.
+// Returns " Lines are combinations of norm and placement."; "" for one line.
 std::string LinesText(const Comparison& comparison, const std::string& axis) {
   std::vector<std::string> others = comparison.row_axes;
   others.erase(std::remove(others.begin(), others.end(), axis), others.end());
-  return others.empty() ? "" : absl::StrCat(" Lines are ", absl::StrJoin(others, "/"), ".");
+  if (others.size() < 2) {
+    return others.empty() ? "" : absl::StrCat(" Lines are settings of ", others[0], ".");
+  }
+  return absl::StrCat(" Lines are combinations of ", report::Enumerated(others), ".");
 }
 
 std::string AxisCaption(const Input& input) {

@@ -131,7 +131,7 @@ std::string ErrorsText(const Input& input, size_t most) {
     double sum = 0;
     for (const AnalysedSeed& seed : setting.seeds) sum += seed.number;
     const double mean = sum / static_cast<double>(setting.seeds.size());
-    texts.push_back(absl::StrCat(setting.label, ": ",
+    texts.push_back(absl::StrCat(report::Listed(setting.label), ": ",
                                  std::isfinite(mean) ? report::Plain(mean, 3) : "undefined"));
   }
   return report::Enumerated(texts, most);
@@ -176,13 +176,14 @@ absl::StatusOr<Drawing> DrawReliability(const Input& input) {
   panel.diagonal = true;
   auto figure = DrawPanels(drawn, {panel}, {"Confidence", "Accuracy", ReliabilityFootnote(drawn)});
   if (!figure.ok()) return figure.status();
-  // Small multiples have a panel for each setting.
+  // Small multiples have a panel for each setting with runs.
   const bool multiples = InSmallMultiples(drawn);
-  for (size_t s = 0; s < input.analysed.settings.size(); ++s) {
-    const AnalysedSetting& setting = input.analysed.settings[s];
+  size_t panel_of = 0;
+  for (const AnalysedSetting& setting : input.analysed.settings) {
+    if (setting.seeds.empty()) continue;
     const bool black = HasOneBaseline(*input.comparison) && setting.style == 0;
     const Color color = !multiples ? StyleOf(setting.style).line : black ? kInk : kOwn;
-    AddShares(setting, color, &figure->panels[multiples ? s : 0]);
+    AddShares(setting, color, &figure->panels[multiples ? panel_of++ : 0]);
   }
   figure->title = AnalysedTitle(input, "reliability of predictions");
   return Drawing{*std::move(figure), ReliabilityCsv(input)};

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/report/compare/wording.h"
+#include "server/report/figure/analysed.h"
 #include "server/report/figure/axes.h"
 #include "server/report/figure/layout.h"
 #include "server/report/figure/small_multiples.h"
@@ -351,14 +352,12 @@ absl::StatusOr<Figure> DrawMultiples(const Responses& responses, const std::stri
                                      double width) {
   const auto footnote = FootnoteLines(FootnoteOf(responses, false), width);
   const std::vector<Response>& settings = responses.settings;
-  const absl::Status fits =
-      SmallMultiples::Check(width, settings.size(), 1, false, footnote.size());
-  if (!fits.ok()) return fits;
   const auto is_baseline = [&](const Response& setting) {
     return responses.one_baseline && setting.style == 0;
   };
   const Axis y = MetricAxis(responses, TicksOver(SmallMultiples::kPanelHeight));
-  SmallMultiples grid(width, LeftRoom(y), settings.size(), 1, false, footnote);
+  SmallMultiples grid(width, LeftRoom(y), LabelsOf(settings), 1, false, footnote);
+  if (absl::Status fits = grid.Check(); !fits.ok()) return fits;
   for (size_t own = 0; own < settings.size(); ++own) {
     Panel panel = grid.PanelAt(0, own);
     std::vector<double> places;
@@ -373,10 +372,27 @@ absl::StatusOr<Figure> DrawMultiples(const Responses& responses, const std::stri
     Style style;
     style.line = baseline ? kInk : kOwn;
     AddResponse(settings[own], places, style, 0, &panel);
-    grid.Add(std::move(panel), own, settings[own].label, baseline ? kInk : kOwnText);
+    grid.Add(std::move(panel), own, baseline ? kInk : kOwnText);
   }
   grid.TitleAxes(0, responses.axis, AxisTitle(report::NameOfMetric(key)));
   return grid.Finish();
+}
+
+// Returns the data without settings that have no run, which it names in the remarks: a panel of
+// such a setting would show other settings' lines under its name. All of them if none has a run.
+Responses DrawnPart(const Responses& responses) {
+  Responses drawn = responses;
+  drawn.settings.clear();
+  std::vector<LeftOutRuns> without;
+  for (const Response& setting : responses.settings) {
+    const bool runs = std::any_of(setting.points.begin(), setting.points.end(),
+                                  [](const ResponsePoint& point) { return point.n > 0; });
+    if (runs) drawn.settings.push_back(setting);
+    if (!runs) without.push_back({setting.label, true});
+  }
+  if (drawn.settings.empty()) return responses;
+  if (!without.empty()) drawn.remarks.push_back(FootnoteOf({}, without, ""));
+  return drawn;
 }
 
 std::string ResponsesCsv(const Responses& responses) {
@@ -424,9 +440,9 @@ absl::StatusOr<Drawing> DrawResponses(const absl::StatusOr<Responses>& responses
                                       const Input& input) {
   if (!responses.ok()) return responses.status();
   const std::string& key = input.comparison->key;
-  auto figure = responses->settings.size() > kMaxInOnePanel
-                    ? DrawMultiples(*responses, key, input.width)
-                    : DrawTogether(*responses, key, input.width);
+  const Responses drawn = DrawnPart(*responses);
+  auto figure = drawn.settings.size() > kMaxInOnePanel ? DrawMultiples(drawn, key, input.width)
+                                                       : DrawTogether(drawn, key, input.width);
   if (!figure.ok()) return figure.status();
   Drawing drawing;
   drawing.figure = *std::move(figure);
@@ -464,7 +480,7 @@ std::string MeansText(const Responses& responses) {
       means.push_back(absl::StrCat(report::Plain(mean.value, report::DecimalsFor(mean.value)),
                                    " at ", responses.labels[i]));
     }
-    settings.push_back(absl::StrCat(setting.label, setting.label.empty() ? "" : " ",
+    settings.push_back(absl::StrCat(report::Listed(setting.label), setting.label.empty() ? "" : " ",
                                     means.empty() ? "none" : report::Enumerated(means, kNamed)));
   }
   const size_t shown = std::min(settings.size(), kNamed);

@@ -30,7 +30,7 @@ std::vector<std::string> SharedLabels(const Comparison& comparison) {
 void AddBlock(const MatchedBlock& block, size_t position, Responses* sensitivity) {
   for (const report::ComparisonRow& row : block.rows) {
     for (Response& setting : sensitivity->settings) {
-      if (setting.label != row.mark) continue;
+      if (setting.label != row.label) continue;
       setting.points[position] = PointOf(row);
       setting.diverged += row.diverged;
     }
@@ -71,7 +71,7 @@ absl::StatusOr<Responses> ResponsesOf(const Input& input) {
   const std::vector<size_t> styles = StyleIndices(comparison);
   for (size_t i = 0; i < comparison.rows.size(); ++i) {
     sensitivity.settings.push_back(
-        {comparison.rows[i].mark, styles[i], std::vector<ResponsePoint>(axis->labels.size()), 0});
+        {comparison.rows[i].label, styles[i], std::vector<ResponsePoint>(axis->labels.size()), 0});
   }
   const std::vector<std::string> shared = SharedLabels(comparison);
   for (const MatchedBlock& block : comparison.matched) {
@@ -81,7 +81,7 @@ absl::StatusOr<Responses> ResponsesOf(const Input& input) {
     AddBlock(block, static_cast<size_t>(label - axis->labels.begin()), &sensitivity);
   }
   sensitivity.one_baseline = HasOneBaseline(comparison);
-  sensitivity.colours = MultiplesText(comparison);
+  sensitivity.colours = MultiplesText(sensitivity.one_baseline);
   if (!shared.empty()) {
     sensitivity.remarks = {absl::StrCat("at ", OthersText(comparison, shared))};
   }

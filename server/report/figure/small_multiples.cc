@@ -13,6 +13,7 @@ namespace {
 constexpr double kPitch = 0.84, kGap = 0.1;
 constexpr double kMaxHeight = 9;  // of a page
 constexpr double kRight = 0.1;
+constexpr double kLine = kLineHeight * kLabelSize * kPoint;  // of a panel's label
 constexpr double kNumbersRoom =
     0.45;  // below a block's lowest panels: numbers and the axis's title
 
@@ -29,39 +30,65 @@ double FootHeight(size_t lines) { return kFootnoteLine * static_cast<double>(lin
 
 }  // namespace
 
-absl::Status SmallMultiples::Check(double width, size_t panels, size_t blocks, bool titled,
-                                   size_t footnote) {
-  const double rows = static_cast<double>(RowsOf(width, panels));
-  const double beside = kNumbersRoom + TitleHeight(titled);  // of a block's rows
-  const double block = (kMaxHeight - FootHeight(footnote)) / static_cast<double>(blocks);
-  if (rows * kPitch + beside <= block) return absl::OkStatus();
-  const auto most = static_cast<size_t>((block - beside) / kPitch) * MaxColumns(width);
-  return absl::InvalidArgumentError(
-      absl::StrCat("kind: ", panels, " settings don't fit into this figure; expected at most ",
-                   most, " at this width"));
-}
-
-SmallMultiples::SmallMultiples(double width, double left, size_t panels, size_t blocks, bool titled,
-                               std::vector<std::string> footnote)
+SmallMultiples::SmallMultiples(double width, double left, std::vector<std::string> labels,
+                               size_t blocks, bool titled, std::vector<std::string> footnote)
     : left_(left),
-      panels_(panels),
+      labels_(std::move(labels)),
       blocks_(blocks),
       block_title_(TitleHeight(titled)),
       footnote_(std::move(footnote)) {
-  rows_ = RowsOf(width, panels);
-  columns_ = (panels + rows_ - 1) / rows_;
+  rows_ = RowsOf(width, labels_.size());
+  columns_ = (labels_.size() + rows_ - 1) / rows_;
   panel_width_ = (width - left_ - kRight - kGap * static_cast<double>(columns_ - 1)) /
                  static_cast<double>(columns_);
   foot_ = FootHeight(footnote_.size());
   figure_.width = width;
-  figure_.height = foot_ + (kPitch * static_cast<double>(rows_) + kNumbersRoom + block_title_) *
+  for (const std::string& label : labels_) {
+    lines_ = std::max(lines_, NameLines(label, panel_width_, kLabelSize).size());
+  }
+  SetHeight();
+  if (figure_.height > kMaxHeight) lines_ = 1;  // cuts names rather than fail
+  SetHeight();
+}
+
+void SmallMultiples::SetHeight() {
+  pitch_ = kPitch + kLine * static_cast<double>(lines_ - 1);
+  figure_.height = foot_ + (pitch_ * static_cast<double>(rows_) + kNumbersRoom + block_title_) *
                                static_cast<double>(blocks_);
+}
+
+absl::Status SmallMultiples::Check() const {
+  if (figure_.height <= kMaxHeight) return absl::OkStatus();
+  const double beside = kNumbersRoom + block_title_;  // of a block's rows
+  const double block = (kMaxHeight - foot_) / static_cast<double>(blocks_);
+  const auto most = static_cast<size_t>((block - beside) / pitch_) * MaxColumns(figure_.width);
+  return absl::InvalidArgumentError(
+      absl::StrCat("kind: ", labels_.size(),
+                   " settings don't fit into this figure; expected at "
+                   "most ",
+                   most, " at this width"));
 }
 
 double SmallMultiples::BlockBottom(size_t block) const {
   return foot_ + kNumbersRoom +
-         (kPitch * static_cast<double>(rows_) + kNumbersRoom + block_title_) *
+         (pitch_ * static_cast<double>(rows_) + kNumbersRoom + block_title_) *
              static_cast<double>(blocks_ - 1 - block);
+}
+
+void SmallMultiples::MoveLastNumber(Panel* panel) {
+  double end = panel->left - kGap;  // of the number before
+  for (Tick& tick : panel->x.ticks) {
+    const double half = TextWidth(tick.label, kLabelSize) / 2, at = XInches(*panel, tick.at);
+    if (at + half <= panel->right + kGap / 2) {
+      end = at + half;
+      continue;
+    }
+    if (panel->right - 2 * half > end + kGap / 2) {
+      figure_.texts.push_back({panel->right, panel->bottom - kXNumbers * kPoint, tick.label,
+                               kLabelSize, kInk, Align::kRight});
+    }
+    tick.label.clear();
+  }
 }
 
 Panel SmallMultiples::PanelAt(size_t block, size_t index) const {
@@ -69,37 +96,38 @@ Panel SmallMultiples::PanelAt(size_t block, size_t index) const {
   Panel panel;
   panel.left = left_ + (panel_width_ + kGap) * static_cast<double>(column);
   panel.right = panel.left + panel_width_;
-  panel.bottom = BlockBottom(block) + kPitch * static_cast<double>(rows_ - 1 - row);
+  panel.bottom = BlockBottom(block) + pitch_ * static_cast<double>(rows_ - 1 - row);
   panel.top = panel.bottom + kPanelHeight;
   return panel;
 }
 
-void SmallMultiples::Add(Panel panel, size_t index, const std::string& label, Color color) {
-  const bool lowest = index + columns_ >= panels_;
+void SmallMultiples::Add(Panel panel, size_t index, Color color) {
+  const bool lowest = index + columns_ >= labels_.size();
   const auto blank = [](Axis* axis) {
     for (Tick& tick : axis->ticks) tick.label.clear();
   };
   if (!lowest) blank(&panel.x);
-  // Blanks a number that would reach into the next panel.
-  for (Tick& tick : panel.x.ticks) {
-    const double end = XInches(panel, tick.at) + TextWidth(tick.label, kLabelSize) / 2;
-    if (end > panel.right + kGap / 2) tick.label.clear();
-  }
+  if (lowest) MoveLastNumber(&panel);
   if (index % columns_ != 0) blank(&panel.y);
-  figure_.texts.push_back({panel.left, panel.top + 0.075,
-                           ElideMiddle(label, panel_width_, kLabelSize), kLabelSize, color});
+  std::vector<std::string> lines = NameLines(labels_[index], panel_width_, kLabelSize);
+  if (lines.size() > lines_) lines = {ElideMiddle(labels_[index], panel_width_, kLabelSize)};
+  double y = panel.top + 0.075 + kLine * static_cast<double>(lines.size() - 1);
+  for (const std::string& line : lines) {
+    figure_.texts.push_back({panel.left, y, line, kLabelSize, color});
+    y -= kLine;
+  }
   figure_.panels.push_back(std::move(panel));
 }
 
 void SmallMultiples::TitleBlock(size_t block, const std::string& title, const std::string& remark) {
   if (block_title_ == 0) return;
-  const double top = BlockBottom(block) + kPitch * static_cast<double>(rows_) - 0.04;
+  const double top = BlockBottom(block) + pitch_ * static_cast<double>(rows_) - 0.04;
   AddPanelTitle(kEdge, figure_.width - kEdge, top, title, remark, &figure_);
 }
 
 void SmallMultiples::TitleAxes(size_t block, const std::string& x, const std::string& y) {
   const double bottom = BlockBottom(block);
-  const double top = bottom + kPitch * static_cast<double>(rows_ - 1) + kPanelHeight;
+  const double top = bottom + pitch_ * static_cast<double>(rows_ - 1) + kPanelHeight;
   AddXTitle(left_, figure_.width - kRight, bottom - 0.32, x, &figure_);
   AddYTitle(bottom, top, y, &figure_);
 }
@@ -109,9 +137,8 @@ Figure SmallMultiples::Finish() {
   return std::move(figure_);
 }
 
-std::string MultiplesText(const report::Comparison& comparison) {
-  return absl::StrCat(HasOneBaseline(comparison) ? "black: baseline; " : "",
-                      "grey: the other settings; ");
+std::string MultiplesText(bool baseline) {
+  return absl::StrCat(baseline ? "black: baseline; " : "", "grey: the other settings; ");
 }
 
 }  // namespace ablate::figure

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "server/report/compare/comparison.h"
 #include "server/report/figure/figure.h"
 
 namespace ablate::figure {
@@ -17,37 +16,42 @@ class SmallMultiples {
  public:
   static constexpr double kPanelHeight = 0.62;  // inches
 
-  // Returns INVALID_ARGUMENT if so many panels don't fit on a page, with titles above the blocks
-  // and so many lines of footnote.
-  static absl::Status Check(double width, size_t panels, size_t blocks, bool titled,
-                            size_t footnote);
+  // `left` is the room for the y axes' numbers and title; `labels` are the panels'; `titled`: there
+  // are titles above the blocks.
+  SmallMultiples(double width, double left, std::vector<std::string> labels, size_t blocks,
+                 bool titled, std::vector<std::string> footnote);
 
-  // `left` is the room for the y axes' numbers and title.
-  SmallMultiples(double width, double left, size_t panels, size_t blocks, bool titled,
-                 std::vector<std::string> footnote);
+  // Returns INVALID_ARGUMENT if the panels don't fit on a page.
+  absl::Status Check() const;
 
   // Returns an empty panel at its position.
   Panel PanelAt(size_t block, size_t index) const;
   // Adds a panel below its label; only the left column and the lowest panels have numbers.
-  void Add(Panel panel, size_t index, const std::string& label, Color color);
+  void Add(Panel panel, size_t index, Color color);
   void TitleBlock(size_t block, const std::string& title, const std::string& remark);
   void TitleAxes(size_t block, const std::string& x, const std::string& y);
   Figure Finish();
 
  private:
+  void SetHeight();
+  // Moves a number that would reach into the next panel to the left, or blanks it without room.
+  void MoveLastNumber(Panel* panel);
   double BlockBottom(size_t block) const;  // bottom of its lowest panels
 
   const double left_;
-  const size_t panels_, blocks_;
+  const std::vector<std::string> labels_;
+  const size_t blocks_;
   const double block_title_;
   const std::vector<std::string> footnote_;
   size_t columns_ = 1, rows_ = 1;
   double panel_width_ = 1, foot_ = 0;
+  size_t lines_ = 1;  // of a label
+  double pitch_ = 1;  // from a row of panels to the next, with their labels
   Figure figure_;
 };
 
-// Returns the meaning of the colours of small multiples.
-std::string MultiplesText(const report::Comparison& comparison);
+// Returns the meaning of the colours of small multiples; `baseline`: one is drawn in black.
+std::string MultiplesText(bool baseline);
 
 }  // namespace ablate::figure
 

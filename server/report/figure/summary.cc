@@ -61,12 +61,12 @@ class Group {
     }
     const bool by_sequence = unit_ == report::Unit::kSequence;
     const size_t runs = by_sequence ? std::min<size_t>(own.n, 1) : own.n;
-    AddCsvRow({csv_title_, CsvText(of.mark), CsvNumber(own.mean.value), CsvNumber(own.interval.low),
-               CsvNumber(own.interval.high), absl::StrCat(runs), absl::StrCat(of.diverged),
-               by_sequence ? absl::StrCat(own.n) : ""},
+    AddCsvRow({csv_title_, CsvText(of.label), CsvNumber(own.mean.value),
+               CsvNumber(own.interval.low), CsvNumber(own.interval.high), absl::StrCat(runs),
+               absl::StrCat(of.diverged), by_sequence ? absl::StrCat(own.n) : ""},
               csv);
     const size_t style = many_ ? kPlainStyle : styles_[row];
-    group_.rows.push_back(RowOf(of.mark, style, values, own, of.diverged + left_out, unit_));
+    group_.rows.push_back(RowOf(of.label, style, values, own, of.diverged + left_out, unit_));
     // Verdicts are about the compared metric only.
     if (many_ && compared_ && of.compared()) group_.rows.back().mark = MarkOf(comparison_, of);
   }
@@ -181,7 +181,7 @@ std::string SummaryDescription(const Input& input) {
   std::vector<std::string> labels;
   std::vector<const report::Summary*> own;
   for (const ComparisonRow& row : input.comparison->rows) {
-    labels.push_back(row.mark);
+    labels.push_back(report::Listed(row.label));
     own.push_back(&row.own);
   }
   if (!HasWindows(input)) {

@@ -31,8 +31,7 @@ constexpr char kFonts[] = "'Liberation Sans', Arial, Helvetica, sans-serif";
 constexpr double kBaseLine = 0.326;
 
 constexpr double kAxisWidth = 0.6, kGridWidth = 0.5, kMarkerWidth = 0.8;
-constexpr double kTick = 2.7;      // length
-constexpr double kXNumbers = 7.7;  // from the axis to the middle
+constexpr double kTick = 2.7;  // length
 
 // Far beyond every figure; written for values that are much too large.
 constexpr double kFarthest = 1e5;

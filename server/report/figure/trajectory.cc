@@ -122,8 +122,9 @@ std::string SharesText(const std::vector<LossPlane>& planes) {
   std::vector<std::string> settings;
   for (const LossPlane& plane : planes) {
     const std::vector<double>& shares = Beside(*plane.seed, "explained_shares");
-    settings.push_back(absl::StrCat(plane.setting->label, " ", report::Plain(100 * shares[0], 0),
-                                    " + ", report::Plain(100 * shares[1], 0), " %"));
+    settings.push_back(absl::StrCat(report::Listed(plane.setting->label), " ",
+                                    report::Plain(100 * shares[0], 0), " + ",
+                                    report::Plain(100 * shares[1], 0), " %"));
   }
   constexpr size_t kNamed = 6;
   return report::Enumerated(settings, kNamed);

@@ -71,10 +71,9 @@ void Cards(const Experiment& experiment, Markup* out) {
   for (const Finding& finding : findings) {
     const std::vector<size_t>& colours = experiment.colours;
     const bool judged = finding.decision.grade != report::Grade::kNoVerdict;
+    const std::string shared = report::SharedDifference(comparison, finding);
     Card(finding, finding.row < colours.size() ? colours[finding.row] : finding.row,
-         judged && !finding.shared.empty()
-             ? absl::StrCat(report::SharedPlace(comparison), finding.shared)
-             : "",
+         judged && !shared.empty() ? absl::StrCat(report::SharedPlace(comparison), shared) : "",
          out);
   }
   out->Close();

@@ -298,6 +298,23 @@ TEST(SharedTest, NamesTheDifferenceThatIsDueToTheTunedValues) {
   EXPECT_EQ(MatchedNote(*Compare(Worse())), "") << "nothing is tuned";
 }
 
+TEST(SharedTest, CountsTheSeedsIfSomeDidNotConverge) {
+  ComparisonInput input = TunedPlacements();
+  input.axes[1].base = "0.01";
+  const uint32_t first = input.cells[0].seed;
+  const auto diverge = [&input](auto&& of_seed) {
+    for (Cell& cell : input.cells) {
+      const bool there = cell.labels == std::vector<std::string>{"none", "0.01"};
+      if (there && of_seed(cell.seed)) cell.outcome = RunOutcome::kDiverged;
+    }
+    return MatchedNote(*Compare(input));
+  };
+  EXPECT_THAT(diverge([first](uint32_t seed) { return seed != first; }),
+              HasSubstr("nine tenths of it) and “none” −0.0360 (over 1 of 12 seeds)."));
+  EXPECT_THAT(diverge([](uint32_t) { return true; }),
+              HasSubstr("nine tenths of it) and “none” diverged on 12 of 12 seeds."));
+}
+
 TEST(SharedTest, NamesASignThatDependsOnTheTunedValue) {
   ComparisonInput input = TunedPlacements();
   input.axes[1].base = "0.002";

@@ -58,8 +58,8 @@ TEST(SettingNameTest, PutsTheAxisBeforeABareValue) {
   EXPECT_EQ(SettingName({"norm", "residual", "width"}, {"post", "false", "64"}),
             "post, residual false, width 64");
   EXPECT_EQ(SettingName({"norm"}, {"none"}), "none");
-  EXPECT_EQ(SettingMark({"lr"}, {"0.01"}), "lr 0.01");
-  EXPECT_EQ(SettingMark({"norm", "residual", "lr"}, {"post", "false", "0.01"}), "post/false/0.01");
+  EXPECT_EQ(Listed("lr 0.01"), "lr 0.01");
+  EXPECT_EQ(Listed("post, residual false"), "“post, residual false”");
 }
 
 TEST(PlainTest, HasALeadingZeroAndNoSignOnZero) {

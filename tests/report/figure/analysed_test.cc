@@ -9,12 +9,14 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "server/report/figure/layout.h"
 #include "server/report/figure/map_panels.h"
 #include "server/report/figure/stack.h"
 #include "server/report/figure/style.h"
 #include "server/report/figure/token_labels.h"
 #include "tests/report/figure/example_curves.h"
+#include "tests/report/figure/text_boxes.h"
 
 namespace ablate::figure {
 namespace {
@@ -131,6 +133,17 @@ TEST_F(LinesTest, SayWhichRunsAreLeftOut) {
                              HasSubstr("diverged, not in the mean: a 2 of 3 and c 3 of 3")));
 }
 
+TEST_F(LinesTest, HaveNoPanelOfASettingWithoutValues) {
+  for (const char* label : {"a", "b", "c"}) Add(label, {1, 2}, {{3, 4}}).style = kPlainStyle;
+  for (int i = 0; i < 6; ++i) {
+    input_.analysed.settings.push_back({absl::StrCat("late", i), kPlainStyle, {}, 1, 0});
+  }
+  EXPECT_EQ(Drawn().figure.panels.size(), 3u);
+  EXPECT_THAT(Texts(), AllOf(HasSubstr("grey: the other settings"), Not(HasSubstr("baseline")),
+                             HasSubstr("without values: late0, late1"), Not(HasSubstr("\nlate"))));
+  EXPECT_THAT(Drawn().figure.title, HasSubstr("of a, b and c"));
+}
+
 TEST_F(LinesTest, SayWhichStepsTheyAreOf) {
   AnalysedSetting& setting = Add("a", {1, 2}, {{3, 4}, {3, 4}});
   setting.seeds[1].step = 50;
@@ -240,6 +253,19 @@ TEST_F(TrajectoryFigureTest, HasTheLossBehindTheWay) {
   EXPECT_THAT(kind_.caption(input_), HasSubstr("the last checkpoint at step 100"));
 }
 
+TEST_F(TrajectoryFigureTest, CutsNothingOfItsFootnote) {
+  for (const char* label : {"sinusoidal, wd 0.01", "rotary, wd 0.01", "learned, wd 0.01"}) {
+    AddWay(label, {1, 2, 3, 4, 5, 6});
+  }
+  for (const char* label : {"learned, wd 0", "learned, wd 1", "rotary, wd 0", "rotary, wd 1"}) {
+    input_.analysed.settings.push_back({label, 0, {}, 1, 0});
+  }
+  input_.width = kColumnWidth;
+  const std::string texts = absl::StrReplaceAll(Texts(), {{"\n", " "}});
+  EXPECT_THAT(texts, AllOf(Not(HasSubstr("…")), HasSubstr("into 10 equal parts; without values: "
+                                                          "“learned, wd 0”, “learned, wd 1”")));
+}
+
 TEST_F(TrajectoryFigureTest, TurnsEachWayToBeginOnTheLeftAndBelow) {
   AddWay("a", {1, 2, 3, 4, 5, 6});
   AddWay("b", {1, 2, 3, 4, 5, 6}).beside["way"] = {3, 1, 1, -1, 0, 0};
@@ -313,6 +339,17 @@ TEST_F(ReliabilityTest, HasTheDiagonalAndDotsWhoseAreaIsTheShareOfTargets) {
   EXPECT_NEAR(large.radius / small.radius, 3, 1e-12);
   EXPECT_THAT(Texts(), HasSubstr("at step 100, one seed; area of a dot: share of targets"));
   EXPECT_THAT(kind_.caption(input_), Not(HasSubstr("Thin lines")));
+}
+
+TEST_F(ReliabilityTest, HasDotsInThePanelsOfTheirSettings) {
+  for (const char* label : {"a", "b"}) AddBins(label, {{{.2, .8}, {.2, .9}, {90, 10}}});
+  for (AnalysedSetting& setting : input_.analysed.settings) setting.style = kPlainStyle;
+  input_.analysed.settings.insert(input_.analysed.settings.begin(), {"late", 0, {}, 1, 0});
+  const Figure figure = Drawn().figure;
+  ASSERT_EQ(figure.panels.size(), 2u);
+  for (const Panel& panel : figure.panels) {
+    EXPECT_TRUE(std::holds_alternative<Points>(panel.layers.back()));
+  }
 }
 
 TEST_F(ReliabilityTest, NeedsEveryArrayOfABin) {
@@ -405,7 +442,7 @@ TEST_F(AttentionMapTest, GoesDownAndIsWhiteWhereNoQueryMayLook) {
   EXPECT_EQ(causal.colors[2].rgb, MapColor(1).rgb);
   EXPECT_EQ(causal.colors[3].transparency, kInvisible.transparency);
   EXPECT_EQ(full.colors[3].transparency, 0);
-  EXPECT_THAT(Texts(), AllOf(HasSubstr("a, block.0"), HasSubstr("a, block.1"),
+  EXPECT_THAT(Texts(), AllOf(HasSubstr("\na\n"), HasSubstr("block.0\n"), HasSubstr("block.1\n"),
                              HasSubstr("white: masked keys")));
   EXPECT_THAT(drawing.csv, HasSubstr("label,a,100,0,block.0,1,0,0.25\n"));
 }
@@ -459,6 +496,11 @@ TEST_F(ModelMapTest, SaysOverWhatItIsAveraged) {
   EXPECT_THAT(kind_.caption(input_), HasSubstr("mean over heads and blocks."));
 }
 
+class AnalysedMapsTest : public AnalysedTest {
+ protected:
+  AnalysedMapsTest() : AnalysedTest("matrix") {}
+};
+
 class HeadMapsTest : public AnalysedTest {
  protected:
   HeadMapsTest() : AnalysedTest("matrix", 3) {}
@@ -474,21 +516,35 @@ TEST_F(HeadMapsTest, HaveARowOfPanelsForEachBlock) {
     EXPECT_EQ(drawing.figure.panels[i].top, drawing.figure.panels[0].top);
   }
   EXPECT_LT(drawing.figure.panels[6].top, drawing.figure.panels[0].bottom);
-  EXPECT_THAT(Texts(), AllOf(HasSubstr("a 1.5\n"), HasSubstr("titles: block.head"),
+  EXPECT_THAT(Texts(), AllOf(HasSubstr("\n1.5\n"), HasSubstr("titles: block.head"),
                              Not(HasSubstr("mean over heads"))));
   EXPECT_THAT(drawing.csv, HasSubstr("label,a,100,0,block.1.head.5,1,1,1\n"));
   EXPECT_THAT(kind_.caption(input_), HasSubstr("(column), of each head."));
 }
 
-TEST_F(HeadMapsTest, KeepBlockAndHeadInTheirTitlesIfTheyAreNarrow) {
-  Add("post", {4, 4, 2, 2}, {std::vector<double>(4 * 4 * 2 * 2, .5)});
+TEST_F(HeadMapsTest, HaveTheSettingAboveItsFirstRow) {
+  for (const char* label : {"post-norm without bias", "pre-norm without bias"}) {
+    Add(label, {2, 4, 2, 2}, {std::vector<double>(2 * 4 * 2 * 2, .5)});
+  }
   input_.width = kColumnWidth;
-  EXPECT_THAT(Texts(), AllOf(HasSubstr("post 0.3\n"), HasSubstr("post 3.1\n")));
-  input_.analysed.settings[0].label = "post-norm without bias";
-  EXPECT_THAT(Texts(), AllOf(HasSubstr("…s 0.3\n"), Not(HasSubstr("bias"))));
-  input_.analysed.settings.clear();
-  Add("post", {1, 6, 2, 2}, {std::vector<double>(6 * 2 * 2, .5)});
-  EXPECT_THAT(Texts(), HasSubstr("\n0.5\n")) << "there is no room for the setting";
+  const Figure figure = Drawn().figure;
+  EXPECT_THAT(Outside(figure), testing::IsEmpty());
+  EXPECT_THAT(TextsIn(figure), AllOf(HasSubstr("\npost-norm without bias\n"), HasSubstr("\n1.3\n"),
+                                     HasSubstr("\npre-norm without bias\n")));
+  const auto above = [&figure](size_t row) {  // inches from the row before
+    return figure.panels[4 * row - 1].bottom - figure.panels[4 * row].top;
+  };
+  EXPECT_NEAR(above(1), above(3), 1e-9);
+  EXPECT_GT(above(2), above(1) + .1) << "with room for the other setting's name";
+}
+
+TEST_F(AnalysedMapsTest, BreakLongNamesInTheirTitles) {
+  for (const char* label : {"sinusoidal positions, tied false", "rotary positions, tied false"}) {
+    Add(label, {2, 2}, {{1, .5, .5, 1}});
+  }
+  input_.width = kColumnWidth;
+  const Figure figure = Drawn().figure;
+  EXPECT_THAT(TextsIn(figure), HasSubstr("rotary positions,\ntied false\n"));
 }
 
 TEST_F(HeadMapsTest, NameWhatFits) {

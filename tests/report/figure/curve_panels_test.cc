@@ -77,6 +77,14 @@ TEST(ManySettingsTest, HaveAPanelEachWhereNoStyleTellsThemApart) {
   EXPECT_EQ(DrawnAs("loss", example).panels.size(), 4u) << "of twelve settings four have curves";
 }
 
+TEST(ManySettingsTest, HaveNoPanelWithoutRuns) {
+  Example example = Outlier();
+  for (size_t i = 3; i < example.shapes.size(); ++i) example.shapes[i].seeds = 0;
+  const Figure figure = DrawnAs("loss", example);
+  EXPECT_EQ(figure.panels.size(), 3u);
+  EXPECT_THAT(TextsIn(figure), HasSubstr("; without values: without-3, without-4"));
+}
+
 // Returns a panel of values from 0 to 10 over 100 steps.
 Panel ShownPanel() {
   Panel panel;
@@ -177,6 +185,17 @@ TEST(SensitivityTest, ShowsMeansOfOtherSettingsThatNoLineGoesThrough) {
     }
   }
   EXPECT_EQ(alone, 2u) << "pre/half and post/on, of which two of four seeds diverged at 0.1";
+}
+
+TEST(SensitivityTest, HasNoPanelOfASettingWithoutRuns) {
+  Example example = Crossed("", {"pre", "post", "none"}, {"on", "half", "off"}, true);
+  for (report::Cell& cell : example.grid.cells) {
+    const bool late = cell.labels[0] == "none" && cell.labels[1] == "off";
+    if (late) cell.outcome = report::RunOutcome::kUnfinished;
+  }
+  const Figure figure = DrawnAs("sensitivity", example);
+  EXPECT_EQ(figure.panels.size(), 8u);
+  EXPECT_THAT(TextsIn(figure), HasSubstr("without values: “none, off”"));
 }
 
 TEST(SensitivityTest, DrawsNumbersInTheirOrderWhateverTheSpecs) {

@@ -2,9 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
 #include "server/report/figure/axes.h"
 #include "server/report/figure/family.h"
 #include "server/report/figure/layout.h"
@@ -215,6 +217,21 @@ TEST_F(DepthTest, CountsDivergedRunsAndSettingsWithoutValues) {
                              HasSubstr("without values: late")));
 }
 
+TEST_F(DepthTest, HasNoPanelOfASettingWithoutValues) {
+  Add("a", {{1, 2}, {2, 3}});
+  for (int i = 1; i < 9; ++i) {
+    input_.family.push_back({absl::StrCat("late", i), kPlainStyle, std::nullopt, {}, 2, 0});
+  }
+  const Figure alone = Drawn().figure;
+  EXPECT_EQ(alone.panels.size(), 1u);
+  EXPECT_THAT(alone.title, AllOf(HasSubstr(" of a"), Not(HasSubstr("late"))));
+  EXPECT_THAT(TextsIn(alone), AllOf(HasSubstr("\na\n"), HasSubstr("without values: late1, late2"),
+                                    Not(HasSubstr("baseline")), Not(HasSubstr("\nlate"))));
+  Add("b", {{1, 2}, {2, 3}});
+  input_.family.back().style = kPlainStyle;
+  EXPECT_EQ(Drawn().figure.panels.size(), 2u) << "small multiples";
+}
+
 TEST_F(DepthTest, SaysWhatAsksForItsMetrics) {
   input_.family.push_back({"a", 0, std::nullopt, {}, 2, 0});
   const auto drawing = Draw(*FindKind("depth"), input_);
@@ -278,6 +295,23 @@ TEST_F(LevelsTest, HaveABarAtASingleLevel) {
   EXPECT_THAT(TextsIn(drawing->figure), HasSubstr("mean of 2 seeds, bar: its 95 % t interval"));
   EXPECT_THAT(kind_.caption(input_),
               AllOf(HasSubstr(". Dot: arithmetic mean"), HasSubstr(". Bar: its 95 % t interval")));
+}
+
+TEST_F(LevelsTest, HaveANumberAtTheLastLevelOfSmallMultiples) {
+  for (int i = 0; i < 8; ++i) {
+    AddLevels(absl::StrCat("s", i), {{{.1, .2}, {.4, 1}}, {{.1, .4}, {.4, 2}}});
+    input_.family.back().style = kPlainStyle;
+  }
+  input_.width = kColumnWidth;
+  const auto drawing = Draw(kind_, input_);
+  ASSERT_TRUE(drawing.ok()) << drawing.status();
+  const Figure& figure = drawing->figure;
+  EXPECT_EQ(figure.panels.back().x.ticks[0].label, "0.2");
+  const auto last = [&](const Text& text) {
+    return text.text == "0.4" && text.align == Align::kRight &&
+           text.x == figure.panels.back().right;
+  };
+  EXPECT_TRUE(std::any_of(figure.texts.begin(), figure.texts.end(), last));
 }
 
 TEST_F(LevelsTest, NeedAnAnalysis) {

@@ -88,6 +88,23 @@ TEST(DifferenceFigureTest, HasRatiosAtItsAxisAndInItsNumbers) {
   EXPECT_THAT(drawing->figure.description, HasSubstr("They end: post ×2.0 ["));
 }
 
+TEST(DifferenceFigureTest, CountsRunsThatDiverged) {
+  const report::Comparison comparison = *report::Compare(Settings(
+      {{"pre", {2, 2, 2, kNone}}, {"post", {2.1, kNone, kNone, 2}}, {"calm", {2, 2.1, 2, 2}}}));
+  SettingCurves pre{"pre", 0, {}}, post{"post", 1, {}};
+  for (uint32_t seed = 0; seed < 4; ++seed) {
+    pre.seeds.push_back({seed, {0, 10}, {3, 2}, seed == 3});
+    post.seeds.push_back({seed, {0, 10}, {3, 2.5}, seed == 1 || seed == 2});
+  }
+  Input input = InputOf(comparison, post, pre);
+  input.width = kDoubleWidth;
+  const auto drawing = Draw(kDifference, input);
+  ASSERT_TRUE(drawing.ok()) << drawing.status();
+  EXPECT_THAT(TextsIn(drawing->figure),
+              HasSubstr("\npaired by seed: one seed, no interval; diverged, not drawn: pre 1 of 4 "
+                        "and post 2 of 4\n"));
+}
+
 TEST(DifferenceFigureTest, PointsToTheIntervalOverSequences) {
   report::ComparisonInput grid = Settings({{"pre", {2}}, {"post", {2.5}}});
   grid.unit = report::Unit::kSequence;

@@ -17,6 +17,7 @@ using testing::DoubleNear;
 using testing::Each;
 using testing::ElementsAre;
 using testing::IsNan;
+using testing::SizeIs;
 
 std::vector<std::string> LabelsOf(const Axis& axis) {
   std::vector<std::string> labels;
@@ -30,18 +31,16 @@ Extent Of(const std::vector<double>& values) {
   return extent;
 }
 
-TEST(DifferenceTitleTest, CutsNothingButTheBaselinesName) {
+TEST(DifferenceTitleTest, LeavesOutTheBaselinesNameIfItDoesNotFit) {
   const report::MetricName loss = report::NameOfMetric("eval/loss");
   const auto title = [&loss](const std::string& baseline) {
     return DifferenceTitle(report::Scale::kDifference, loss, baseline, 1.7);
   };
   EXPECT_EQ(title("pre"), "Δ held-out loss vs pre (nats)");
-  const std::string cut = title("a-baseline-of-a-long-name");
-  EXPECT_THAT(cut, testing::AllOf(testing::StartsWith("Δ held-out loss vs a-"),
-                                  testing::HasSubstr("…"), testing::EndsWith(" (nats)")));
-  EXPECT_LE(TextWidth(cut, kTitleSize), 1.7);
-  EXPECT_EQ(DifferenceTitle(report::Scale::kDifference, loss, "a-baseline-of-a-long-name", 1.2),
-            "Δ held-out loss (nats)");
+  EXPECT_EQ(BaselineNote(report::Scale::kDifference, loss, "pre", 1.7), "");
+  EXPECT_EQ(title("gelu, tied false"), "Δ held-out loss (nats)");
+  EXPECT_EQ(BaselineNote(report::Scale::kDifference, loss, "gelu, tied false", 1.7),
+            "baseline: “gelu, tied false”");
 }
 
 TEST(PushApartTest, KeepsWhatIsFarAndSpreadsWhatIsNear) {
@@ -65,6 +64,31 @@ TEST(MeasureTest, CutsInTheMiddleAtCharacters) {
   EXPECT_NE(cut.find("…"), std::string::npos);
   EXPECT_EQ(ElideMiddle("short", 1, 7), "short");
   EXPECT_EQ(ElideMiddle("a\tb\x80", 1, 7), "a\uFFFDb\uFFFD");
+}
+
+TEST(NameLinesTest, BreaksAfterACommaIfOneLineIsTooLong) {
+  EXPECT_THAT(NameLines("tied true, bias false", 2, kLabelSize),
+              ElementsAre("tied true, bias false"));
+  EXPECT_THAT(NameLines("tied true, bias false", .8, kLabelSize),
+              ElementsAre("tied true,", "bias false"));
+  EXPECT_THAT(NameLines("pre, tied true, bias false", .9, kLabelSize),
+              ElementsAre("pre, tied true,", "bias false"));
+  EXPECT_THAT(NameLines("post-norm without bias", .8, kLabelSize), SizeIs(1)) << "cut";
+}
+
+TEST(EndLabelsTest, HaveTwoLinesIfTheyAreLong) {
+  Panel panel;
+  panel.right = 2;
+  Figure figure;
+  figure.width = 3.25;
+  const std::vector<std::string> names = {"tied true, bias false", "tied false, bias false"};
+  const double room = EndLabelRoom(names, figure.width);
+  AddEndLabels(panel, {{names[0], 1, .5, {}, {}}, {names[1], 1, .5, {}, {}}}, room, &figure);
+  ASSERT_THAT(figure.texts, SizeIs(4));
+  EXPECT_EQ(figure.texts[0].text, "tied true,");
+  EXPECT_EQ(figure.texts[1].text, "bias false");
+  EXPECT_LT(figure.texts[1].y, figure.texts[0].y);
+  for (const Text& text : figure.texts) EXPECT_LE(TextWidth(text.text, kLabelSize), room);
 }
 
 TEST(LeftRoomTest, GrowsWithTheNumbersOfTheAxis) {

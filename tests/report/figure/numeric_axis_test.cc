@@ -83,7 +83,7 @@ TEST(AxisTest, DrawsALineASettingOfTheOtherAxesInItsColour) {
   EXPECT_THAT(drawn.texts, AllOf(HasSubstr("\nn0\n"), HasSubstr("\nn1\n"), HasSubstr("\nn2\n"),
                                  StartsWith("width\nHeld-out loss")));
   EXPECT_THAT(drawn.caption, AllOf(StartsWith("Held-out loss over width: mean and 95 % interval"),
-                                   HasSubstr(" Lines are norm.")));
+                                   HasSubstr(" Lines are settings of norm.")));
   EXPECT_THAT(drawn.description, AllOf(StartsWith("Means of held-out loss over width: n0 2."),
                                        HasSubstr(" at 16, "), HasSubstr("; n1 2.")));
 }
