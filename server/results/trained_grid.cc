@@ -206,6 +206,14 @@ absl::Status NoSuchValue(storage::Store* store, const analysis::AnalysisMetrics&
   return NoSuchKey(store, "key", query.key, experiment);
 }
 
+// Returns a worker's device without its number of lanes, on which no number depends: "AMD EPYC" of
+// "AMD EPYC, 16 lanes".
+std::string WithoutLanes(const std::string& device) {
+  const size_t comma = device.rfind(", ");
+  const bool counts = absl::EndsWith(device, " lanes") || absl::EndsWith(device, " lane");
+  return counts ? device.substr(0, comma) : device;
+}
+
 report::RunOutcome OutcomeOf(storage::RunState state) {
   switch (state) {
     case storage::RunState::kDone:
@@ -482,7 +490,7 @@ class Loader {
     if (run.worker.empty()) return;  // nothing has trained it yet
     cell->trainer = run.trainer;
     cell->version = run.build;
-    cell->device = run.device;
+    cell->device = WithoutLanes(run.device);
     cell->environment = run.environment;
     if (run.spent.device_time <= 0) return;
     const double seconds = Seconds(run.spent.device_time);

@@ -247,7 +247,7 @@ class RunChecker {
       Report({"training.precision", "training.device"}, needs + "device is cpu",
              "precision float32, or device cuda");
     } else if (!cuda && LeavesDeviceOpen(run_.merged.training())) {
-      Report({"training.precision"}, needs + kNoGpu, "float32");
+      Report({"training.precision"}, needs + kNoGpu, "float32 or bfloat16");
     }
   }
 

@@ -290,9 +290,10 @@ TEST_F(DiffTest, TellsWhatCellsAndRunsDifferIn) {
   EXPECT_THAT(Diff(absl::StrCat(ids_[0], "/pre-s1"), absl::StrCat(ids_[0], "/post-s1")),
               UnorderedElementsAre(Pair("model.norm.placement", Pair("pre", "post"))));
   const Fields fields = Diff(absl::StrCat("experiments/", ids_[0], "/post-s1"), run);
-  EXPECT_THAT(fields, UnorderedElementsAre(
-                          Pair("seeds", Pair("1", "2")), Pair("version", Pair("", "0.1")),
-                          Pair("device", Pair("", "2 cores")), Pair("environment", Pair("", "e"))));
+  EXPECT_THAT(fields,
+              UnorderedElementsAre(Pair("seeds", Pair("1", "2")), Pair("version", Pair("", "0.1")),
+                                   Pair("device", Pair("", "EPYC, 2 lanes")),
+                                   Pair("environment", Pair("", "e"))));
 }
 
 }  // namespace

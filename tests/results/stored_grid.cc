@@ -83,7 +83,7 @@ void StoredGrid::Start(const std::string& cell) {
   const std::string& run = cells_[cell].run;
   const auto granted =
       GrantAndWait(*store_, {{absl::StrCat("l", ++leases_),
-                              {"cpu-train", "i1", "2 cores", "0.1", "torch", "e", 0},
+                              {"cpu-train", "i1", "EPYC, 2 lanes", "0.1", "torch", "e", 0},
                               run}});
   EXPECT_TRUE(granted.ok() && granted->front().has_value()) << cell << " can't be granted";
 }

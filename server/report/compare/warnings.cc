@@ -251,8 +251,8 @@ Warnings MixedProvenance(const Facts& facts) {
     }
     if (counts.size() < 2) continue;
     Parts named;
-    for (const auto& [name, count] : counts) named.push_back(absl::StrCat(name, " ", count));
-    parts.push_back(absl::StrCat(kind.name, " (", absl::StrJoin(named, ", "), ")"));
+    for (const auto& [name, count] : counts) named.push_back(absl::StrCat(count, " × ", name));
+    parts.push_back(absl::StrCat(kind.name, " (", absl::StrJoin(named, "; "), ")"));
   }
   return Spoken(WarningKind::kMixedProvenance, "the runs used different ", parts);
 }

@@ -225,10 +225,9 @@ TEST(FindWarningsTest, NamesMixedProvenance) {
     cell.version = "0.1.0";
     cell.device = cell.seed == 0 ? "cuda" : "cpu";
   }
-  EXPECT_THAT(
-      Texts(input, WarningKind::kMixedProvenance),
-      ElementsAre(
-          "the runs used different trainers (native 12, torch 24) and devices (cpu 33, cuda 3)"));
+  EXPECT_THAT(Texts(input, WarningKind::kMixedProvenance),
+              ElementsAre("the runs used different trainers (12 × native; 24 × torch) and devices "
+                          "(33 × cpu; 3 × cuda)"));
 }
 
 TEST(FindWarningsTest, NamesRunsThatSharedTheirCores) {
