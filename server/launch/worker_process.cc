@@ -106,7 +106,8 @@ ChildExit DescribeExit(absl::string_view worker, const siginfo_t& ended,
     exit.by_itself = IsCrash(ended.si_status);
     exit.last_words = absl::StrCat("killed by ", SignalName(ended.si_status));
   }
-  if (!log_tail.empty()) absl::StrAppend(&exit.last_words, ": ", log_tail);
+  const bool killed = ended.si_code != CLD_EXITED && !exit.by_itself;
+  if (!killed && !log_tail.empty()) absl::StrAppend(&exit.last_words, ": ", log_tail);
   return exit;
 }
 

@@ -29,8 +29,8 @@ std::string CommandHash(const WorkerCommand& command);
 // the log file. Returns NOT_FOUND or PERMISSION_DENIED if it can't be started.
 absl::StatusOr<process::ProcessId> Spawn(const WorkerCommand& command);
 
-// Describes how a process ended, from waitid's result; `log_tail` is its last line or empty. Exit
-// code 0 is an orderly exit.
+// Describes how a process ended, from waitid's result; `log_tail` is its last line or empty, and is
+// no reason if others have killed the process. Exit code 0 is an orderly exit.
 ChildExit DescribeExit(absl::string_view worker, const siginfo_t& ended,
                        absl::string_view log_tail);
 

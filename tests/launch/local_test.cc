@@ -207,12 +207,12 @@ TEST_F(LocalWorkersTest, DoesNotDrainADeviceThatWorkedInBetween) {
 
 TEST_F(LocalWorkersTest, TellsACrashFromBeingKilled) {
   const auto workers =
-      Start(Command("if [ -e \"$0.second\" ]; then kill -KILL $$; fi\n"
+      Start(Command("echo went\nif [ -e \"$0.second\" ]; then kill -KILL $$; fi\n"
                     "touch \"$0.second\"\nkill -SEGV $$\n"));
   const auto exits = WaitForExits(2);
   ASSERT_GE(exits.size(), 2u);
   EXPECT_TRUE(exits[0].by_itself);
-  EXPECT_EQ(exits[0].last_words, "killed by SIGSEGV");
+  EXPECT_EQ(exits[0].last_words, "killed by SIGSEGV: went");
   EXPECT_FALSE(exits[1].by_itself);
   EXPECT_EQ(exits[1].last_words, "killed by SIGKILL");
   workers->Stop(absl::Seconds(10));
