@@ -64,7 +64,8 @@ std::string MeanText(const Input& input, bool geometric);
 // Returns ". Thin lines: single runs", or "" if the figure draws none.
 std::string SeedLinesText(const Input& input);
 
-// Returns the footnote of curves: these statements and the left-out runs, after the meaning of colours in small multiples.
+// Returns the footnote of curves: these statements and the left-out runs, after the meaning of
+// colours in small multiples.
 std::string CurvesFootnote(const Input& input, std::vector<std::string> statements,
                            const std::vector<LeftOutRuns>& settings);
 
