@@ -95,7 +95,7 @@ std::string RatioText(const DotRow& row, int column) {
 void WriteRatios(DotGroup* group) {
   std::vector<report::ColumnNumber> column;
   for (const DotRow& row : group->rows) column.push_back({row.mean, row.interval});
-  const int decimals = report::ColumnDecimals(report::Scale::kRatio, std::move(column));
+  const int decimals = report::ColumnDecimals(report::Scale::kRatio, column);
   for (DotRow& row : group->rows) row.value = RatioText(row, decimals);
 }
 
