@@ -98,7 +98,7 @@ absl::StatusOr<Value> SeedsOf(const Value& given) {
     return expanded;
   }
   const double count = given.number_value();
-  if (count < 1 || count > kMaxSeeds || count != std::floor(count)) {  // 0 if it is no number
+  if (count < 1 || count > kMaxSeeds || count != std::floor(count)) {  // 0 for anything else
     return absl::InvalidArgumentError(absl::StrCat(
         reflect::Quoted(given), " is not a number of seeds; expected a whole number from 1 to ",
         kMaxSeeds, ", a range such as 0..9, a list, or the fields first, count and list"));

@@ -169,6 +169,12 @@ Parts Translated(Parts parts) {
   return parts;
 }
 
+// Returns the paths that end as `parts` do or, if there are none, as what they mean elsewhere.
+std::vector<std::string> FindMeant(const UnknownName& unknown, const Parts& parts) {
+  std::vector<std::string> paths = FindEnding(unknown, parts);
+  return paths.empty() ? FindEnding(unknown, Translated(parts)) : paths;
+}
+
 std::string HintOf(const std::vector<std::string>& paths) {
   return paths.empty() ? "" : absl::StrCat(" (did you mean ", AnyOf(paths), "?)");
 }
@@ -183,10 +189,7 @@ std::vector<std::string> FieldNames(const Descriptor* type) {
 }
 
 std::vector<std::string> PathsEnding(const Descriptor* root, absl::string_view ending) {
-  const UnknownName unknown = {root, "", root, "", ending};
-  const Parts parts = absl::StrSplit(ending, '.');
-  std::vector<std::string> paths = FindEnding(unknown, parts);
-  return paths.empty() ? FindEnding(unknown, Translated(parts)) : paths;
+  return FindMeant({root, "", root, "", ending}, absl::StrSplit(ending, '.'));
 }
 
 std::string EndingHint(const Descriptor* root, absl::string_view ending) {
@@ -195,15 +198,12 @@ std::string EndingHint(const Descriptor* root, absl::string_view ending) {
 
 std::string FieldHint(const UnknownName& unknown) {
   const Parts parts = absl::StrSplit(unknown.rest, '.');
-  std::vector<std::string> paths = FindEnding(unknown, parts);
-  if (paths.empty()) paths = FindEnding(unknown, Translated(parts));
+  std::vector<std::string> paths = FindMeant(unknown, parts);
   if (paths.empty()) {
     const std::string nearest = Nearest(parts.front(), FieldNames(unknown.type));
     if (!nearest.empty()) paths = {nearest};
   }
-  const Parts last = {parts.back()};
-  if (paths.empty()) paths = FindEnding(unknown, last);
-  if (paths.empty()) paths = FindEnding(unknown, Translated(last));
+  if (paths.empty()) paths = FindMeant(unknown, {parts.back()});
   if (paths.empty()) paths = FindNearest(unknown, parts.back());
   return HintOf(paths);
 }

@@ -49,7 +49,7 @@ def _seeds(text: str) -> list[int]:
         ends = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", item)
         first, last = (int(ends[1]), int(ends[2] or ends[1])) if ends is not None else (0, -1)
         if last < first or last - first >= _MAX_SEEDS:
-            raise InvalidArgument(f"seeds: {item!r} is no range of seeds; expected FIRST..LAST, at "
+            raise InvalidArgument(f"seeds: {item!r} isn't a range of seeds; expected FIRST..LAST, at "
                                   f"most {_MAX_SEEDS} seeds")
         seeds += range(first, last + 1)
     return seeds

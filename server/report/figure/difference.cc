@@ -129,14 +129,15 @@ absl::StatusOr<Drawing> DrawDifference(const Input& input) {
   if (comparison.at.has_value()) {
     parts.push_back(absl::StrCat("dotted: step ", *comparison.at, ", the compared one"));
   }
-  std::string footnote =
-      absl::StrCat(by_sequence ? "" : "paired by seed: ", absl::StrJoin(parts, ", "),
-                   by_sequence ? "; the interval over sequences is in forest" : "");
-  if (many) absl::StrAppend(&footnote, "; orange: the panel's own setting, grey: the others");
-  std::vector<std::string> statements = {std::move(footnote)};
-  const std::string named = BaselineNote(comparison.scale, name, baseline, kYTitle);
-  if (!named.empty()) statements.insert(statements.begin(), named);
-  footnote = FootnoteOf(std::move(statements), LeftOut(input), "drawn");
+  std::vector<std::string> statements;
+  if (std::string named = BaselineNote(comparison.scale, name, baseline, kYTitle); !named.empty()) {
+    statements.push_back(std::move(named));
+  }
+  statements.push_back(
+      absl::StrCat(by_sequence ? "" : "paired by seed: ", absl::StrJoin(parts, ", ")));
+  if (by_sequence) statements.emplace_back("the interval over sequences is in forest");
+  if (many) statements.emplace_back("orange: the panel's own setting, grey: the others");
+  const std::string footnote = FootnoteOf(std::move(statements), LeftOut(input), "drawn");
   const std::vector<CurvePanel> panels = {PanelOf(comparison)};
   auto figure =
       DrawPanels(input, panels,

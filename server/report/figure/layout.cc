@@ -94,7 +94,7 @@ std::vector<std::string> Wrap(absl::string_view text, double max_width, double s
 }
 
 std::vector<std::string> NameLines(absl::string_view name, double max_width, double size,
-                                   bool bold) {
+                                   size_t most, bool bold) {
   const std::string clean = text::CleanText(name);
   const auto width = [size, bold](absl::string_view line) { return TextWidth(line, size, bold); };
   std::pair<absl::string_view, absl::string_view> best;
@@ -107,7 +107,7 @@ std::vector<std::string> NameLines(absl::string_view name, double max_width, dou
     };
     if (best.first.empty() || widest(parts) < widest(best)) best = parts;
   }
-  if (width(clean) <= max_width || best.first.empty()) {
+  if (most < 2 || width(clean) <= max_width || best.first.empty()) {
     return {ElideMiddle(clean, max_width, size, bold)};
   }
   return {ElideMiddle(best.first, max_width, size, bold),

@@ -26,10 +26,10 @@ std::string ElideMiddle(absl::string_view text, double max_width, double size, b
 // elided.
 std::vector<std::string> Wrap(absl::string_view text, double max_width, double size, size_t lines);
 
-// Returns a setting's name in one line, or if that is wider than `max_width` in two, broken after
-// one of its commas; each line is elided if it is still too wide.
+// Returns the lines of a setting's name, at most `most` (1 or 2). A name wider than `max_width` is
+// broken after one of its commas. A line that is still too wide is elided.
 std::vector<std::string> NameLines(absl::string_view name, double max_width, double size,
-                                   bool bold = false);
+                                   size_t most = 2, bool bold = false);
 
 // Inches.
 inline constexpr double kColumnWidth = 3.25, kDoubleWidth = 6.75;

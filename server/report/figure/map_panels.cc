@@ -59,9 +59,7 @@ bool StartsGroup(const std::vector<MapPanel>& panels, size_t index) {
 // Returns at most so many lines of a panel's title.
 std::vector<std::string> TitleOf(const MapPanel& map, double room, size_t most) {
   const std::string& title = map.place.empty() ? map.label : map.place;
-  std::vector<std::string> lines = NameLines(title, room, kLabelSize, true);
-  if (lines.size() > most) lines = {ElideMiddle(title, room, kLabelSize, true)};
-  return lines;
+  return NameLines(title, room, kLabelSize, most, /*bold=*/true);
 }
 
 // Returns the width of the widest label of an x axis.

@@ -62,11 +62,9 @@ absl::Status SmallMultiples::Check() const {
   const double beside = kNumbersRoom + block_title_;  // of a block's rows
   const double block = (kMaxHeight - foot_) / static_cast<double>(blocks_);
   const auto most = static_cast<size_t>((block - beside) / pitch_) * MaxColumns(figure_.width);
-  return absl::InvalidArgumentError(
-      absl::StrCat("kind: ", labels_.size(),
-                   " settings don't fit into this figure; expected at "
-                   "most ",
-                   most, " at this width"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "kind: ", labels_.size(), " settings don't fit into this figure; expected at most ", most,
+      " at this width"));
 }
 
 double SmallMultiples::BlockBottom(size_t block) const {
@@ -109,8 +107,7 @@ void SmallMultiples::Add(Panel panel, size_t index, Color color) {
   if (!lowest) blank(&panel.x);
   if (lowest) MoveLastNumber(&panel);
   if (index % columns_ != 0) blank(&panel.y);
-  std::vector<std::string> lines = NameLines(labels_[index], panel_width_, kLabelSize);
-  if (lines.size() > lines_) lines = {ElideMiddle(labels_[index], panel_width_, kLabelSize)};
+  const auto lines = NameLines(labels_[index], panel_width_, kLabelSize, lines_);
   double y = panel.top + 0.075 + kLine * static_cast<double>(lines.size() - 1);
   for (const std::string& line : lines) {
     figure_.texts.push_back({panel.left, y, line, kLabelSize, color});
