@@ -44,6 +44,9 @@ def _count(field: str, value: Any, least: int, most: int) -> int:
 
 def _seeds(text: str) -> list[int]:
     """Returns the seeds of a text such as 42..53 or 0..3,9."""
+    if ".." not in text and "," not in text:  # a number as a text could be a seed, or their count
+        raise InvalidArgument(f"seeds: {text!r} isn't a number of seeds; expected a whole number "
+                              f"from 1 to {_MAX_SEEDS}, a range such as 0..9, or a list")
     seeds: list[int] = []
     for item in text.split(","):
         ends = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", item)

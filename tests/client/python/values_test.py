@@ -81,7 +81,7 @@ class ShorthandsTest(unittest.TestCase):
             spec = {"seeds": seeds}
             _shorthands.expand(spec)
             self.assertEqual(spec["seeds"], expected)
-        for seeds in ("twelve", "9..0", "0..10000", "1,", "-1..3", ""):
+        for seeds in ("twelve", "8", "9..0", "0..10000", "1,", "-1..3", ""):
             with self.assertRaises(ablate.InvalidArgument) as raised:
                 _shorthands.expand({"seeds": seeds})
             self.assertTrue(str(raised.exception).startswith("seeds: "), raised.exception)
