@@ -29,14 +29,29 @@ struct SqlColumn {
   const char* expression;
 };
 
-// A view. `from` is the end of its SELECT, in which $visible(T) stands for the condition that the
-// user sees a row of table T; null: a virtual table.
+// A view. `from` is the end of its SELECT, in which $T stands for the rows of the table T that the
+// user may see; null: a virtual table.
 struct SqlView {
   const char* name;
   const char* meaning;
   absl::Span<const SqlColumn> columns;
   const char* from;
 };
+
+// A table of the store that views read: the columns that they read; the condition on rows that a
+// user may see, in which $visible stands for "private_to is empty or the user"; and the keys and
+// index by which rows are found, null if there is none.
+struct StoredTable {
+  const char* name;
+  const char* columns;
+  const char* visible;
+  const char* primary_key;
+  const char* unique;
+  const char* index;
+};
+
+// Returns the tables that views read.
+absl::Span<const StoredTable> StoredTables();
 
 // Returns the views that statements can read, in the order of the documentation.
 absl::Span<const SqlView> SqlViews();

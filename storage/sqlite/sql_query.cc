@@ -22,11 +22,16 @@
 #include "storage/sqlite/connection.h"
 #include "storage/sqlite/sql_tables.h"
 
-// A user's statement runs on a connection to the store with an authorizer. The tables of the store
-// can be read only from the bodies of views with unguessable names, which show the rows and columns
-// that the user may see. The names that users know are views of these. SQLite tells the authorizer
-// the name of the view, or of the WITH clause, that reads a table; so the names must be
-// unguessable: a user may call a WITH clause `runs`.
+// A user's statement runs on a connection to the store with an authorizer. Tables can be read only
+// from the bodies of views with unguessable names, which show the columns that the user may see.
+// The names that users know are views of these. SQLite tells the authorizer the name of the view,
+// or of the WITH clause, that reads a table; so the names must be unguessable: a user may call a
+// WITH clause `runs`.
+//
+// For a user who doesn't see everything, the views read temporary tables, into which the visible
+// rows are copied before the statement runs. A condition in the views wouldn't do: SQLite may
+// evaluate terms of the statement on a row before the view's condition, and their errors and times
+// would tell the content of hidden rows.
 namespace ablate::storage {
 namespace {
 
@@ -136,12 +141,16 @@ class SqlGate {
 
   absl::Status Open();
   absl::Status Prepare();
+  // Copies the rows that the prepared statement may read.
+  absl::Status CopyRows();
   absl::Status Run(SqlSink* sink);
 
  private:
   absl::Status OpenDatabase();
   absl::Status ListTables();
   int AddFunctions();
+  absl::Status MakeCopy(const StoredTable& table);
+  std::string CopyOf(const StoredTable& table) const;
   absl::Status MakeView(const SqlView& view);
   std::string SelectOf(const SqlView& view) const;
   absl::Status Execute(const std::string& sql);
@@ -161,12 +170,17 @@ class SqlGate {
   sqlite3* db_ = nullptr;
   sqlite3_stmt* statement_ = nullptr;
   std::set<std::string> tables_;  // all that SQLite knows without the views, in small letters
+  std::set<std::string> copies_;  // that the statement may read
+  bool is_statement_ = false;     // what SQLite prepares is the user's
   std::string refused_;           // by the authorizer
 };
 
 absl::Status SqlGate::Open() {
   if (absl::Status opened = OpenDatabase(); !opened.ok()) return opened;
   if (absl::Status listed = ListTables(); !listed.ok()) return listed;
+  for (const StoredTable& table : StoredTables()) {
+    if (absl::Status made = MakeCopy(table); !made.ok()) return made;
+  }
   for (const SqlView& view : SqlViews()) {
     if (view.from == nullptr) continue;
     if (absl::Status made = MakeView(view); !made.ok()) return made;
@@ -174,7 +188,6 @@ absl::Status SqlGate::Open() {
   // A virtual table is made at its first use, which the authorizer would refuse.
   const absl::Status used = Execute("SELECT 1 FROM metrics, points LIMIT 0");
   if (!used.ok()) return used;
-  if (absl::Status set = Execute("PRAGMA query_only = ON"); !set.ok()) return set;
   for (const SqlSwitch& one : kSqlSwitches) {
     sqlite3_db_config(db_, one.id, one.value, static_cast<int*>(nullptr));
   }
@@ -188,7 +201,7 @@ absl::Status SqlGate::OpenDatabase() {
   auto store = Connection::OpenFile(path, Connection::Access::kReadOnly);
   if (!store.ok()) return store.status();
   store_ = *std::move(store);
-  source_ = std::make_unique<SqlTableSource>(SqlTableSource{*store_, query_.viewer});
+  source_ = std::make_unique<SqlTableSource>(SqlTableSource{*store_, hidden_ + "runs"});
   // The connection's first read opens its files.
   Statement(*store_, "SELECT change FROM store").Run();
   if (!store_->error().ok()) return store_->error();
@@ -246,19 +259,63 @@ absl::Status SqlGate::MakeView(const SqlView& view) {
       absl::StrCat("CREATE TEMP VIEW ", view.name, " AS SELECT * FROM temp.", hidden_, view.name));
 }
 
+// Returns the name of the rows of a table that the user may see.
+std::string SqlGate::CopyOf(const StoredTable& table) const {
+  if (query_.viewer.sees_all) return absl::StrCat("main.", table.name);
+  return absl::StrCat("temp.", hidden_, "rows_", table.name);
+}
+
+absl::Status SqlGate::MakeCopy(const StoredTable& table) {
+  if (query_.viewer.sees_all) return absl::OkStatus();
+  // The types decide how SQLite compares values. With NOT NULL the planner expects one row for a
+  // value of a unique index.
+  std::string columns;
+  const auto keep = [](void* kept, int, char** values, char**) {
+    *static_cast<std::string*>(kept) = std::string(absl::NullSafeStringView(values[0]));
+    return 0;
+  };
+  const std::string typed = absl::StrCat(
+      "SELECT group_concat(name || ' ' || type || ' NOT NULL') FROM pragma_table_info('",
+      table.name, "', 'main') WHERE instr(', ", table.columns, ",', ', ' || name || ',')");
+  if (sqlite3_exec(db_, typed.c_str(), keep, &columns, nullptr) != SQLITE_OK) {
+    return absl::InternalError(absl::StrCat("cannot prepare the views: ", sqlite3_errmsg(db_)));
+  }
+  const std::string copy = absl::StrCat(hidden_, "rows_", table.name);
+  std::string sql = absl::StrCat("CREATE TEMP TABLE ", copy, " (", columns, ", PRIMARY KEY (",
+                                 table.primary_key, ")");
+  if (table.unique != nullptr) absl::StrAppend(&sql, ", UNIQUE (", table.unique, ")");
+  absl::StrAppend(&sql, ") WITHOUT ROWID;");
+  if (table.index != nullptr) {
+    absl::StrAppend(&sql, "CREATE INDEX temp.", copy, "_index ON ", copy, " (", table.index, ")");
+  }
+  return Execute(sql);
+}
+
+absl::Status SqlGate::CopyRows() {
+  is_statement_ = false;
+  const std::string visible =
+      absl::StrCat("private_to IN ('', ", SqlQuoted(query_.viewer.user), ")");
+  std::string sql = "BEGIN;";
+  for (const StoredTable& table : StoredTables()) {
+    if (query_.viewer.sees_all || copies_.count(absl::StrCat(hidden_, "rows_", table.name)) == 0)
+      continue;
+    absl::StrAppend(&sql, "INSERT INTO ", CopyOf(table), " (", table.columns, ") SELECT ",
+                    table.columns, " FROM main.", table.name, " WHERE ",
+                    absl::StrReplaceAll(table.visible, {{"$visible", visible}}), ";");
+  }
+  const absl::Status copied = Execute(absl::StrCat(sql, "COMMIT; PRAGMA query_only = ON"));
+  is_statement_ = true;
+  return copied;
+}
+
 std::string SqlGate::SelectOf(const SqlView& view) const {
   const std::string columns =
       absl::StrJoin(view.columns, ", ", [](std::string* out, const SqlColumn& column) {
         absl::StrAppend(out, column.expression, " AS ", column.name);
       });
-  std::vector<std::pair<std::string, std::string>> rules;
-  for (const char* table : {"e", "r", "a"}) {
-    // Reads a column for every user: SQLite asks the authorizer about a table without a read column
-    // when it no longer knows the view.
-    const std::string condition =
-        absl::StrCat("(", query_.viewer.sees_all ? "1" : "0", " OR ", table, ".private_to IN ('', ",
-                     SqlQuoted(query_.viewer.user), "))");
-    rules.emplace_back(absl::StrCat("$visible(", table, ")"), condition);
+  std::vector<std::pair<std::string, std::string>> names;
+  for (const StoredTable& table : StoredTables()) {
+    names.emplace_back(absl::StrCat("$", table.name), CopyOf(table));
   }
   std::vector<std::string> rows;
   for (const SqlView& of : SqlViews()) {
@@ -267,13 +324,15 @@ std::string SqlGate::SelectOf(const SqlView& view) const {
                                   SqlQuoted(column.type), ", ", SqlQuoted(column.meaning), ")"));
     }
   }
-  rules.emplace_back("$columns", absl::StrCat("(VALUES ", absl::StrJoin(rows, ", "), ")"));
-  return absl::StrCat("SELECT ", columns, " FROM ", absl::StrReplaceAll(view.from, rules));
+  names.emplace_back("$columns", absl::StrCat("(VALUES ", absl::StrJoin(rows, ", "), ")"));
+  return absl::StrCat("SELECT ", columns, " FROM ", absl::StrReplaceAll(view.from, names));
 }
 
 absl::Status SqlGate::Execute(const std::string& sql) {
   const int code = sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr);
   if (code == SQLITE_OK) return absl::OkStatus();
+  const absl::Status error = Error(code);
+  if (!absl::IsInvalidArgument(error)) return error;
   return absl::InternalError(absl::StrCat("cannot prepare the views: ", sqlite3_errmsg(db_)));
 }
 
@@ -288,6 +347,7 @@ int SqlGate::Authorize(void* self, int action, const char* first, const char* se
 
 bool SqlGate::Admits(int action, absl::string_view first, absl::string_view second,
                      absl::string_view database, absl::string_view context) {
+  if (!is_statement_) return true;
   switch (action) {
     case SQLITE_SELECT:
     case SQLITE_RECURSIVE:
@@ -308,8 +368,13 @@ bool SqlGate::Admits(int action, absl::string_view first, absl::string_view seco
 
 bool SqlGate::AdmitsRead(absl::string_view table, absl::string_view database,
                          absl::string_view context) {
-  if (absl::StartsWith(context, hidden_)) return true;
-  const SqlView* view = FindSqlView(absl::StripPrefix(table, hidden_));
+  if (absl::StartsWith(table, hidden_) || absl::StartsWith(context, hidden_)) {
+    copies_.insert(std::string(table));
+    return true;
+  }
+  const SqlView* view = FindSqlView(table);
+  // Virtual tables look up the runs that the user may see.
+  if (view != nullptr && view->from == nullptr) copies_.insert(hidden_ + "rows_runs");
   // SQLite may name the database of another table for an alias in GROUP BY. The tables of the store
   // that have the name of a view must not be taken for it.
   if (!database.empty()) return view != nullptr && (view->from == nullptr || database == "temp");
@@ -366,6 +431,7 @@ absl::Status SqlGate::Prepare() {
   if (text.find('\0') != std::string::npos || !text::IsUtf8(text)) {
     return absl::InvalidArgumentError("it isn't text in UTF-8 without NUL characters");
   }
+  is_statement_ = true;
   const char* rest = nullptr;
   const int code = sqlite3_prepare_v2(db_, text.c_str(), -1, &statement_, &rest);
   if (code != SQLITE_OK) return Error(code);
@@ -428,6 +494,7 @@ absl::Status AnswerSql(const SqlQuery& query, void (*opened)(), SqlSink* sink) {
   if (absl::Status open = gate.Open(); !open.ok()) return open;
   if (opened != nullptr) opened();
   if (absl::Status prepared = gate.Prepare(); !prepared.ok()) return prepared;
+  if (absl::Status copied = gate.CopyRows(); !copied.ok()) return copied;
   return gate.Run(sink);
 }
 

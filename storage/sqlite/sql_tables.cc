@@ -23,6 +23,7 @@ namespace {
 constexpr int kRunGiven = 1, kKeyGiven = 2;
 
 struct SqlTable : sqlite3_vtab {
+  sqlite3* db = nullptr;
   SqlTableSource* source = nullptr;
 };
 
@@ -35,12 +36,38 @@ void ResultText(sqlite3_context* context, const std::string& text) {
   sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
 }
 
-// Returns the row of a run that the viewer sees.
-absl::StatusOr<int64_t> FindVisibleRun(const SqlTableSource& source, const std::string& run) {
-  Statement row(source.db, "SELECT id, private_to FROM runs WHERE name = ?1", run);
-  if (!row.Row() || !Sees(source.viewer, row.Text(1))) return NotFound("run", run);
-  return row.Int(0);
-}
+// Reads the names of runs that the user may see: of all, or of one. What a statement tells by its
+// time doesn't depend on other runs.
+class VisibleRuns {
+ public:
+  explicit VisibleRuns(const SqlTable& table) : table_(table) {}
+  ~VisibleRuns() { sqlite3_finalize(statement_); }
+  VisibleRuns(const VisibleRuns&) = delete;
+  VisibleRuns& operator=(const VisibleRuns&) = delete;
+
+  absl::Status Open(const std::optional<std::string>& run) {
+    sqlite3_finalize(std::exchange(statement_, nullptr));
+    const std::string sql = absl::StrCat("SELECT run FROM temp.", table_.source->runs,
+                                         run.has_value() ? " WHERE run = ?1" : "");
+    int code = sqlite3_prepare_v2(table_.db, sql.c_str(), -1, &statement_, nullptr);
+    if (code == SQLITE_OK && run.has_value()) {
+      code = sqlite3_bind_text64(statement_, 1, run->data(), run->size(), SQLITE_TRANSIENT,
+                                 SQLITE_UTF8);
+    }
+    return code == SQLITE_OK ? absl::OkStatus() : absl::InternalError(sqlite3_errstr(code));
+  }
+  // Returns the next name; nothing at the end.
+  absl::StatusOr<std::optional<std::string>> Next() {
+    const int code = sqlite3_step(statement_);
+    if (code == SQLITE_DONE) return std::nullopt;
+    if (code != SQLITE_ROW) return absl::InternalError(sqlite3_errstr(code));
+    return reinterpret_cast<const char*>(sqlite3_column_text(statement_, 0));
+  }
+
+ private:
+  const SqlTable& table_;
+  sqlite3_stmt* statement_ = nullptr;
+};
 
 // The tables have no rowid, because SQLite would name their database to the authorizer for an alias
 // in GROUP BY of another table. Cursors have Open, Next, End, at_end and Result; Open and Next move
@@ -54,33 +81,23 @@ class MetricsCursor : public sqlite3_vtab_cursor {
   static constexpr int kRunColumn = 0, kKeyColumn = 1;
   static constexpr bool kIsFunction = false;
 
-  explicit MetricsCursor(SqlTableSource* source) : sqlite3_vtab_cursor{}, source_(*source) {}
+  explicit MetricsCursor(const SqlTable& table)
+      : sqlite3_vtab_cursor{}, db_(table.source->db), runs_(table) {}
 
   absl::Status Open(SqlCursorRange range) {
     key_ = std::move(range.key);
+    at_end_ = false;
     summaries_.clear();
     place_ = 0;
-    runs_.reset();
-    const Viewer& viewer = source_.viewer;
-    if (range.run.has_value()) {
-      runs_.emplace(source_.db,
-                    "SELECT runs.name, data FROM runs JOIN summaries ON run = runs.id "
-                    "WHERE (?1 OR private_to IN ('', ?2)) AND runs.name = ?3",
-                    viewer.sees_all, viewer.user, *range.run);
-    } else {
-      runs_.emplace(source_.db,
-                    "SELECT runs.name, data FROM runs JOIN summaries ON run = runs.id "
-                    "WHERE ?1 OR private_to IN ('', ?2)",
-                    viewer.sees_all, viewer.user);
-    }
+    if (absl::Status opened = runs_.Open(range.run); !opened.ok()) return opened;
     return Settle();
   }
-  void End() { runs_.reset(); }
+  void End() { at_end_ = true; }
   absl::Status Next() {
     ++place_;
     return Settle();
   }
-  bool at_end() const { return !runs_.has_value(); }
+  bool at_end() const { return at_end_; }
 
   void Result(sqlite3_context* context, int column) const {
     const Summary& summary = summaries_[place_].summary;
@@ -108,12 +125,15 @@ class MetricsCursor : public sqlite3_vtab_cursor {
   absl::Status Settle() {
     for (;; ++place_) {
       while (place_ >= summaries_.size()) {
-        if (!runs_->Row()) {
-          runs_.reset();
-          return source_.db.error();
-        }
-        run_ = runs_->Text(0);
-        auto decoded = DecodeSummaries(run_, runs_->View(1));
+        auto run = runs_.Next();
+        if (!run.ok()) return run.status();
+        at_end_ = !run->has_value();
+        if (at_end_) return db_.error();
+        run_ = **std::move(run);
+        Statement row(db_, "SELECT data FROM summaries JOIN runs ON run = runs.id WHERE name = ?1",
+                      run_);
+        if (!row.Row()) continue;
+        auto decoded = DecodeSummaries(run_, row.View(0));
         if (!decoded.ok()) return DamagedSummaries(run_, decoded.status());
         summaries_ = *std::move(decoded);
         place_ = 0;
@@ -122,9 +142,10 @@ class MetricsCursor : public sqlite3_vtab_cursor {
     }
   }
 
-  SqlTableSource& source_;
+  Connection& db_;
+  VisibleRuns runs_;
   std::optional<std::string> key_;
-  std::optional<Statement> runs_;  // nothing at the end
+  bool at_end_ = true;
   std::string run_;
   KeySummaries summaries_;
   size_t place_ = 0;
@@ -138,13 +159,17 @@ class PointsCursor : public sqlite3_vtab_cursor {
   static constexpr int kRunColumn = 2, kKeyColumn = 3;
   static constexpr bool kIsFunction = true;
 
-  explicit PointsCursor(SqlTableSource* source) : sqlite3_vtab_cursor{}, source_(*source) {}
+  explicit PointsCursor(const SqlTable& table)
+      : sqlite3_vtab_cursor{}, db_(table.source->db), runs_(table) {}
 
   absl::Status Open(SqlCursorRange range) {
     query_ = {*range.run, *range.key};
     page_ = SeriesPage();
     place_ = 0;
-    if (const auto run = FindVisibleRun(source_, query_.run); !run.ok()) return run.status();
+    if (absl::Status opened = runs_.Open(query_.run); !opened.ok()) return opened;
+    const auto run = runs_.Next();
+    if (!run.ok()) return run.status();
+    if (!run->has_value()) return NotFound("run", query_.run);
     return Settle();
   }
   void End() { page_ = SeriesPage(); }
@@ -171,12 +196,13 @@ class PointsCursor : public sqlite3_vtab_cursor {
   absl::Status Settle() {
     while (at_end() && !page_.at_end) {
       place_ = 0;
-      if (absl::Status read = ReadPage(source_.db, query_, &page_); !read.ok()) return read;
+      if (absl::Status read = ReadPage(db_, query_, &page_); !read.ok()) return read;
     }
-    return source_.db.error();
+    return db_.error();
   }
 
-  SqlTableSource& source_;
+  Connection& db_;
+  VisibleRuns runs_;
   SeriesQuery query_;
   SeriesPage page_;
   size_t place_ = 0;
@@ -190,6 +216,7 @@ struct SqlModule {
     const int code = sqlite3_declare_vtab(db, Cursor::kDeclaration);
     if (code != SQLITE_OK) return code;
     auto made = std::make_unique<SqlTable>();
+    made->db = db;
     made->source = static_cast<SqlTableSource*>(source);
     *table = made.release();
     return SQLITE_OK;
@@ -199,7 +226,7 @@ struct SqlModule {
     return SQLITE_OK;
   }
   static int Open(sqlite3_vtab* table, sqlite3_vtab_cursor** cursor) {
-    *cursor = new Cursor(static_cast<SqlTable*>(table)->source);
+    *cursor = new Cursor(*static_cast<SqlTable*>(table));
     return SQLITE_OK;
   }
   static int Close(sqlite3_vtab_cursor* cursor) {

@@ -3,15 +3,17 @@
 #ifndef ABLATE_STORAGE_SQLITE_SQL_TABLES_H_
 #define ABLATE_STORAGE_SQLITE_SQL_TABLES_H_
 
-#include "storage/records.h"
+#include <string>
+
 #include "storage/sqlite/connection.h"
 
 namespace ablate::storage {
 
-// The store that the tables read, by a connection of their own, and its reader.
+// The store that the tables read, by a connection of their own; and the view of the runs that the
+// user may see, with a column `run`, on the connection that has the tables.
 struct SqlTableSource {
   Connection& db;
-  const Viewer& viewer;
+  std::string runs;
 };
 
 // Adds the tables to a connection. `source` must outlive it. Returns SQLite's code.

@@ -114,29 +114,55 @@ constexpr SqlColumn kColumnColumns[] = {
     {"meaning", "TEXT", "meaning of its values", "column4"},
 };
 
+// The views read a column, other than the rowid, of each table, because SQLite doesn't name the
+// view to the authorizer when it reports a table of which no column is read.
 constexpr SqlView kViews[] = {
     {"experiments", "One row per experiment.", kExperimentColumns,
-     "main.experiments e WHERE e.deleted = 0 AND $visible(e)"},
+     "$experiments e WHERE e.deleted = 0"},
     {"cells", "One row per cell of an experiment.", kCellColumns,
-     "main.experiments e JOIN main.cells c ON c.experiment = e.id "
-     "LEFT JOIN main.runs r ON r.id = c.run AND $visible(r) "
-     "WHERE e.deleted = 0 AND $visible(e)"},
-    {"runs", "One row per run.", kRunColumns, "main.runs r WHERE $visible(r)"},
+     "$experiments e JOIN $cells c ON c.experiment = e.id "
+     "LEFT JOIN $runs r ON r.id = c.run AND r.seed >= 0 WHERE e.deleted = 0"},
+    {"runs", "One row per run.", kRunColumns, "$runs r WHERE r.seed >= 0"},
     {"settings", "One row per cell and field of its resolved spec, and per cell and axis.",
      kSettingColumns,
-     "main.names n JOIN main.experiments e JOIN main.cells c ON c.experiment = e.id "
-     "JOIN main.cell_fields f ON f.name = n.id AND f.experiment = e.id "
-     "AND f.variant IN (0, c.variant) "
-     "LEFT JOIN main.runs r ON r.id = c.run AND $visible(r) "
-     "WHERE e.deleted = 0 AND $visible(e) AND n.kind IN (0, 1)"},
+     "$names n JOIN $experiments e JOIN $cells c ON c.experiment = e.id "
+     "JOIN $cell_fields f ON f.name = n.id AND f.experiment = e.id "
+     "AND f.variant IN (0, c.variant) LEFT JOIN $runs r ON r.id = c.run AND r.seed >= 0 "
+     "WHERE e.deleted = 0 AND n.kind IN (0, 1)"},
     {"metrics", "One row per run and metric that training records, as of its last points.",
      kMetricColumns, nullptr},
     {"analyses", "One row per analysis and run that it is about; one row if it is about none.",
      kAnalysisColumns,
-     "main.analyses a LEFT JOIN main.analysis_subjects s ON s.analysis = a.id "
-     "LEFT JOIN main.runs r ON r.id = s.run AND $visible(r) WHERE $visible(a)"},
+     "$analyses a LEFT JOIN $analysis_subjects s ON s.analysis = a.id "
+     "LEFT JOIN $runs r ON r.id = s.run AND r.seed >= 0 WHERE a.create_time >= 0"},
     {"points(run, key)", "Function: one row per point of a run's metric.", kPointColumns, nullptr},
     {"columns", "One row per column of this page.", kColumnColumns, "$columns"},
+};
+
+constexpr char kOfVisibleExperiments[] =
+    "experiment IN (SELECT id FROM main.experiments WHERE deleted = 0 AND $visible)";
+
+constexpr StoredTable kTables[] = {
+    {"experiments",
+     "id, name, title, owner, private_to, state, deleted, queued, leased, done, diverged, failed, "
+     "cancelled, create_time, end_time, tags, note, archived, extends",
+     "deleted = 0 AND $visible", "id", "name", nullptr},
+    {"cells", "experiment, place, name, seed, run, reused, variant", kOfVisibleExperiments,
+     "experiment, place", "experiment, name", "run"},
+    {"runs",
+     "id, name, state, seed, step, steps, parameters, trainer, device, device_time, tokens, "
+     "private_to, failure, create_time, start_time, end_time",
+     "$visible", "id", "name", nullptr},
+    {"names", "id, kind, name, private_to", "$visible", "id", "name, kind, private_to", nullptr},
+    {"cell_fields", "name, experiment, variant, value", kOfVisibleExperiments,
+     "name, experiment, variant", nullptr, "experiment"},
+    {"analyses",
+     "id, name, request, owner, private_to, state, device_time, failure, create_time, start_time, "
+     "end_time",
+     "$visible", "id", "name", nullptr},
+    {"analysis_subjects", "analysis, place, run, step",
+     "analysis IN (SELECT id FROM main.analyses WHERE $visible)", "analysis, place", nullptr,
+     "run"},
 };
 
 // Without functions that read files, change something, or draw random numbers.
@@ -156,6 +182,8 @@ constexpr absl::string_view kFunctions[] = {
 }  // namespace
 
 absl::Span<const SqlView> SqlViews() { return kViews; }
+
+absl::Span<const StoredTable> StoredTables() { return kTables; }
 
 absl::Span<const absl::string_view> SqlFunctions() { return kFunctions; }
 

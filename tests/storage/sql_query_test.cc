@@ -65,6 +65,7 @@ class SqlQueryTest : public StoreTest {
     hidden.private_to = "bob";
     hidden.request_id = "secretrequest";
     hidden.cells[0].name = "secretcell";
+    hidden.cells[0].seed = hidden.runs[0].seed = 77;
     hidden.cells[0].labels = {{"secretaxis", "secretlabel"}};
     hidden.fields.common = {{"secretfield", "secretvalue"}};
     hidden.fields.of_variant = {{}};
@@ -266,6 +267,112 @@ TEST_P(SqlQueryTest, ShowsTheViewersOwn) {
            viewer);
     }
   }
+}
+
+// An answer with all that it tells: its rows, its error, and the steps of SQLite's virtual machine.
+struct Told {
+  std::vector<std::string> rows;
+  std::string error;
+  int64_t steps = 0;
+  bool operator==(const Told&) const = default;
+};
+void PrintTo(const Told& told, std::ostream* out) {
+  *out << told.steps << " steps, error \"" << told.error << "\", rows "
+       << absl::StrJoin(told.rows, " | ");
+}
+
+// Questions about a value of a column of a view, each of which has an answer, an error or a time of
+// its own if SQLite evaluates it on a row with the value.
+constexpr absl::string_view kQuestions[] = {
+    "SELECT count(*) FROM $view WHERE $column >= '' AND CASE WHEN $column = $value THEN $error END",
+    "SELECT count(*) FROM $view WHERE $column = $value AND $error",
+    "SELECT count(*) FROM $view WHERE $column IN ($value, 'x') OR $column > $value AND $error",
+    "SELECT max($column) FROM $view WHERE CASE WHEN $column = $value THEN $error ELSE 1 END",
+    "SELECT DISTINCT CASE WHEN $column = $value THEN $error END FROM $view",
+    "SELECT $column FROM $view WHERE $column <= $value ORDER BY $column DESC LIMIT 1",
+    "SELECT $column FROM $view ORDER BY CASE WHEN $column = $value THEN $error END LIMIT 1",
+    "SELECT row_number() OVER (ORDER BY $column) FROM $view "
+    "WHERE CASE WHEN $column = $value THEN $error ELSE 1 END LIMIT 3",
+    "SELECT sum(CASE WHEN $column = $value THEN $error END) OVER (PARTITION BY $column) FROM $view",
+    "SELECT count(*) FROM $view AS a JOIN $view AS b ON a.$column = b.$column "
+    "WHERE CASE WHEN b.$column = $value THEN $error ELSE 1 END",
+    "SELECT count(*) FROM (SELECT 1) LEFT JOIN $view AS a ON a.$column = $value AND $error",
+    "WITH q AS NOT MATERIALIZED (SELECT $column AS k FROM $view) SELECT count(*) FROM q "
+    "WHERE k = $value AND $error",
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n, $view WHERE i < 9 "
+    "AND $column = $value AND $error) SELECT max(i) FROM n",
+    "SELECT count(*) FROM $view WHERE $column = (SELECT max($column) FROM $view "
+    "WHERE $column <= $value)",
+    "SELECT group_concat($column) FILTER (WHERE $column = $value AND $error) FROM $view "
+    "GROUP BY CASE WHEN $column = $value THEN $error END",
+    "SELECT count(*) FROM $view WHERE $column = $value AND exists (SELECT 1 FROM points($value, "
+    "'eval/loss'))",
+    "SELECT 1 FROM $view WHERE $column GLOB $value HAVING $error",
+    "SELECT count(*) FROM points($value, 'eval/loss')",
+};
+
+// Returns a value that no row has and that comes at the same place among `open` values as `hidden`.
+std::string Invented(const std::string& hidden, const std::vector<std::string>& open) {
+  if (hidden[0] == '\'') return absl::StrCat(hidden.substr(0, hidden.size() - 2), "~'");
+  double number = 0;
+  EXPECT_TRUE(absl::SimpleAtod(hidden, &number)) << hidden;
+  const bool is_greatest = std::all_of(open.begin(), open.end(), [&](const std::string& text) {
+    double other = -HUGE_VAL;
+    return !absl::SimpleAtod(text, &other) || other < number;
+  });
+  const std::string more = absl::StrCat(is_greatest ? number + 1e5 : number - 1e5);
+  return absl::StrContains(hidden, '.') ? absl::StrCat(more, ".5") : more;
+}
+
+// Returns an expression of the value. SQLite would share a bare number with equal ones of the
+// views.
+std::string Literal(const std::string& value) {
+  if (value[0] == '\'') return value;
+  return absl::StrCat("CAST('", value, "' AS ", absl::StrContains(value, '.') ? "REAL" : "INTEGER",
+                      ")");
+}
+
+TEST_P(SqlQueryTest, TellsNothingOfHiddenRows) {
+  StepMeter meter;
+  const auto told = [&](absl::string_view question, const std::string& view,
+                        const std::string& column, const std::string& value) {
+    Told result;
+    result.steps = meter.StepsOf([&] {
+      KeptRows kept;
+      const std::string statement =
+          absl::StrReplaceAll(question, {{"$view", view},
+                                         {"$column", column},
+                                         {"$value", Literal(value)},
+                                         {"$error", "abs(-9223372036854775807 - 1)"}});
+      const std::string error(Ask(statement, &kept).message());
+      result.error = absl::StrReplaceAll(
+          error, {{absl::StrCat("'", absl::StrReplaceAll(value, {{"'", ""}}), "'"), "the value"}});
+      result.rows = kept.rows;
+    });
+    return result;
+  };
+  int compared = 0;
+  for (const SqlView& view : SqlViews()) {
+    const std::string name =
+        absl::StrReplaceAll(view.name, {{"(run, key)", "('secretrun', 'eval/loss')"}});
+    for (const SqlColumn& column : view.columns) {
+      const std::string visible = absl::StrCat("SELECT DISTINCT quote(", column.name, ") FROM ",
+                                               absl::StrReplaceAll(name, {{"secretrun", "a"}}));
+      const std::vector<std::string> open = Rows(visible);
+      const std::string all = absl::StrCat("SELECT DISTINCT quote(", column.name, ") FROM ", name);
+      for (const std::string& hidden : Rows(all, {"root", true})) {
+        if (hidden == "NULL" || std::count(open.begin(), open.end(), hidden) > 0) continue;
+        const std::string invented = Invented(hidden, open);
+        for (const absl::string_view question : kQuestions) {
+          EXPECT_EQ(told(question, name, column.name, hidden),
+                    told(question, name, column.name, invented))
+              << question << " for " << view.name << "." << column.name << " = " << hidden;
+          ++compared;
+        }
+      }
+    }
+  }
+  EXPECT_GT(compared, 400);
 }
 
 TEST_P(SqlQueryTest, RefusesTheTablesThemselves) {
