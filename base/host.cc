@@ -80,7 +80,7 @@ absl::StatusOr<HostPort> ParseHostPort(absl::string_view text, uint16_t least_po
   const absl::string_view host_text = text.substr(0, colon);
   const absl::string_view digits = text.substr(colon + 1);
   if (absl::StrContains(host_text, ":") && !absl::StartsWith(host_text, "[")) {
-    return absl::InvalidArgumentError("an IPv6 address beside a port is in brackets: [::1]:7433");
+    return absl::InvalidArgumentError("an IPv6 address with a port needs brackets: [::1]:7433");
   }
   absl::StatusOr<Host> host = ParseHost(host_text);
   if (!host.ok()) return host.status();

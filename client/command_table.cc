@@ -74,7 +74,7 @@ constexpr CommandRow kCommands[] = {
     {kResults, nullptr, "export", "Write every point to a file for other programs", DefineExport},
     {kResults, nullptr, "diff", "Show the fields in which two experiments or runs differ",
      DefineDiff},
-    {kResults, nullptr, "sql", "Print the rows of a SELECT over all that you may see", DefineSql},
+    {kResults, nullptr, "sql", "Run an SQL SELECT over the experiments, runs and metrics that you may see", DefineSql},
     {kModels, nullptr, "generate", "Generate text with a trained model", DefineGenerate},
     {kModels, nullptr, "analyze", "Compute numbers and arrays of trained models", DefineAnalyze},
     {kModels, nullptr, "analyses", "List analyses and their progress", DefineAnalyses},

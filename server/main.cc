@@ -1,4 +1,5 @@
-// ablated: the server. Flags and wiring only.
+// Runs the server: reads the flags of ablated, opens its folder, and connects store, scheduler,
+// services and local workers.
 #include <pwd.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -100,8 +101,8 @@ void Define(CLI::App& app, Flags& flags) {
       ->type_name("PROGRAM");
   app.add_flag("--no-workers", flags.no_workers, "Start no local worker");
   app.add_flag("--sweep-leftovers", flags.sweep_leftovers,
-               "Move files that the database doesn't list to the\n"
-               "trash, even if they are the majority");
+               "Move blobs that the database doesn't list to the\n"
+               "trash, also if these are most of all blobs");
   app.add_option("--last-states", flags.last_states,
                  "Keep saved training states of ended runs, at most\n"
                  "SIZE in all, such as 500MB, so that the same runs\n"

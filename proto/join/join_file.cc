@@ -94,7 +94,7 @@ absl::Status CheckAuthority(const v1::JoinFile& file) {
   std::string der;
   if (!absl::Base64Unescape(body, &der) || !IsOneElement(der)) {
     return Wrong("certificate_authority", shown,
-                 "what is between its first and last line is no certificate in base64");
+                 "between its first and last line there isn't a certificate in base64");
   }
   return absl::OkStatus();
 }

@@ -155,9 +155,10 @@ absl::StatusOr<process::FileDescriptor> Connect(const std::string& address,
 }
 
 absl::Status EndedByServer(const std::string& address) {
-  return Trouble("who answers at ", address,
-                 " ends the connection before TLS begins: it is no shared server, or one that is "
-                 "full or ends");
+  return Trouble(
+      address,
+      " closes the connection before TLS begins: it isn't a shared server, or the server "
+      "is full or stopping");
 }
 
 // Returns the error for a response that OpenSSL can't parse; `error` is its first error.
@@ -165,10 +166,9 @@ absl::Status NotUnderstood(const std::string& address, unsigned long error) {
   const char* const text = ERR_reason_error_string(error);
   const std::string reason = text != nullptr ? text : "no reason";
   if (ERR_GET_REASON(error) > SSL_AD_REASON_OFFSET) {
-    return Trouble("who answers at ", address, " refuses TLS for HTTP/2 (", reason,
-                   "): it is no shared server");
+    return Trouble(address, " refuses TLS for HTTP/2 (", reason, "): it isn't a shared server");
   }
-  return Trouble("who answers at ", address, " speaks no TLS 1.2 or later (", reason,
+  return Trouble(address, " doesn't use TLS 1.2 or later (", reason,
                  "): is that the port of the server's --listen?");
 }
 
@@ -198,8 +198,8 @@ absl::Status ShakeHands(const std::string& address, SSL* session, int socket,
     if (state != SSL_ERROR_WANT_READ) return NotUnderstood(address, error);
     if (!sent) return EndedByServer(address);
     if (!Await(socket, POLLIN, deadline.left())) {
-      return Trouble("who answers at ", address,
-                     " does not begin TLS in time: it is no shared server, or one that hangs");
+      return Trouble(address,
+                     " doesn't begin TLS in time: it isn't a shared server, or the server hangs");
     }
     std::array<char, 16 << 10> bytes;
     const ssize_t size = recv(socket, bytes.data(), bytes.size(), 0);
@@ -279,7 +279,7 @@ absl::Status JudgeCertificate(const ServerAddress& server, SSL* session) {
                        ? absl::StrCat(" of ", tls::FormatDate(authority_facts->not_before), " (")
                        : " (",
                    reason,
-                   "). It is another server, or someone is between; or its tls/ was made anew: ",
+                   "). It is another server, or someone is between; or its tls/ was made again: ",
                    "then its admin has a new join file for you");
   }
   if (absl::Status valid =
@@ -294,7 +294,7 @@ absl::Status JudgeCertificate(const ServerAddress& server, SSL* session) {
     return valid;
   }
   if (IsFor(certificate.get(), server.server_name)) return absl::OkStatus();
-  return Trouble(distrusted, "its certificate is not for ", server.server_name, ", but for ",
+  return Trouble(distrusted, "its certificate is not for ", server.server_name, ", only for ",
                  NamesOf(*facts), ": reach it by one of these, or an admin of the server runs ",
                  "`ablate admin renew --host ", server.server_name, "`");
 }
@@ -345,10 +345,9 @@ absl::Status DiagnoseTls(const ServerAddress& server, absl::Duration timeout) {
   ERR_clear_error();
   absl::Status trusted = JudgeCertificate(server, session.get());
   if (!trusted.ok() || AgreedOnH2(session.get())) return trusted;
-  return Trouble(
-      "who answers at ", server.address,
-      " speaks no HTTP/2 in TLS: it is no shared server, or a proxy before it that needs "
-      "to pass it on");
+  return Trouble(server.address,
+                 " doesn't use HTTP/2 in TLS: it isn't a shared server, or a proxy in between "
+                 "doesn't pass HTTP/2 on");
 }
 
 }  // namespace ablate::join

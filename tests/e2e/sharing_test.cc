@@ -226,7 +226,7 @@ TEST_F(SharingTest, SaysWhyTheServerIsNotReached) {
   WriteFile(file, other.dump());
   const Output misnamed = On("ada", {"ls"});
   EXPECT_EQ(misnamed.exit_code, 69);
-  EXPECT_THAT(misnamed.err, HasSubstr("its certificate is not for other.example.org, but for "));
+  EXPECT_THAT(misnamed.err, HasSubstr("its certificate is not for other.example.org, only for "));
   const RemoteWorker worker(file, File("worker.log"));
   EXPECT_TRUE(Eventually([&] {
     return ReadFile(File("worker.log")).find("is not for other.example.org") != std::string::npos;

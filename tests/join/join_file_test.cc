@@ -132,16 +132,16 @@ TEST(JoinFileTest, SaysWhichFieldIsWrong) {
          f->set_certificate_authority(
              "-----BEGIN CERTIFICATE-----\n????\n-----END CERTIFICATE-----");
        },
-       "no certificate in base64"},
+       "there isn't a certificate in base64"},
       {[](auto* f) {
          f->set_certificate_authority(
              "-----BEGIN CERTIFICATE-----\nMAMBAg==\n-----END CERTIFICATE-----");
        },
-       "no certificate in base64"},
+       "there isn't a certificate in base64"},
       {[](auto* f) {
          f->set_certificate_authority("-----BEGIN CERTIFICATE----------END CERTIFICATE-----");
        },
-       "no certificate in base64"},
+       "there isn't a certificate in base64"},
       {[](auto* f) { f->clear_user(); }, "user is \"\": it must be 1 to 64"},
       {[](auto* f) { f->set_user("-ada"); }, "user is \"-ada\""},
       {[](auto* f) { f->set_user("a da\n"); }, "user is \"a da\\n\""},

@@ -166,7 +166,7 @@ TEST_F(TlsTroubleTest, TellsThatANameIsNotResolved) {
 TEST_F(TlsTroubleTest, TellsThatItTookTooLong) {
   const Port silent(true);
   ExpectTrouble(Diagnose(silent.address(), "box.example.org", absl::Milliseconds(50)),
-                AnyOf(HasSubstr("does not begin TLS in time"), HasSubstr("not resolved in time"),
+                AnyOf(HasSubstr("doesn't begin TLS in time"), HasSubstr("not resolved in time"),
                       HasSubstr("is not reached")));
 }
 
@@ -180,17 +180,17 @@ TEST_F(TlsTroubleTest, TellsThatTheAnswerIsNoTls) {
     while (recv(socket, hello, sizeof hello, 0) > 0) continue;
   });
   ExpectTrouble(Diagnose(listener.address()),
-                AllOf(HasSubstr("speaks no TLS 1.2 or later"), HasSubstr(listener.address())));
+                AllOf(HasSubstr("doesn't use TLS 1.2 or later"), HasSubstr(listener.address())));
 }
 
 TEST_F(TlsTroubleTest, TellsThatTheConnectionIsEnded) {
   const Listener listener([](int) {});
-  ExpectTrouble(Diagnose(listener.address()), HasSubstr("ends the connection before TLS begins"));
+  ExpectTrouble(Diagnose(listener.address()), HasSubstr("closes the connection before TLS begins"));
 }
 
 TEST_F(TlsTroubleTest, TellsThatHttp2IsNotSpoken) {
   ExpectTrouble(DiagnoseServer(Server(now_), "box.example.org", Alpn::kNone),
-                HasSubstr("speaks no HTTP/2 in TLS"));
+                HasSubstr("doesn't use HTTP/2 in TLS"));
   ExpectTrouble(DiagnoseServer(Server(now_), "box.example.org", Alpn::kRefused),
                 HasSubstr("refuses TLS for HTTP/2"));
 }
@@ -201,7 +201,7 @@ TEST_F(TlsTroubleTest, TellsThatAnotherAuthoritySigned) {
       access::MakeServerCertificate(other, {"box.example.org"}, now_).value();
   ExpectTrouble(DiagnoseServer(theirs),
                 AllOf(HasSubstr("is not trusted"),
-                      HasSubstr("not by the authority of the join file"), HasSubstr("made anew")));
+                      HasSubstr("not by the authority of the join file"), HasSubstr("made again")));
 }
 
 TEST_F(TlsTroubleTest, AnotherAuthorityIsToldBeforeAnExpiry) {
@@ -217,7 +217,7 @@ TEST_F(TlsTroubleTest, AnotherAuthorityIsToldBeforeAnExpiry) {
 TEST_F(TlsTroubleTest, TellsForWhichNamesTheCertificateIs) {
   for (const std::string name : {"other.example.org", "10.0.0.8", "::2"}) {
     ExpectTrouble(DiagnoseServer(Server(now_), name),
-                  AllOf(HasSubstr(absl::StrCat("is not for ", name, ", but for box.example.org, ")),
+                  AllOf(HasSubstr(absl::StrCat("is not for ", name, ", only for box.example.org, ")),
                         HasSubstr(absl::StrCat("`ablate admin renew --host ", name, "`"))));
   }
 }

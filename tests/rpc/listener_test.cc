@@ -36,7 +36,7 @@ TEST(ListenerTest, RefusesAddressesThatCannotBe) {
   const std::pair<const char*, const char*> cases[] = {
       {"localhost",
        "can't listen on localhost: without a port: HOST:PORT, such as box.example.org:7433"},
-      {"::1:7", "can't listen on ::1:7: an IPv6 address beside a port is in brackets: [::1]:7433"},
+      {"::1:7", "can't listen on ::1:7: an IPv6 address with a port needs brackets: [::1]:7433"},
       {"127.0.0.1:", "can't listen on 127.0.0.1:: the port is a number from 0 to 65535"},
   };
   for (const auto& [address, message] : cases) {
