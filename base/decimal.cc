@@ -1,7 +1,10 @@
 #include "base/decimal.h"
 
+#include <cfloat>
 #include <charconv>
 #include <cmath>
+
+#include "absl/strings/numbers.h"
 
 namespace ablate::text {
 
@@ -21,6 +24,16 @@ void AppendDecimal(double value, std::string* text) {
   char digits[32];
   const auto end = std::to_chars(digits, digits + sizeof(digits), value);
   text->append(digits, end.ptr);
+}
+
+std::string DecimalProblem(absl::string_view decimal) {
+  double value = 0;
+  const absl::string_view mantissa = decimal.substr(0, decimal.find_first_of("eE"));
+  const bool has_value = mantissa.find_first_of("123456789") != absl::string_view::npos;
+  if (!has_value || !absl::SimpleAtod(decimal, &value)) return "";
+  if (std::isinf(value)) return "is too large; expected a number of at most 1.79e+308 in size";
+  if (std::fabs(value) >= DBL_MIN) return "";
+  return "is too small and would become 0; expected 0, or a number of at least 2.23e-308 in size";
 }
 
 std::string GroupDigits(absl::string_view digits) {

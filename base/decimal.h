@@ -20,6 +20,11 @@ std::string ShortestDecimal(double value);
 // For programs that read many numbers; -0 keeps its sign.
 void AppendDecimal(double value, std::string* text);
 
+// Returns the problem of a decimal that no double stands for, such as 1e-400, as "PROBLEM; expected
+// RANGE"; empty if one does, and for a text that isn't a decimal. Magnitudes below the smallest
+// normal double count as 0, as computations take them.
+std::string DecimalProblem(absl::string_view decimal);
+
 // Inserts commas between the thousands of a whole number, which may begin with a sign.
 std::string GroupDigits(absl::string_view digits);
 

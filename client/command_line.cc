@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/decimal.h"
 #include "base/utf8.h"
 #include "client/completion/complete.h"
 #include "client/help.h"
@@ -177,7 +178,10 @@ void Command::Option(std::optional<double>* value, const std::string& flags,
                      const std::string& placeholder, const std::string& help) {
   AddNumber<double>(
       app_, value, flags, help,
-      [](const auto& text, auto* to) { return absl::SimpleAtod(text, to); }, "a number")
+      [](const auto& text, auto* to) {
+        return absl::SimpleAtod(text, to) && text::DecimalProblem(text).empty();
+      },
+      "a number")
       ->type_name(placeholder);
 }
 

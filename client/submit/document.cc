@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -81,6 +83,9 @@ std::optional<double> Number(absl::string_view text) {
   }
   double number = 0;
   if (!IsDecimal(text) || !absl::SimpleAtod(text, &number)) return std::nullopt;
+  constexpr double kExact = int64_t{1} << 53;  // up to here every whole number is a double
+  const bool whole = rest.find_first_not_of("0123456789") == absl::string_view::npos;
+  if (whole && std::fabs(number) >= kExact) return std::nullopt;
   return number;
 }
 
@@ -129,6 +134,18 @@ Value* TreeBuilder::Replace(Value* value) {
   if (value->kind_case() != Value::KIND_NOT_SET) document_->unread.push_back(path_);
   value->Clear();
   return value;
+}
+
+std::string TreeBuilder::Where() const {
+  std::string where;
+  for (size_t i = 0; i < path_.size(); ++i) {
+    if (i < levels_.size() && !levels_[i].is_map) {
+      absl::StrAppend(&where, "[", path_[i], "]");
+    } else {
+      absl::StrAppend(&where, i == 0 ? "" : ".", path_[i]);
+    }
+  }
+  return where;
 }
 
 bool TreeBuilder::ExpectsKey() const {

@@ -14,7 +14,7 @@ namespace ablate::client {
 
 // Content of a YAML or JSON text. With `syntax_error` the tree ends where the parser gave up.
 struct Document {
-  google::protobuf::Value root;
+  google::protobuf::Value root;  // a field without a value has one of no kind
   SourceMap positions;
   std::vector<Diagnostic> problems;
   std::vector<FieldPath> unread;  // fields, or those around them, that the problems are about
@@ -33,6 +33,7 @@ Document ParseYaml(const SourceText& source);
 
 // Returns the value of a plain YAML scalar by the core schema of YAML 1.2, in which `no` and `off`
 // are words: null, a bool, a number (decimal, 0o17, 0x1f, .inf, .nan), otherwise the text itself.
+// A whole number with too many digits for a double stays a text, so that no digit is lost.
 google::protobuf::Value PlainScalar(absl::string_view text);
 
 google::protobuf::Value StringValue(absl::string_view text);
@@ -58,6 +59,8 @@ class TreeBuilder {
   void Skip();
   void Problem(Position position, std::string message);
 
+  // Returns the path of the field whose value comes next, or of the list that has it.
+  std::string Where() const;
   // Returns true if the next scalar is a key.
   bool ExpectsKey() const;
   bool InList() const { return !levels_.empty() && !levels_.back().is_map; }

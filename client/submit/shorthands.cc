@@ -99,9 +99,12 @@ absl::StatusOr<Value> SeedsOf(const Value& given) {
   }
   const double count = given.number_value();
   if (count < 1 || count > kMaxSeeds || count != std::floor(count)) {  // 0 for anything else
-    return absl::InvalidArgumentError(absl::StrCat(
-        reflect::Quoted(given), " is not a number of seeds; expected a whole number from 1 to ",
-        kMaxSeeds, ", a range such as 0..9, a list, or the fields first, count and list"));
+    const std::string complaint = given.kind_case() == Value::KIND_NOT_SET
+                                      ? "the value is missing"
+                                      : reflect::Quoted(given) + " is not a number of seeds";
+    return absl::InvalidArgumentError(
+        absl::StrCat(complaint, "; expected a whole number from 1 to ", kMaxSeeds,
+                     ", a range such as 0..9, a list, or the fields first, count and list"));
   }
   (*fields)["count"].set_number_value(count);
   return expanded;

@@ -15,6 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "base/decimal.h"
+#include "base/utf8.h"
 #include "client/submit/document.h"
 
 namespace ablate::client {
@@ -54,6 +56,12 @@ absl::string_view WithoutAnchor(absl::string_view text) {
   return absl::StripLeadingAsciiWhitespace(text);
 }
 
+// Returns true if a value at the front of `text` is written as null.
+bool BeginsWithNull(absl::string_view text) {
+  const size_t end = std::min(text.find_first_of(" \t\r\n,]}"), text.size());
+  return end > 0 && PlainScalar(text.substr(0, end)).has_null_value();
+}
+
 // Returns true if the quoted text at the front of `text` ends.
 bool IsClosed(absl::string_view text) {
   const char quote = text[0];
@@ -67,6 +75,35 @@ bool IsClosed(absl::string_view text) {
     }
   }
   return false;
+}
+
+// Returns the ASCII character that a character looks like but isn't: a space, ':' or '\0' for none.
+char LooksLike(char32_t c) {
+  if (c == 0xFF1A || c == 0xFE55 || c == 0x2236) return ':';
+  const bool space = c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200B) || c == 0x202F ||
+                     c == 0x205F || c == 0x3000 || c == 0xFEFF;
+  return space ? ' ' : '\0';
+}
+
+// A character in place of a space or ':' that the parser needs.
+struct Lookalike {
+  size_t offset = 0;  // in bytes
+  std::string message;
+};
+
+// Finds such a character around the name of the field that `text` begins with.
+std::optional<Lookalike> FindLookalike(absl::string_view text) {
+  size_t at = std::min(text.find_first_not_of("- "), text.size());
+  while (at < text.size() && (absl::ascii_isalnum(text[at]) || text[at] == '_')) ++at;
+  if (at < text.size() && text[at] == ':') ++at;
+  size_t after = at;
+  const char32_t point = at < text.size() ? text::DecodeUtf8(text, after) : 0;
+  const char meant = LooksLike(point);
+  if (meant == '\0') return std::nullopt;
+  const char* const name = meant == ' ' ? "a space" : "':'";
+  return Lookalike{at, absl::StrFormat("the character U+%04X looks like %s, but isn't one: write "
+                                       "%s in place of it",
+                                       static_cast<uint32_t>(point), name, name)};
 }
 
 // Passes the parser's events to a TreeBuilder and reports features that aren't allowed.
@@ -87,15 +124,16 @@ class Handler : public YAML::EventHandler {
     if (stopped_) return;
     TakeExtras(mark, "", anchor);
     if (builder_.ExpectsKey()) return Stop(mark, "a field's name is missing");
-    const absl::string_view raw = WithoutAnchor(Raw(mark));
-    const bool written = absl::StartsWith(raw, "~") || absl::StartsWithIgnoreCase(raw, "null");
+    const bool written = BeginsWithNull(WithoutAnchor(Raw(mark)));
     if (builder_.InList() && !written) {
       return Refuse(mark, "an empty list item: write null or a value");
     }
-    if (!builder_.InList() && lone_key_) {
+    const bool lone = !builder_.InList() && lone_key_;
+    if (lone) {
       Refuse(key_mark_, absl::StrCat("\"", key_, "\" has no value: write ", key_, ": and a value"));
     }
-    builder_.Scalar(PlainScalar(""), At(mark));
+    // A value that is missing has no kind.
+    builder_.Scalar(written || lone ? PlainScalar("") : google::protobuf::Value(), At(mark));
   }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -112,7 +150,14 @@ class Handler : public YAML::EventHandler {
     const bool quoted = absl::StartsWith(raw, "\"") || absl::StartsWith(raw, "'");
     if (quoted && !IsClosed(raw)) return Stop(mark, "a quote that is never closed");
     if (builder_.ExpectsKey()) return TakeKey(mark, text, quoted);
-    builder_.Scalar(tag == "?" ? PlainScalar(text) : StringValue(text), At(mark));
+    google::protobuf::Value value = tag == "?" ? PlainScalar(text) : StringValue(text);
+    if (const std::string problem = text::DecimalProblem(text);
+        value.has_number_value() && !problem.empty()) {
+      const std::string where = builder_.Where();
+      Refuse(mark, absl::StrCat(where, where.empty() ? "" : ": ", text, " ", problem));
+      value.set_number_value(0);
+    }
+    builder_.Scalar(std::move(value), At(mark));
   }
 
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -135,6 +180,7 @@ class Handler : public YAML::EventHandler {
   void GiveUp(const YAML::Mark& mark, absl::string_view message) {
     if (stopped_ && !suspicion_) return;
     suspicion_.reset();
+    if (RefuseLookalike(mark.line)) return;
     const bool at_end = Raw(mark).empty();
     const bool early =
         message == YAML::ErrorMsg::END_OF_MAP_FLOW || message == YAML::ErrorMsg::END_OF_SEQ_FLOW;
@@ -160,6 +206,25 @@ class Handler : public YAML::EventHandler {
     return source_.text().substr(source_.Offset(mark.line, mark.column));
   }
 
+  // Refuses a lookalike in a line, from 0, or in the text before it, which may belong to the same
+  // scalar; returns false if there is none.
+  bool RefuseLookalike(int line) {
+    const auto text_of = [this](int number) {
+      const size_t begin = source_.Offset(number, 0);
+      return source_.text().substr(begin, source_.Offset(number + 1, 0) - begin);
+    };
+    int before = line - 1;
+    while (before > 0 && absl::StripAsciiWhitespace(text_of(before)).empty()) --before;
+    for (const int number : {line, before}) {
+      const auto found = number < 0 ? std::nullopt : FindLookalike(text_of(number));
+      if (!found.has_value()) continue;
+      builder_.Problem(source_.At(source_.Offset(number, static_cast<int>(found->offset))),
+                       found->message);
+      return stopped_ = document_.syntax_error = true;
+    }
+    return false;
+  }
+
   void Stop(const YAML::Mark& mark, std::string message) {
     Refuse(mark, std::move(message));
     stopped_ = document_.syntax_error = true;
@@ -170,6 +235,12 @@ class Handler : public YAML::EventHandler {
   }
 
   void TakeKey(const YAML::Mark& mark, const std::string& text, bool quoted) {
+    const auto lookalike = quoted ? std::nullopt : FindLookalike(text);
+    if (lookalike.has_value()) {
+      YAML::Mark place = mark;
+      place.column += static_cast<int>(lookalike->offset);
+      return Stop(place, lookalike->message);
+    }
     absl::string_view after = Raw(mark);
     after.remove_prefix(std::min(text.size(), after.size()));
     after.remove_prefix(std::min(after.find_first_not_of(' '), after.size()));

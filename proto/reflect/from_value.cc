@@ -60,6 +60,8 @@ class ProblemBudget {
   const size_t before_;
 };
 
+constexpr char kNoValue[] = "the value is missing";
+
 // Checks a value that is stored as a value: finite, in UTF-8 and not too deep.
 bool CheckAnything(const Value& value, const std::string& path, int depth, Problems* problems) {
   if (!CheckDepth(depth, path, problems)) return false;
@@ -81,8 +83,7 @@ bool CheckAnything(const Value& value, const std::string& path, int depth, Probl
   } else if (value.has_number_value() && !std::isfinite(value.number_value())) {
     ok = Refuse(value, path, {ShortText(value) + " is not finite", "a finite number"}, problems);
   } else if (value.kind_case() == Value::KIND_NOT_SET) {
-    ok = Refuse(value, path,
-                {"the value is empty", "null, a boolean, a number, text, a list or fields"},
+    ok = Refuse(value, path, {kNoValue, "null, a boolean, a number, text, a list or fields"},
                 problems);
   }
   return ok;
@@ -183,7 +184,15 @@ void SetField(const FieldDescriptor* field, const Value& value, const std::strin
   message->GetReflection()->ClearField(message, field);
   if (value.has_null_value()) return;
   const Target target{message, field};
-  if (field->is_map()) {
+  if (value.kind_case() == Value::KIND_NOT_SET) {
+    const bool has_fields = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE &&
+                            !field->is_repeated() &&
+                            field->message_type()->file()->package() != "google.protobuf";
+    Refuse(value, path,
+           {kNoValue, has_fields ? "fields, or {} for the default of each"
+                                 : "a value, or null for the default"},
+           problems);
+  } else if (field->is_map()) {
     PutMap(target, value, path, place, problems);
   } else if (field->is_repeated()) {
     PutList(target, value, path, place, problems);
@@ -201,7 +210,8 @@ void CheckOneofs(const google::protobuf::Struct& fields, const Descriptor* type,
     for (int j = 0; j < oneof->field_count(); ++j) {
       members.push_back(oneof->field(j)->name());
       const auto found = fields.fields().find(members.back());
-      if (found != fields.fields().end() && !found->second.has_null_value()) {
+      if (found != fields.fields().end() && !found->second.has_null_value() &&
+          found->second.kind_case() != Value::KIND_NOT_SET) {
         given.push_back(members.back());
       }
     }

@@ -28,8 +28,9 @@ FieldProblem MakeProblem(const std::string& field, const std::string& value,
 
 // Sets `message` (cleared first) from `value`, a struct whose keys are field names in snake_case.
 // Numbers must be finite and fit the field's type exactly (2.0 is an integer, 2.5 isn't; a bool
-// isn't a number, and a string is one only for integer fields 64 bits wide, as in proto JSON).
-// Enums are given by name, bytes in base64, durations as "7200s"; null clears.
+// isn't a number, and a string is one only for integer fields 64 bits wide, as in proto JSON, or if
+// it has the digits of a whole number beyond 2^53, which a double would round). Enums are given by
+// name, bytes in base64, durations as "7200s"; null clears, and a value of no kind is a problem.
 // google.protobuf.Value fields take anything finite and in UTF-8. At most one member of a oneof may
 // be set. Appends every problem, with "did you mean" for unknown names, and paths prefixed with
 // `path`. Never aborts; depth is limited to kMaxDepth.

@@ -51,18 +51,30 @@ bool ParseSeconds(absl::string_view text, int64_t* seconds, int32_t* nanos) {
   return absl::SimpleAtoi(whole, seconds) && absl::SimpleAtoi(padded, nanos);
 }
 
+// Returns the number of a value. A whole number with too many digits for a double is a text.
+std::optional<double> NumberOf(const Value& value) {
+  if (value.has_number_value()) return value.number_value();
+  double number = 0;
+  if (!LooksWhole(value.string_value(), true) || !absl::SimpleAtod(value.string_value(), &number) ||
+      std::fabs(number) < static_cast<double>(kExact)) {
+    return std::nullopt;
+  }
+  return number;
+}
+
 // The functions below return the value, or nullopt and the reason.
 std::optional<int64_t> ToInt(const Value& value, int64_t low, int64_t high, Refusal* refusal) {
-  const double number = value.number_value();
-  if (!value.has_number_value() || std::isinf(number) || std::trunc(number) != number) {
+  const double number = NumberOf(value).value_or(std::nan(""));
+  const bool too_long = value.has_string_value();
+  const std::string text = ShortText(value);
+  if ((std::isinf(number) && !too_long) || std::trunc(number) != number) {
     *refusal = {absl::StrCat(Quoted(value), " is not a whole number"), "a whole number"};
   } else if (number > static_cast<double>(high)) {
     const char* wider = high == kExact ? ", or more in quotes" : "";
-    *refusal = {absl::StrCat(Quoted(value), " is too large"),
-                absl::StrCat("at most ", high, wider)};
+    *refusal = {absl::StrCat(text, " is too large"), absl::StrCat("at most ", high, wider)};
   } else if (number < static_cast<double>(low)) {
-    *refusal = low == 0 ? Refusal{Quoted(value) + " is negative", "a whole number, 0 or more"}
-                        : Refusal{Quoted(value) + " is too small", absl::StrCat("at least ", low)};
+    *refusal = low == 0 ? Refusal{text + " is negative", "a whole number, 0 or more"}
+                        : Refusal{text + " is too small", absl::StrCat("at least ", low)};
   } else {
     return static_cast<int64_t>(number);
   }
@@ -83,13 +95,12 @@ std::optional<uint64_t> ToUint64(const Value& value, Refusal* refusal) {
 
 // Returns a finite value of at most `largest` in magnitude.
 std::optional<double> ToDouble(const Value& value, double largest, Refusal* refusal) {
-  if (!value.has_number_value()) {
+  const std::optional<double> number = NumberOf(value);
+  if (!number.has_value()) {
     *refusal = {absl::StrCat(Quoted(value), " is not a number"), "a number"};
     return std::nullopt;
   }
-  if (std::isfinite(value.number_value()) && std::fabs(value.number_value()) <= largest) {
-    return value.number_value();
-  }
+  if (std::isfinite(*number) && std::fabs(*number) <= largest) return number;
   *refusal = {absl::StrCat(Quoted(value), " is not finite"), "a finite number"};
   return std::nullopt;
 }

@@ -12,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/decimal.h"
 #include "proto/reflect/field_hints.h"
 #include "proto/reflect/text.h"
 #include "server/results/trained_grid.h"
@@ -142,7 +143,10 @@ bool CheckOperator(const Comparison& comparison, Type type, Mistake* mistake) {
 }
 
 bool ParseNumber(const Comparison& comparison, double* number, Mistake* mistake) {
-  if (absl::SimpleAtod(comparison.value, number) && std::isfinite(*number)) return true;
+  if (absl::SimpleAtod(comparison.value, number) && std::isfinite(*number) &&
+      text::DecimalProblem(comparison.value).empty()) {
+    return true;
+  }
   return Refuse(comparison.value_column,
                 absl::StrCat(reflect::Quoted(comparison.value), " isn't a number"),
                 absl::StrCat("a number for ", comparison.name.text), mistake);

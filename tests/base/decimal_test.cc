@@ -47,6 +47,23 @@ TEST(AppendDecimalTest, TakesTheShorterNotationAndReadsBack) {
   EXPECT_EQ(text, "0.001 1e+06 1e+05 -0 0.30000000000000004 5e-324 ");
 }
 
+TEST(DecimalProblemTest, RefusesDecimalsThatWouldBecomeZeroOrInfinite) {
+  for (const char* const small : {"1e-400", "-1e-400", "2e-308", ".0001e-305", "1E-310"}) {
+    EXPECT_EQ(DecimalProblem(small),
+              "is too small and would become 0; expected 0, or a number of at least 2.23e-308 in "
+              "size")
+        << small;
+  }
+  for (const char* const large : {"1e400", "-1.8e308"}) {
+    EXPECT_EQ(DecimalProblem(large), "is too large; expected a number of at most 1.79e+308 in size")
+        << large;
+  }
+  for (const char* const good : {"0", "-0.0", "0e-400", "0.000e999", "2.3e-308", "1.7e308", "1e-3",
+                                 "inf", "nan", "x", "", "1.2.3", "2 hours"}) {
+    EXPECT_EQ(DecimalProblem(good), "") << good;
+  }
+}
+
 TEST(GroupedTest, SeparatesThousands) {
   EXPECT_EQ(Grouped(0), "0");
   EXPECT_EQ(Grouped(999), "999");

@@ -130,6 +130,44 @@ TEST(FromValueTest, RefusesNumbersThatAreNotFinite) {
                   "base.training.steps: inf is not a whole number; expected a whole number"));
 }
 
+TEST(FromValueTest, RefusesFieldsWithoutAValue) {
+  google::protobuf::Value value;
+  auto& base = *value.mutable_struct_value()->mutable_fields();
+  base["model"];
+  auto& task = *base["task"].mutable_struct_value()->mutable_fields();
+  task["legacy_recall"];
+  task["text"].mutable_struct_value();
+  auto& training = *base["training"].mutable_struct_value()->mutable_fields();
+  training["steps"];
+  training["betas"];
+  training["clip"].set_null_value(google::protobuf::NULL_VALUE);
+  v1::BaseSpec spec;
+  std::vector<FieldProblem> problems;
+  FromValue(value, "base", &spec, &problems);
+  const std::string fields =
+      ": the value is missing; expected fields, or {} for the default of each";
+  const std::string scalar = ": the value is missing; expected a value, or null for the default";
+  EXPECT_THAT(Messages(problems),
+              ElementsAre("base.model" + fields, "base.task.legacy_recall" + fields,
+                          "base.training.betas" + scalar, "base.training.steps" + scalar));
+}
+
+TEST(FromValueTest, PrintsEveryDigitOfWholeNumbers) {
+  v1::TrainingSpec training;
+  EXPECT_THAT(
+      Problems(R"({"steps": "9007199254740993", "batch": "-9007199254740993",
+                           "clip": "9007199254740993", "eps": "12", "warmup": "12"})",
+               &training),
+      ElementsAre("batch: -9007199254740993 is negative; expected a whole number, 0 or more",
+                  "eps: \"12\" is not a number; expected a number",
+                  "steps: 9007199254740993 is too large; expected at most 4294967295",
+                  "warmup: \"12\" is not a whole number; expected a whole number"));
+  EXPECT_EQ(training.clip(), 9007199254740993.0);
+  v1::Limits limits;
+  EXPECT_THAT(Problems(R"({"bytes": "9007199254740993"})", &limits), IsEmpty());
+  EXPECT_EQ(limits.bytes(), (uint64_t{1} << 53) + 1);
+}
+
 TEST(FromValueTest, TakesWideIntegersInQuotes) {
   v1::Limits limits;
   EXPECT_THAT(Problems(R"({"bytes": 9007199254740992})", &limits), IsEmpty());
@@ -249,7 +287,7 @@ TEST(FromValueTest, ChecksValuesThatAreKeptAsValues) {
   FromValue(axis, "axes[0]", &message, &problems);
   EXPECT_THAT(Messages(problems),
               ElementsAre("axes[0].values[0]: -inf is not finite; expected a finite number",
-                          "axes[0].values[1]: the value is empty; expected null, a boolean, a "
+                          "axes[0].values[1]: the value is missing; expected null, a boolean, a "
                           "number, text, a list or fields",
                           "axes[0].values[2].k: \"\\xff\" is not UTF-8; expected text in UTF-8"));
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any, TypeVar
@@ -70,6 +71,8 @@ def to_value(value: Any, path: str, problems: list[FieldProblem]) -> struct_pb2.
         result.null_value = struct_pb2.NULL_VALUE
     elif isinstance(value, bool):
         result.bool_value = value
+    elif isinstance(value, int) and abs(value) >= 2**53:
+        result.string_value = str(value)  # a double would lose digits
     elif isinstance(value, int | float) and math.isfinite(value):
         result.number_value = value
     elif isinstance(value, str):
@@ -187,12 +190,12 @@ def _scalar(field: Any, value: Any, path: str, problems: list[FieldProblem]) -> 
             "text, in quotes if it looks like something else", problems)
     if field.cpp_type in _INTEGERS:
         low, high = _INTEGERS[field.cpp_type]
-        if not is_number or not math.isfinite(value) or value != int(value):
+        if not is_number or not (isinstance(value, int) or value.is_integer()):
             return _refuse(path, f"{_short(value)} is not a whole number", "a whole number",
                            problems)
         return int(value) if low <= value <= high else _refuse(
             path, f"{_short(value)} is out of range", f"{low} to {high}", problems)
-    if not is_number or not math.isfinite(value):
+    if not is_number or not abs(value) <= sys.float_info.max:
         return _refuse(path, f"{_short(value)} is not a finite number", "a number", problems)
     return float(value)
 

@@ -6,6 +6,7 @@ schema here is the core schema of 1.2, as in the command line.
 from __future__ import annotations
 
 import re
+import sys
 from typing import Any
 
 import yaml
@@ -57,7 +58,7 @@ def _scalar(text: str) -> Any:
     if re.fullmatch(r"[-+]?\d+", text):
         return int(text)
     if _NUMBER.fullmatch(text):
-        return float(text)
+        return _decimal(text)
     if re.fullmatch(r"0o[0-7]+|0x[0-9a-fA-F]+", text):
         return int(text, 0)
     if re.fullmatch(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)", text):
@@ -65,8 +66,24 @@ def _scalar(text: str) -> Any:
     return text
 
 
+def _decimal(text: str) -> float:
+    """Returns the number of a decimal. Raises ValueError if it would become 0 or infinite."""
+    number = float(text)
+    if re.search("[1-9]", re.split("[eE]", text)[0]):
+        if abs(number) < sys.float_info.min:
+            raise ValueError(f"{text} is too small and would become 0; expected 0, or a number of "
+                             "at least 2.23e-308 in size")
+        if number in (float("inf"), float("-inf")):
+            raise ValueError(f"{text} is too large; expected a number of at most 1.79e+308 in size")
+    return number
+
+
 def _place(mark: yaml.Mark) -> str:
     return f":{mark.line + 1}:{mark.column + 1}"
+
+
+def _is_missing(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and node.style is None and node.value == ""
 
 
 class _Reader:
@@ -79,8 +96,17 @@ class _Reader:
     def value(self, node: yaml.Node) -> Any:
         self._count(node)
         if isinstance(node, yaml.ScalarNode):
-            return _scalar(node.value) if node.style is None else node.value
+            try:
+                return _scalar(node.value) if node.style is None else node.value
+            except ValueError as error:
+                raise yaml.MarkedYAMLError(problem=str(error),
+                                           problem_mark=node.start_mark) from None
         if isinstance(node, yaml.SequenceNode):
+            for member in node.value:
+                if _is_missing(member):
+                    raise yaml.MarkedYAMLError(
+                        problem="an empty list item: write null or a value",
+                        problem_mark=member.start_mark)
             return [self.value(member) for member in node.value]
         fields: dict[str, Any] = {}
         merged: list[yaml.Node] = []
@@ -91,6 +117,11 @@ class _Reader:
             if key.value in fields or (key.value == "<<" and merged):
                 raise yaml.MarkedYAMLError(problem=f'duplicate key "{key.value}"',
                                            problem_mark=key.start_mark)
+            if _is_missing(member):
+                raise yaml.MarkedYAMLError(
+                    problem=f"{key.value}: the value is missing; expected a value, null for the "
+                            "default, or {} for the default of each field",
+                    problem_mark=key.start_mark)
             if key.value == "<<":
                 merged = member.value if isinstance(member, yaml.SequenceNode) else [member]
             else:

@@ -110,6 +110,37 @@ class YamlTest(unittest.TestCase):
             "on": "no", "a": 0.001, "b": 15, "c": None, "d": "true", "e": float("inf"),
             "f": "1_000", "g": "12:30", "h": "2024-01-01"})
 
+    def test_refuses_fields_without_a_value(self):
+        for text, place in [("a:\nb: 1", "t:1:1: a: "), ("a: {b: 1, steps: }", "t:1:11: steps: "),
+                            ('{"a": {"b": , "c": 2}}', "t:1:8: b: ")]:
+            with self.assertRaises(ablate.InvalidArgument) as raised:
+                _yaml.parse(text, "t")
+            self.assertEqual(str(raised.exception),
+                             f"{place}the value is missing; expected a value, null for the "
+                             "default, or {} for the default of each field")
+        with self.assertRaisesRegex(ablate.InvalidArgument, "t:2:2: an empty list item"):
+            _yaml.parse("a:\n-\n- 1", "t")
+        self.assertEqual(_yaml.parse("{a: null, b: ~, c: ''}", "t"),
+                         {"a": None, "b": None, "c": ""})
+
+    def test_refuses_numbers_that_would_become_zero_or_infinite(self):
+        for number, problem in [("1e-400", "is too small and would become 0; expected 0, or"),
+                                ("-1e-310", "is too small"), ("1e400", "is too large")]:
+            with self.assertRaises(ablate.InvalidArgument) as raised:
+                _yaml.parse(f"a: {{lr: {number}}}", "t")
+            self.assertIn(f"t:1:9: {number} {problem}", str(raised.exception))
+        self.assertEqual(_yaml.parse("a: [0e-400, 2.3e-308, -0.0]", "t"), {"a": [0, 2.3e-308, 0]})
+
+    def test_keeps_every_digit_of_whole_numbers(self):
+        spec, problems = read({"axes": [{"field": "training.steps", "values": [2**53 + 1, 2**53 - 1]}],
+                               "seeds": {"list": [2**53 + 1]}, "limits": {"bytes": 2**53 + 1},
+                               "base": {"training": {"clip": 10**400}}})
+        self.assertEqual(spec.axes[0].values[0].string_value, "9007199254740993")
+        self.assertEqual(spec.axes[0].values[1].number_value, 9007199254740991)
+        self.assertEqual(spec.limits.bytes, 2**53 + 1)
+        self.assertIn("9007199254740993 is out of range", problems["seeds.list[0]"])
+        self.assertIn("is not a finite number", problems["base.training.clip"])
+
     def test_reads_aliases_and_merge_keys(self):
         self.assertEqual(
             _yaml.parse("a: &a {x: 1, y: 2}\nb: [*a]\nc: {<<: *a, x: 3}\nd: {<<: [*a, {z: 4}]}\n",

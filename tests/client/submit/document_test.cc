@@ -40,13 +40,20 @@ TEST(PlainScalarTest, ReadsNumbers) {
       {"1E+3", 1000},
       {"0.1", 0.1},
       {"1.0e-5", 1e-5},
-      {"123456789012345678901234567890", 123456789012345678901234567890.0}};
+      {"9007199254740991", 9007199254740991.0},
+      {"123456789012345678901234567890.", 123456789012345678901234567890.0}};
   for (const auto& [text, number] : numbers) {
     EXPECT_EQ(PlainScalar(text).kind_case(), Value::kNumberValue) << text;
     EXPECT_EQ(PlainScalar(text).number_value(), number) << text;
   }
   EXPECT_EQ(PlainScalar("-.Inf").number_value(), -std::numeric_limits<double>::infinity());
   EXPECT_TRUE(std::isnan(PlainScalar(".nan").number_value()));
+}
+
+TEST(PlainScalarTest, KeepsEveryDigitOfWholeNumbers) {
+  for (const char* text : {"9007199254740993", "-9007199254740993", "18446744073709551615"}) {
+    EXPECT_EQ(PlainScalar(text).string_value(), text);
+  }
 }
 
 TEST(PlainScalarTest, LeavesTheRestAsText) {
@@ -75,7 +82,7 @@ class AnchorTest : public ::testing::Test {
 TEST_F(AnchorTest, AliasesStandForTheirValues) {
   EXPECT_EQ(Parsed("a: &x {n: 1, m: [2]}\nb: *x\nc: [*x, &y 3, *y]\nd: &z \"no\"\ne: *z\n"),
             "{a: {m: [2], n: 1}, b: {m: [2], n: 1}, c: [{m: [2], n: 1}, 3, 3], d: no, e: no}");
-  EXPECT_EQ(Parsed("a: &x\nb: [*x, &x 2, *x, &n ~]\n"), "{a: null, b: [null, 2, 2, null]}");
+  EXPECT_EQ(Parsed("a: &x\nb: [*x, &x 2, *x, &n ~]\n"), "{a: nothing, b: [nothing, 2, 2, null]}");
 }
 
 TEST_F(AnchorTest, MergeKeysAddWhatAMappingLacks) {
