@@ -100,8 +100,7 @@ Authenticator::Authenticator(const storage::AccessStore* store, AuthenticationLo
                              std::function<absl::Time()> now)
     : store_(store), log_(log), now_(std::move(now)) {}
 
-absl::StatusOr<std::string> Authenticator::Check(const CallMetadata& metadata,
-                                                 const std::string& address) const {
+CheckedCall Authenticator::Check(const CallMetadata& metadata, const std::string& address) const {
   const absl::Time now = now_();
   const auto path = metadata.find(kPath);
   const absl::string_view method =
@@ -111,25 +110,25 @@ absl::StatusOr<std::string> Authenticator::Check(const CallMetadata& metadata,
   refusal.address = address;
   // Clients can make up any name of an unknown method.
   if (rule.ok()) refusal.method = ShortName(method);
-  const auto refuse = [&](const absl::Status& why) {
+  const auto refuse = [&](const absl::Status& why, const std::string& user) {
     refusal.why = why;
     log_->NoteRefusal(refusal, now);
-    return why;
+    return CheckedCall{user, why};
   };
   const auto secret = SecretIn(metadata);
-  if (!secret.ok()) return refuse(secret.status());
+  if (!secret.ok()) return refuse(secret.status(), "");
   if (const auto token = store_->FindToken(*secret); token.has_value()) {
     refusal.user = token->user;
     refusal.token = token->id;
   }
   const auto caller = store_->Identify(*secret, now);
-  if (!caller.ok()) return refuse(caller.status());
+  if (!caller.ok()) return refuse(caller.status(), "");
   log_->NoteUse(caller->token);
-  if (!rule.ok()) return rule.status();
+  if (!rule.ok()) return {caller->user, rule.status()};
   if (const absl::Status let_in = CheckRole(*rule, caller->role, method); !let_in.ok()) {
-    return refuse(let_in);
+    return refuse(let_in, caller->user);
   }
-  return caller->user;
+  return {caller->user, absl::OkStatus()};
 }
 
 }  // namespace ablate::rpc

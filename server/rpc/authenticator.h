@@ -28,15 +28,16 @@ absl::Status CheckRole(const v1::Access& rule, storage::Role role, absl::string_
 
 // Accepts a call if it has exactly one "authorization: Bearer TOKEN" of a user whose role the
 // method's rule admits, before any of its message is read. UNAUTHENTICATED and PERMISSION_DENIED
-// name the problem and are noted in the log. Reads memory only. Thread-safe.
+// name the problem and are noted in the log; the latter is of a known user. Reads memory only.
+// Thread-safe.
 class Authenticator {
  public:
   // `store` and `log` must outlive this object.
   Authenticator(const storage::AccessStore* store, AuthenticationLog* log,
                 std::function<absl::Time()> now);
 
-  // Returns the user who calls. Has the signature of AuthenticateCall (connection_table.h).
-  absl::StatusOr<std::string> Check(const CallMetadata& metadata, const std::string& address) const;
+  // Has the signature of AuthenticateCall (connection_table.h).
+  CheckedCall Check(const CallMetadata& metadata, const std::string& address) const;
 
  private:
   const storage::AccessStore* const store_;

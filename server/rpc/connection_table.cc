@@ -51,11 +51,12 @@ class CallAuthenticator final : public grpc::AuthMetadataProcessor {
     if (!address.has_value()) {
       return {grpc::StatusCode::UNAUTHENTICATED, "the headers of the call are cut off"};
     }
-    const absl::StatusOr<std::string> user = authenticate_(metadata, *address);
-    const absl::Status let_in = user.ok() ? table_->LetIn(id, *user) : user.status();
-    if (let_in.ok()) return grpc::Status::OK;
+    const CheckedCall call = authenticate_(metadata, *address);
+    absl::Status status = call.user.empty() ? call.status : table_->LetIn(id, call.user);
+    if (status.ok()) status = call.status;
+    if (status.ok()) return grpc::Status::OK;
     const bool last = table_->CountRefused(id) == kUnauthenticatedCalls;
-    return ToGrpc(last ? ForTheLastTime(let_in) : let_in);
+    return ToGrpc(last ? ForTheLastTime(status) : status);
   }
 
  private:

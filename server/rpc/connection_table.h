@@ -32,14 +32,14 @@ class ConnectionTable {
   // Adds an unauthenticated connection and returns its id: 32 random characters.
   std::string Add(absl::string_view address);
   void Remove(const std::string& id);
-  // Returns the user whose calls this connection has had accepted; "" if of several users; nothing
-  // if none was accepted (the connection is unauthenticated) or the connection is gone.
+  // Returns the user whose tokens the calls of this connection had; "" if of several users; nothing
+  // if no call had a valid one (the connection is unauthenticated) or the connection is gone.
   std::optional<std::string> UserOf(const std::string& id) const;
-  // Accepts a call of this user. RESOURCE_EXHAUSTED with the reason USER_LIMIT if the connection is
-  // unauthenticated and the user has the maximum of connections.
+  // Notes a call with this user's token. RESOURCE_EXHAUSTED with the reason USER_LIMIT if the
+  // connection is unauthenticated and the user has the maximum of connections.
   absl::Status LetIn(const std::string& id, const std::string& user);
   // Counts a refused call. Returns the number of refused calls of this connection; 0 if one of its
-  // calls has been accepted.
+  // calls had a valid token.
   int CountRefused(const std::string& id);
   // Returns the "ADDRESS:PORT" of a connection; nothing if it isn't in the table.
   std::optional<std::string> AddressOf(const std::string& id) const;
@@ -57,14 +57,19 @@ class ConnectionTable {
 };
 
 using CallMetadata = grpc::AuthMetadataProcessor::InputMetadata;
-// Authenticates a call from `address` by its metadata: returns its user or the error. Must not
-// block: if it may, gRPC 1.51 sometimes delays calls that arrive together by a second.
+
+struct CheckedCall {
+  std::string user;     // whose valid token the call has; empty if it has none
+  absl::Status status;  // OK if the call may go on
+};
+// Checks a call from `address` by its metadata. Must not block: if it may, gRPC 1.51 sometimes
+// delays calls that arrive together by a second.
 using AuthenticateCall =
-    std::function<absl::StatusOr<std::string>(const CallMetadata&, const std::string& address)>;
+    std::function<CheckedCall(const CallMetadata&, const std::string& address)>;
 
 // Returns a processor that asks `authenticate` about every call and accepts the connections of
-// accepted calls. The error of an unauthenticated peer's last permitted call says so. Calls without
-// a connection in the table get UNAUTHENTICATED.
+// calls with a valid token, also if it refuses these calls. The error of an unauthenticated peer's
+// last permitted call says so. Calls without a connection in the table get UNAUTHENTICATED.
 std::shared_ptr<grpc::AuthMetadataProcessor> MakeCallAuthenticator(
     AuthenticateCall authenticate, std::shared_ptr<ConnectionTable> table);
 

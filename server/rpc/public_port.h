@@ -31,7 +31,7 @@ struct PublicPortOptions {
   std::string address;            // "HOST:PORT", "[HOST]:PORT" for IPv6; port 0: any free one
   std::string certificate_chain;  // PEM, the server's own certificate first
   std::string private_key;        // PEM
-  // Called for every call before any of its message is read. An accepted call authenticates its
+  // Called for every call before any of its message is read. A call with a user authenticates its
   // connection, so accept none without a token, not even for health.
   AuthenticateCall authenticate;
   // Receives a sentence that says which connections the port closed and why; called from the port's

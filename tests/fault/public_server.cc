@@ -29,7 +29,7 @@ class TokenProcessor final : public grpc::AuthMetadataProcessor {
   bool IsBlocking() const override { return false; }
   grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext*, OutputMetadata*,
                        OutputMetadata*) override {
-    const absl::Status authenticated = AuthenticateTestCall(metadata, "").status();
+    const absl::Status authenticated = AuthenticateTestCall(metadata, "").status;
     return {static_cast<grpc::StatusCode>(authenticated.code()),
             std::string(authenticated.message())};
   }

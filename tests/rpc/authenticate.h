@@ -10,16 +10,21 @@
 
 namespace ablate::rpc {
 
-// "good" is ada's token, "better" bob's, "hostile" belongs to eve, an attacker.
-inline absl::StatusOr<std::string> AuthenticateTestCall(const CallMetadata& metadata,
-                                                        const std::string&) {
-  constexpr std::pair<const char*, const char*> kUsers[] = {
-      {"Bearer good", "ada"}, {"Bearer better", "bob"}, {"Bearer hostile", "eve"}};
+// "good" is ada's token, "better" bob's, "hostile" belongs to eve, an attacker. "weak" is rex's,
+// whose role admits no call.
+inline CheckedCall AuthenticateTestCall(const CallMetadata& metadata, const std::string&) {
+  constexpr std::pair<const char*, const char*> kUsers[] = {{"Bearer good", "ada"},
+                                                            {"Bearer better", "bob"},
+                                                            {"Bearer hostile", "eve"},
+                                                            {"Bearer weak", "rex"}};
   const auto found = metadata.find("authorization");
   for (const auto& [token, user] : kUsers) {
-    if (found != metadata.end() && found->second == token) return std::string(user);
+    if (found == metadata.end() || found->second != token) continue;
+    const std::string name = user;
+    if (name == "rex") return {name, absl::PermissionDeniedError("the role is too small")};
+    return {name, absl::OkStatus()};
   }
-  return absl::UnauthenticatedError("no token");
+  return {"", absl::UnauthenticatedError("no token")};
 }
 
 }  // namespace ablate::rpc

@@ -162,6 +162,15 @@ TEST_F(PublicPortTest, KeepsAConnectionWithOneAcceptedCallDespiteRefusedOnes) {
   }
 }
 
+// The ninth call of an unauthenticated peer would wait.
+TEST_F(PublicPortTest, AnswersEveryCallOfAKnownUserWhoseRoleIsTooSmall) {
+  for (int i = 0; i < 3 * kUnauthenticatedCalls; ++i) {
+    const grpc::Status status = Call("weak", 5).status;
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED) << i;
+    EXPECT_EQ(status.error_message(), "the role is too small") << i;
+  }
+}
+
 TEST_F(PublicPortTest, ServesUsersWhoShareAConnection) {
   for (const char* token : {"good", "better", "good", "better"}) {
     EXPECT_TRUE(Call(token, 5).status.ok()) << token;

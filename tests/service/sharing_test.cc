@@ -110,6 +110,22 @@ TEST_F(SharingTest, SaysWhatIsWrongWithAToken) {
             "\"create user\" needs the role admin; yours is reader");
 }
 
+TEST_F(SharingTest, AnswersEveryCallOfAReaderWhoMayNotCreateUsers) {
+  const std::string secret = SecretOf("sam", Role::kReader);
+  for (int i = 0; i < 2 * rpc::kUnauthenticatedCalls; ++i) {
+    EXPECT_EQ(Call("/ablate.v1.Admin/CreateUser", secret).error_message(),
+              "\"create user\" needs the role admin; yours is reader");
+  }
+}
+
+TEST_F(SharingTest, AnswersEveryCallOfAMethodThatDoesNotExist) {
+  const std::string secret = SecretOf("sam", Role::kReader);
+  for (int i = 0; i < 2 * rpc::kUnauthenticatedCalls; ++i) {
+    EXPECT_EQ(Call("/ablate.v1.Admin/Nothing", secret).error_code(),
+              grpc::StatusCode::UNIMPLEMENTED);
+  }
+}
+
 TEST_F(SharingTest, KnowsWhoCalls) {
   v1::WhoAmIResponse who;
   ASSERT_TRUE(CallAs(root_.token(), &v1::Admin::Stub::WhoAmI, v1::WhoAmIRequest(), &who).ok());
