@@ -42,7 +42,7 @@ absl::StatusOr<std::optional<std::string>> BlobReader::Next() {
   const bool before = position_ < offset_;
   const uint64_t end = before ? offset_ : size;
   absl::StatusOr<std::string> data =
-      blobs_->Read(pin_->sha256(), position_, std::min(end - position_, kChunkBytes));
+      blobs_->Read(pin_->sha256(), position_, std::min<uint64_t>(end - position_, kMessageBytes));
   if (!data.ok()) return data.status();
   if (data->empty()) {
     return absl::DataLossError(

@@ -29,7 +29,7 @@ class BlobReader {
   // Opens a blob at a byte offset. NOT_FOUND; OUT_OF_RANGE if `offset` is beyond the end.
   static absl::StatusOr<BlobReader> Open(storage::Store* store, const std::string& sha256,
                                          uint64_t offset);
-  // Returns the next bytes, at most kChunkBytes; nothing at the end. Bytes before the offset are
+  // Returns the next bytes, at most kMessageBytes; nothing at the end. Bytes before the offset are
   // only hashed and come as an empty piece. At the end, DATA_LOSS naming the blob if its bytes
   // aren't those that were published.
   absl::StatusOr<std::optional<std::string>> Next();

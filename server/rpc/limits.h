@@ -26,11 +26,14 @@ inline constexpr size_t kMaxSpecBytes = 1 << 20;  // of a whole CreateExperiment
 inline constexpr Limit kMaxSpecBytesAtOnce = {size_t{64} << 20, size_t{16} << 20};
 inline constexpr size_t kLargeRequestBytes = 64 << 10;  // larger ones return their memory at once
 inline constexpr int kMaxWorkerMessageBytes = 16 << 20;
-inline constexpr size_t kPageBytes = 3 << 20;       // of the rows in one answer: below gRPC's 4 MiB
-inline constexpr size_t kSeriesPoints = 40'000;     // in one message: at most 512 kB
-inline constexpr size_t kBatchBytes = 512 << 10;    // of the messages made at once for a stream
-inline constexpr uint64_t kChunkBytes = 1 << 20;    // of a file in one message
-inline constexpr size_t kErrorDetailBytes = 4'000;  // gRPC loses larger ones
+inline constexpr size_t kPageBytes = 3 << 20;     // of the rows in one answer: below gRPC's 4 MiB
+inline constexpr size_t kBatchBytes = 512 << 10;  // of the messages made at once for a stream
+inline constexpr uint64_t kChunkBytes = 1 << 20;  // of a file in one message to the server
+// Of one message of a stream to a client: at the least rate a client takes it in 40 s, so that one
+// that takes nothing is known after kStreamTimeout.
+inline constexpr size_t kMessageBytes = 256 << 10;
+inline constexpr size_t kSeriesPoints = 20'000;      // in one message: at most kMessageBytes
+inline constexpr size_t kErrorDetailBytes = 4'000;   // gRPC loses larger ones
 inline constexpr size_t kErrorMessageBytes = 1'500;  // as encoded in the trailer
 
 // Requests.

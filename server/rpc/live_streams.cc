@@ -100,19 +100,32 @@ absl::Duration Pace::TimeOf(size_t bytes) const {
   return absl::Seconds(static_cast<double>(bytes) / min_.bytes_per_second);
 }
 
-void Pace::Write(size_t bytes, absl::Duration now) { Begin(TimeOf(bytes), now); }
-void Pace::Written(absl::Duration now) { End(absl::ZeroDuration(), now); }
-void Pace::Read(absl::Duration now) { Begin(absl::ZeroDuration(), now); }
-void Pace::HasRead(size_t bytes, absl::Duration now) { End(TimeOf(bytes), now); }
-
-void Pace::Begin(absl::Duration earned, absl::Duration now) {
+void Pace::Write(size_t bytes, absl::Duration now) {
+  const absl::Duration time = TimeOf(bytes);
+  // In advance, because a message that takes longer than the timeout could never pass.
+  const absl::Duration advance = std::max(absl::ZeroDuration(), time - timeout_);
   MutexLock lock(&mutex_);
-  behind_ -= earned;
+  behind_ -= advance;
+  writes_ = time - advance;
   since_ = now;
 }
 
-void Pace::End(absl::Duration earned, absl::Duration now) {
+void Pace::Written(absl::Duration now) {
   MutexLock lock(&mutex_);
+  End(writes_, now);
+}
+
+void Pace::Read(absl::Duration now) {
+  MutexLock lock(&mutex_);
+  since_ = now;
+}
+
+void Pace::HasRead(size_t bytes, absl::Duration now) {
+  MutexLock lock(&mutex_);
+  End(TimeOf(bytes), now);
+}
+
+void Pace::End(absl::Duration earned, absl::Duration now) {
   if (!since_.has_value()) return;
   behind_ = std::max(absl::ZeroDuration(), behind_ + (now - *since_) - earned);
   since_.reset();

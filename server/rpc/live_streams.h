@@ -119,9 +119,9 @@ struct MinPace {
 
 // Measures how far a stream's other end is behind: the time that the stream waits for it, less the
 // time that the transferred bytes take at the least rate. Time without anything to read or write
-// doesn't count, so that a watcher of an idle experiment isn't slow. A message in transfer gets its
-// time at that rate in advance; otherwise a large one could never pass. Thread-safe; `now` is
-// monotonic time.
+// doesn't count, so that a watcher of an idle experiment isn't slow. Other ends that take nothing
+// are too slow after the timeout, unless the message that is being written takes longer than that
+// at the least rate: then after its time. Thread-safe; `now` is monotonic time.
 class Pace {
  public:
   // The size of a message is known only once it has been read; `largest_read` bounds it.
@@ -140,13 +140,13 @@ class Pace {
 
  private:
   absl::Duration TimeOf(size_t bytes) const;
-  void Begin(absl::Duration earned, absl::Duration now);
-  void End(absl::Duration earned, absl::Duration now);
+  void End(absl::Duration earned, absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const MinPace min_;
   const absl::Duration timeout_;  // includes the time of the largest read
   mutable Mutex mutex_;
-  absl::Duration behind_ ABSL_GUARDED_BY(mutex_);                // negative only during a write
+  absl::Duration behind_ ABSL_GUARDED_BY(mutex_);  // negative only during a write
+  absl::Duration writes_ ABSL_GUARDED_BY(mutex_);  // what the write in progress will have earned
   std::optional<absl::Duration> since_ ABSL_GUARDED_BY(mutex_);  // start of the wait in progress
 };
 

@@ -25,7 +25,7 @@ namespace {
 
 constexpr absl::Duration kExportSlice = absl::Milliseconds(20);
 constexpr uint32_t kCellsAtOnce = 200;
-constexpr size_t kPointsAtOnce = 250;  // so that no chunk grows far beyond kBatchBytes
+constexpr size_t kPointsAtOnce = 250;  // so that no chunk grows far beyond kMessageBytes
 constexpr double kMicros = 1e6;
 
 std::vector<std::string> AxesOf(const std::vector<storage::CellRecord>& cells) {
@@ -173,7 +173,7 @@ absl::StatusOr<bool> ExportReactor::NextCell() {
 std::string* ExportReactor::ChunkOf(const std::string& path,
                                     std::deque<v1::FileChunk>* batch) const {
   const bool fits = !batch->empty() && batch->back().path() == path &&
-                    batch->back().data().size() < rpc::kBatchBytes;
+                    batch->back().data().size() < rpc::kMessageBytes;
   if (!fits) batch->emplace_back().set_path(path);
   return batch->back().mutable_data();
 }

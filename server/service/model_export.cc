@@ -152,7 +152,7 @@ absl::StatusOr<bool> ExportModelReactor::Fill(std::deque<v1::FileChunk>* batch) 
     if (const absl::Status made = MakeFiles(); !made.ok()) return made;
   }
   const engine::NamedFile& file = files_.front();
-  const size_t length = std::min<size_t>(rpc::kChunkBytes, file.bytes.size() - sent_);
+  const size_t length = std::min<size_t>(rpc::kMessageBytes, file.bytes.size() - sent_);
   v1::FileChunk& chunk = batch->emplace_back();
   chunk.set_path(file.name);
   chunk.set_data(file.bytes.substr(sent_, length));

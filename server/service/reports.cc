@@ -261,8 +261,8 @@ absl::Status DrawAndRender(const rpc::View& view, const v1::RenderFigureRequest&
 }
 
 void AddChunks(absl::string_view text, std::deque<v1::FileChunk>* batch) {
-  for (; !text.empty(); text.remove_prefix(std::min(text.size(), rpc::kBatchBytes))) {
-    batch->emplace_back().set_data(std::string(text.substr(0, rpc::kBatchBytes)));
+  for (; !text.empty(); text.remove_prefix(std::min(text.size(), rpc::kMessageBytes))) {
+    batch->emplace_back().set_data(std::string(text.substr(0, rpc::kMessageBytes)));
   }
 }
 

@@ -199,14 +199,21 @@ TEST(PaceTest, EndsAClientThatIsSlowerWithLargeMessages) {
   Pace written = Slow(), read({absl::Minutes(1), 100}, 50'000);
   written.Write(50'000, Seconds(0));
   read.Read(Seconds(0));
-  EXPECT_FALSE(written.TooSlow(Seconds(560)));
+  EXPECT_FALSE(written.TooSlow(Seconds(500)));
   EXPECT_FALSE(read.TooSlow(Seconds(560)));
-  EXPECT_TRUE(written.TooSlow(Seconds(561)));
+  EXPECT_TRUE(written.TooSlow(Seconds(501)));
   EXPECT_TRUE(read.TooSlow(Seconds(561)));
   written.Written(Seconds(550));  // 50 s behind
   written.Write(1'000, Seconds(550));
-  EXPECT_FALSE(written.TooSlow(Seconds(570)));
-  EXPECT_TRUE(written.TooSlow(Seconds(571)));
+  EXPECT_FALSE(written.TooSlow(Seconds(560)));
+  EXPECT_TRUE(written.TooSlow(Seconds(561)));
+}
+
+TEST(PaceTest, EndsAClientThatTakesNothingAfterTheTimeout) {
+  Pace pace(MinPace{});
+  pace.Write(kMessageBytes, Seconds(5));
+  EXPECT_FALSE(pace.TooSlow(Seconds(65)));
+  EXPECT_TRUE(pace.TooSlow(Seconds(65) + Milliseconds(1)));
 }
 
 TEST(PaceTest, LetsNobodySaveUpForALongPause) {

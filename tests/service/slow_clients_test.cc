@@ -1,4 +1,5 @@
 // Tests clients that hold a place and do little with it, and workers beside them.
+#include <algorithm>
 #include <chrono>
 #include <future>
 #include <thread>
@@ -43,6 +44,31 @@ class SlowClientsTest : public ServiceTest {
     arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64 << 10);
     artifacts_ = v1::Artifacts::NewStub(grpc::CreateCustomChannel(
         absl::StrCat("unix:", folder(), "/c"), grpc::InsecureChannelCredentials(), arguments));
+  }
+  // Returns an experiment of which one run has 40,000 points.
+  std::string LongExperiment() {
+    std::string experiment = Create(SmallSpec(1, "small", 40'000)).experiment().name();
+    const auto worker = MakeWorker();
+    const FakeWorker::Leased run = worker->NextRun();
+    worker->Started(run);
+    FakeWorker::Series losses = {"train/loss", {}, {}};
+    for (uint32_t step = 0; step < 40'000; ++step) {
+      losses.steps.push_back(step);
+      losses.values.push_back(1);
+    }
+    worker->Points(run, {losses}, 40'000);
+    worker->Settle();
+    return experiment;
+  }
+  // Reads a stream to the end, and returns the size of its largest message.
+  template <typename Message>
+  static size_t Largest(const std::unique_ptr<grpc::ClientReader<Message>>& reader) {
+    size_t largest = 0;
+    Message message;
+    while (reader->Read(&message)) largest = std::max(largest, message.ByteSizeLong());
+    const grpc::Status status = reader->Finish();
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return largest;
   }
   // Reads to the end.
   static grpc::Status End(const Download& download) {
@@ -116,17 +142,7 @@ TEST_F(SlowClientsTest, MayWatchAnIdleExperimentForEver) {
 }
 
 TEST_F(SlowClientsTest, LeaveRoomForQueriesHoweverManyExportsAreNotRead) {
-  const std::string experiment = Create(SmallSpec(1, "small", 40'000)).experiment().name();
-  const auto worker = MakeWorker();
-  const FakeWorker::Leased run = worker->NextRun();
-  worker->Started(run);
-  FakeWorker::Series losses = {"train/loss", {}, {}};
-  for (uint32_t step = 0; step < 40'000; ++step) {
-    losses.steps.push_back(step);
-    losses.values.push_back(1);
-  }
-  worker->Points(run, {losses}, 40'000);
-  worker->Settle();
+  const std::string experiment = LongExperiment();
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64 << 10);
@@ -152,6 +168,36 @@ TEST_F(SlowClientsTest, LeaveRoomForQueriesHoweverManyExportsAreNotRead) {
   EXPECT_EQ(Query(query).size(), 1u);
   for (const auto& each : contexts) each->TryCancel();
   for (const auto& each : unread) each->Finish();
+}
+
+// A client that takes none of a message is found to be too slow after the timeout only if the
+// message takes no longer than that at the least rate.
+TEST_F(SlowClientsTest, GetMessagesThatTakeLessThanTheTimeout) {
+  const std::string experiment = LongExperiment();
+  const auto may_have =
+      static_cast<size_t>(rpc::kMinBytesPerSecond * absl::ToDoubleSeconds(rpc::kStreamTimeout));
+  Context contexts[6];
+  v1::ExportRequest exported;
+  exported.set_experiment(experiment);
+  exported.set_format(v1::ExportFormat::csv);
+  EXPECT_LE(Largest(reports_->Export(&contexts[0], exported)), may_have);
+  v1::QueryMetricsRequest query;
+  query.set_experiment(experiment);
+  query.add_keys("train/loss");
+  EXPECT_LE(Largest(metrics_->QueryMetrics(&contexts[1], query)), may_have);
+  v1::SqlRequest sql;
+  sql.set_statement(
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 100000) SELECT i FROM "
+      "n");
+  EXPECT_LE(Largest(metrics_->Sql(&contexts[2], sql)), may_have);
+  v1::RenderReportRequest report;
+  report.add_experiments(experiment);
+  EXPECT_LE(Largest(reports_->RenderReport(&contexts[3], report)), may_have);
+  const std::string text(3 << 20, 'a');
+  const auto named = Named<v1::DownloadDatasetRequest>(Upload("long.txt", text).name());
+  EXPECT_LE(Largest(datasets_->DownloadDataset(&contexts[4], named)), may_have);
+  const std::string checkpoint = Checkpoint(3 << 20);
+  EXPECT_LE(Largest(Begin(&contexts[5], checkpoint)), may_have);
 }
 
 TEST_F(SlowClientsTest, LeaveThreadsToWorkers) {
