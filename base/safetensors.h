@@ -39,16 +39,18 @@ struct SafetensorsFile {
 };
 
 // Returns the bytes of one file, its header padded to 8 bytes. Returns INVALID_ARGUMENT if a name
-// repeats or a view's bytes don't fit its shape.
+// repeats, a view's bytes don't fit its shape, or the header exceeds a bound of ParseSafetensors.
 absl::StatusOr<std::string> WriteSafetensors(const std::vector<TensorView>& tensors,
                                              const std::map<std::string, std::string>& metadata);
 
 // Returns a name or text of a file for an error message: in quotes, escaped to ASCII, shortened.
 std::string Quoted(absl::string_view text);
 
-// Parses a file and checks it completely: header length (at most 100,000,000), JSON, types, shapes
-// without overflow, and ranges, which must be sorted, contiguous and end at the end of the file.
-// Returns INVALID_ARGUMENT with the problem. The views point into `file`, which must outlive them.
+// Parses a file and checks it completely: header length (at most 16 MiB), JSON, numbers of tensors
+// and of metadata (at most 16,384 of each), types, shapes without overflow, and ranges, which must
+// be sorted, contiguous and end at the end of the file. Returns INVALID_ARGUMENT with the problem;
+// a header beyond a bound is refused before memory grows with it. The views point into `file`,
+// which must outlive them.
 absl::StatusOr<SafetensorsFile> ParseSafetensors(absl::string_view file);
 
 }  // namespace ablate

@@ -68,12 +68,12 @@ TEST(ParseSafetensorsTest, RefusesAnImpossibleHeaderLength) {
       {"cut in the length", "\x02", "the file has 1 bytes, but must have at least 8"},
       {"length only", Length(2), "the header's length is 2, but only 0 bytes follow"},
       {"cut in the header", Length(3) + "{}", "the header's length is 3, but only 2 bytes follow"},
-      {"largest allowed, missing", Length(100000000) + "{}",
-       "the header's length is 100000000, but only 2 bytes follow"},
-      {"above the limit", Length(100000001) + "{}",
-       "the header's length is 100000001, but must be at most 100000000"},
+      {"largest allowed, missing", Length(16777216) + "{}",
+       "the header's length is 16777216, but only 2 bytes follow"},
+      {"above the limit", Length(16777217) + "{}",
+       "the header's length is 16777217, but must be at most 16777216"},
       {"would overflow", Length(~uint64_t{0}) + "{}",
-       "the header's length is 18446744073709551615, but must be at most 100000000"},
+       "the header's length is 18446744073709551615, but must be at most 16777216"},
       {"empty header", Length(0), "the header does not begin with '{'"},
   });
 }
@@ -171,6 +171,32 @@ TEST(ParseSafetensorsTest, RefusesRepeatedKeys) {
       {"in the metadata", File("{\"__metadata__\":{\"k\":\"1\",\"k\":\"2\"}}"),
        "__metadata__ 'k' is there twice"},
       {"field", One("\"dtype\":\"U8\",\"dtype\":\"U8\""), "dtype of tensor 'a' is there twice"},
+  });
+}
+
+// Returns a file with so many empty tensors, or with so many metadata.
+std::string WithTensors(int count) {
+  std::string header = "{\"__metadata__\":{}";
+  for (int i = 0; i < count; ++i) {
+    absl::StrAppend(&header, ",\"", i,
+                    "\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}");
+  }
+  return File(header + "}");
+}
+std::string WithMetadata(int count) {
+  std::string header = "{\"__metadata__\":{\"0\":\"\"";
+  for (int i = 1; i < count; ++i) absl::StrAppend(&header, ",\"", i, "\":\"\"");
+  return File(header + "}}");
+}
+
+TEST(ParseSafetensorsTest, RefusesMoreEntriesThanTheLimit) {
+  EXPECT_EQ(ParseSafetensors(WithTensors(16384))->tensors.size(), 16384);
+  EXPECT_EQ(ParseSafetensors(WithMetadata(16384))->metadata.size(), 16384);
+  ExpectRefused({
+      {"tensors", WithTensors(16385),
+       "the header has more tensors than the 16384 that it may have"},
+      {"metadata", WithMetadata(16385),
+       "the header has more metadata than the 16384 that it may have"},
   });
 }
 
@@ -383,10 +409,17 @@ TEST(WriteSafetensorsTest, RefusesWhatCannotBeRead) {
   }
 }
 
+TEST(WriteSafetensorsTest, RefusesMoreTensorsThanTheLimit) {
+  const std::vector<TensorView> tensors(16385, {"a", TensorType::kU8, {0}, ""});
+  EXPECT_EQ(std::string(WriteSafetensors(tensors, {{"k", "v"}}).status().message()),
+            "safetensors: the file would have 16385 tensors and 1 metadata, but must have at most "
+            "16384 of each");
+}
+
 TEST(WriteSafetensorsTest, RefusesAHeaderAboveTheLimit) {
-  const auto file = WriteSafetensors({}, {{"k", std::string(100000000, 'x')}});
+  const auto file = WriteSafetensors({}, {{"k", std::string(16777216, 'x')}});
   EXPECT_EQ(std::string(file.status().message()),
-            "safetensors: the header would have 100000032 bytes, but must have at most 100000000");
+            "safetensors: the header would have 16777248 bytes, but must have at most 16777216");
 }
 
 }  // namespace
