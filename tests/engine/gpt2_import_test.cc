@@ -55,9 +55,16 @@ TEST(ReadGpt2Test, ReadsTheSettings) {
 
 TEST(ReadGpt2Test, ReadsEveryActivation) {
   const std::pair<const char*, Activation> activations[] = {
-      {"gelu_new", Activation::kGeluTanh}, {"gelu_pytorch_tanh", Activation::kGeluTanh},
-      {"gelu", Activation::kGelu},         {"relu", Activation::kRelu},
-      {"silu", Activation::kSilu},         {"swish", Activation::kSilu}};
+      {"gelu_new", Activation::kGeluTanh},
+      {"gelu_pytorch_tanh", Activation::kGeluTanh},
+      {"gelu_python_tanh", Activation::kGeluTanh},
+      {"gelu_fast", Activation::kGeluTanh},
+      {"gelu_accurate", Activation::kGeluTanh},
+      {"gelu", Activation::kGelu},
+      {"gelu_python", Activation::kGelu},
+      {"relu", Activation::kRelu},
+      {"silu", Activation::kSilu},
+      {"swish", Activation::kSilu}};
   for (const auto& [name, activation] : activations) {
     StoredModel stored = TinyGpt2();
     stored.config["activation_function"] = name;
@@ -127,6 +134,27 @@ TEST(ReadGpt2Test, ReadsOldNameOfTheContext) {
   EXPECT_EQ(ReadModel(stored)->model.context, 6);
 }
 
+// The names that transformers' GPT2Config maps to GPT-2's.
+const std::pair<const char*, const char*> kAliases[] = {{"max_position_embeddings", "n_positions"},
+                                                        {"hidden_size", "n_embd"},
+                                                        {"num_hidden_layers", "n_layer"},
+                                                        {"num_attention_heads", "n_head"}};
+
+TEST(ReadGpt2Test, ReadsTheNamesThatTransformersMaps) {
+  const StoredModel stored = TinyGpt2();
+  StoredModel both = stored, renamed = stored;
+  for (const auto& [alias, key] : kAliases) {
+    both.config[alias] = stored.config[key];
+    renamed.config[alias] = stored.config[key];
+    renamed.config.erase(key);
+  }
+  for (const StoredModel& model : {both, renamed}) {
+    const auto imported = ReadModel(model);
+    ASSERT_TRUE(imported.ok()) << imported.status();
+    EXPECT_EQ(imported->model, ReadModel(stored)->model);
+  }
+}
+
 struct RefusedModel {
   const char* what;
   std::function<void(StoredModel*)> change;
@@ -170,7 +198,8 @@ TEST(ReadGpt2Test, RefusesSettingsThatItCannotRead) {
       {"heads", [](StoredModel* model) { model->config["n_head"] = 3; },
        "config.json: n_embd is 4; expected a multiple of n_head, 3."},
       Setting("activation_function", "tanh",
-              "'tanh'; expected one of gelu_new, gelu_pytorch_tanh, gelu, relu, silu, swish."),
+              "'tanh'; expected one of gelu_new, gelu_pytorch_tanh, gelu_python_tanh, gelu_fast, "
+              "gelu_accurate, gelu, gelu_python, relu, silu, swish."),
       Setting("layer_norm_epsilon", -1e-5, "-1e-05; expected a number from 0 to 1."),
       Setting("layer_norm_epsilon", 2, "2; expected a number from 0 to 1."),
       Setting("layer_norm_epsilon", "1e-5", "'1e-5'; expected a number from 0 to 1."),
@@ -185,6 +214,33 @@ TEST(ReadGpt2Test, RefusesSettingsThatItCannotRead) {
   });
 }
 
+TEST(ReadGpt2Test, RefusesNamesOfASizeThatContradictEachOther) {
+  for (const auto& [alias, key] : kAliases) {
+    StoredModel stored = TinyGpt2();
+    const int value = stored.config[key];
+    stored.config[alias] = value + 1;
+    EXPECT_EQ(MessageOf(ReadModel(stored).status()),
+              absl::StrCat("config.json: ", alias, " is ", value + 1, "; expected ", key, ", ",
+                           value, "."));
+  }
+  ExpectRefused({
+      {"no name of GPT-2's",
+       [](StoredModel* model) {
+         model->config.erase("n_positions");
+         model->config.update({{"max_position_embeddings", 6}, {"n_ctx", 7}});
+       },
+       "config.json: n_ctx is 7; expected max_position_embeddings, 6."},
+      {"heads",
+       [](StoredModel* model) {
+         model->config.erase("n_head");
+         model->config.erase("n_embd");
+         model->config.update({{"num_attention_heads", 3}, {"hidden_size", 4}});
+       },
+       "config.json: hidden_size is 4; expected a multiple of num_attention_heads, 3."},
+      Setting("hidden_size", "4", "'4'; expected an integer from 1 to 8192."),
+  });
+}
+
 TEST(ReadGpt2Test, RefusesModelsThatAreTooLarge) {
   StoredModel stored = TinyGpt2();
   stored.config.update({{"n_embd", 8192}, {"n_layer", 200}});
@@ -196,13 +252,41 @@ TEST(ReadGpt2Test, RefusesConfigsThatAreNoJsonObject) {
   const std::string tensors = FileOf(TinyGpt2().tensors);
   const std::string deep = "{\"a\": " + std::string(500000, '[') + std::string(500000, ']') + "}";
   const std::string object = TinyGpt2().config.dump();
-  for (const std::string& config :
-       {std::string("[]"), std::string(), std::string("{"), deep, object + std::string("\0x", 2),
-        std::string("{\"\xFF\": 1}"), std::string("{\"layer_norm_epsilon\": NaN}")}) {
+  std::string many = "{\"a\": [0";
+  for (int i = 1; i < 100000; ++i) many += ",0";
+  const auto not_json = [](const std::string& word) {
+    return word + " isn't JSON there; expected an object {…} in UTF-8, with finite numbers.";
+  };
+  const struct {
+    std::string config;
+    std::string message;  // after "config.json"
+  } cases[] = {
+      {"[]", ": the file isn't a JSON object; expected {…} in UTF-8."},
+      {"3", ": the file isn't a JSON object; expected {…} in UTF-8."},
+      {"", ":1: the file ends early; expected more JSON."},
+      {"{\n\"a\": [1,\n", ":3: the file ends early; expected more JSON."},
+      {"// hi\n{}", ":1: a comment isn't JSON; expected none. Remove it."},
+      {"{\n  # hi\n}", ":2: a comment isn't JSON; expected none. Remove it."},
+      {"{\n\"n_head\": 4, \"x\": NaN}", not_json(":2: 'NaN'")},
+      {"{\n\n\"x\": -Infinity}", not_json(":3: '-Infinity'")},
+      {"{\"x\": True}", not_json(":1: 'True'")},
+      {"{\"x\": 1,\n}", not_json(":2: '}'")},
+      {"{\"x\": 'a'}", not_json(":1: '\\''")},
+      {"{} {}", not_json(":1: '{'")},
+      {"{\"\xFF\": 1}", not_json(":1: '\\xff'")},
+      {"{\"x\":\n1e999}", ":2: the number '1e999' is too large; expected at most 1e308."},
+      {object + std::string("\0x", 2),
+       absl::StrCat(": the file has a NUL at byte ", object.size(), "; expected JSON in UTF-8.")},
+      {deep, ": 'a' is nested too deep; expected at most 16 levels."},
+      {many + "]}", ": the file has more values than the 100000 that it may have."},
+      {"{\"n_head\": 2, \"n_head\": 2}", ": 'n_head' is there twice; expected it once."},
+      {"{\"a\": [{\"b\": {\"c\": 1, \"\\u0063\": 2}}]}",
+       ": 'a.b.c' is there twice; expected it once."},
+  };
+  for (const auto& [config, message] : cases) {
     EXPECT_EQ(
         MessageOf(ReadFiles({{"config.json", config}, {"model.safetensors", tensors}}).status()),
-        "config.json: the file is not a JSON object; expected {…} in UTF-8, nested at most "
-        "16 deep.");
+        "config.json" + message);
   }
   EXPECT_EQ(MessageOf(ReadFiles({{"config.json", object + std::string(1 << 20, ' ')},
                                  {"model.safetensors", tensors}})
@@ -289,7 +373,7 @@ TEST(ReadGpt2Test, RefusesAHeaderOfManyTensors) {
   EXPECT_THAT(MessageOf(ReadFiles({{"config.json", TinyGpt2().config.dump()},
                                    {"model.safetensors", length + header}})
                             .status()),
-              HasSubstr("tensor 't0' isn't one of a GPT-2"));
+              HasSubstr("the header has more tensors than the 16384 that it may have"));
 }
 
 TEST(ReadGpt2HeadTest, IsTiedUnlessTheFilesDiffer) {
@@ -315,6 +399,25 @@ TEST(ReadGpt2HeadTest, IsTiedUnlessTheFilesDiffer) {
   stored.config["tie_word_embeddings"] = false;
   EXPECT_EQ(MessageOf(ReadModel(stored).status()),
             "tensor lm_head.weight is missing; expected [5, 4].");
+}
+
+TEST(ReadGpt2HeadTest, IsTheEmbeddingIfItIsTiedAndAlone) {
+  const StoredModel stored = TinyGpt2();
+  StoredModel alone = stored;
+  alone.tensors["lm_head.weight"] = alone.tensors["transformer.wte.weight"];
+  alone.tensors.erase("transformer.wte.weight");
+  const auto imported = ReadModel(alone);
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_EQ(imported->model, ReadModel(stored)->model);
+  EXPECT_EQ(imported->parameters, ReadModel(stored)->parameters);
+  EXPECT_THAT(imported->notes, Contains("The token embedding is lm_head.weight, because the head "
+                                        "is tied and wte.weight is missing."));
+  alone.tensors["lm_head.weight"] = Numbers({4, 5}, 1);
+  EXPECT_EQ(MessageOf(ReadModel(alone).status()),
+            "model.safetensors: tensor 'lm_head.weight' has shape [4, 5]; expected [5, 4], by "
+            "config.json.");
+  alone.config["tie_word_embeddings"] = false;
+  EXPECT_EQ(MessageOf(ReadModel(alone).status()), "tensor wte.weight is missing; expected [5, 4].");
 }
 
 TEST(ReadGpt2NormTest, InfersSitesFromTensors) {
@@ -594,6 +697,13 @@ TEST(ReadGpt2ShardsTest, RefusesShardsThatDisagreeWithTheIndex) {
     change(&sharded);
     EXPECT_EQ(MessageOf(ReadFiles(FilesOf(sharded)).status()), message);
   }
+}
+
+TEST(ReadGpt2ShardsTest, RefusesAnIndexWithRepeatedKeys) {
+  std::vector<NamedFile> files = FilesOf(Sharded());
+  files[1].bytes = R"({"weight_map": {"a": "1.safetensors", "a": "2.safetensors"}})";
+  EXPECT_EQ(MessageOf(ReadFiles(files).status()),
+            "model.safetensors.index.json: 'weight_map.a' is there twice; expected it once.");
 }
 
 TEST(ReadGpt2ShardsTest, RefusesATensorInTwoShards) {

@@ -21,7 +21,7 @@ namespace ablate::engine {
 namespace {
 
 constexpr char kGpt2IndexName[] = "model.safetensors.index.json";
-constexpr size_t kMaxGpt2IndexBytes = size_t{16} << 20;
+constexpr size_t kMaxGpt2IndexBytes = size_t{4} << 20;
 constexpr size_t kMaxFileName = 255;
 constexpr absl::string_view kPickleEndings[] = {".bin", ".pt", ".pth", ".pkl", ".ckpt"};
 

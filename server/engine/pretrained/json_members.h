@@ -16,7 +16,8 @@
 
 namespace ablate::engine {
 
-// Parses an object of at most `max_bytes`, nested at most 16 deep. `file` names it in errors.
+// Parses an object of at most `max_bytes` and 100,000 values, nested at most 16 deep, whose keys
+// don't repeat at any level. `file` names it in errors, with the line of what isn't JSON.
 absl::StatusOr<nlohmann::json> ParseJsonObject(absl::string_view file, absl::string_view bytes,
                                                size_t max_bytes);
 
