@@ -12,14 +12,15 @@ import os
 import torch
 import torch.nn as nn
 import transformers
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save_file, save_model
 from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel
 
 transformers.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
 
 # Settings of GPT2Config, and: dtype, max_shard_size, plain (names without "transformer."), masks (the
-# constants that old files have), norm and without (a kind of norm, and the sites that lack one).
+# constants that old files have), norm and without (a kind of norm, and the sites that lack one), aliases (sizes
+# in config.json have the names that GPT2Config maps), head_only (the shared tensor is stored as the head).
 CASES = {
     "tied": {"n_layer": 2, "n_embd": 48, "n_head": 4, "n_positions": 16, "vocab_size": 61},
     "untied": {"n_layer": 1, "n_embd": 24, "n_head": 3, "n_positions": 9, "vocab_size": 40,
@@ -47,6 +48,12 @@ CASES = {
                   "norm": "rms", "without": ["ln_1", "ln_2"], "plain": True},
     "layer_attention": {"n_layer": 2, "n_embd": 28, "n_head": 2, "n_positions": 16, "vocab_size": 31,
                         "without": ["ln_2", "ln_f"]},
+    "aliases": {"n_layer": 2, "n_embd": 24, "n_head": 3, "n_positions": 16, "vocab_size": 31, "aliases": True},
+    "head_only": {"n_layer": 1, "n_embd": 24, "n_head": 2, "n_positions": 16, "vocab_size": 31,
+                  "head_only": True},
+    **{name: {"n_layer": 2, "n_embd": 24, "n_head": 2, "n_positions": 12, "vocab_size": 31,
+              "activation_function": name}
+       for name in ("gelu_accurate", "gelu_fast", "gelu_python", "gelu_python_tanh", "swish")},
 }
 # Models that generate.
 TEXT_CASES = {
@@ -74,7 +81,7 @@ SHAPES = {
 FILE_TYPES = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "F64": torch.float64}
 MOST_TOKENS = 256  # of a sequence of a shape
 PROMPT, NEW = 7, 200  # numbers of tokens
-OURS = ("dtype", "max_shard_size", "plain", "masks", "norm", "without")
+OURS = ("dtype", "max_shard_size", "plain", "masks", "norm", "without", "aliases", "head_only")
 
 
 class RMSNorm(nn.Module):
@@ -109,10 +116,23 @@ def make_model(case, seed):
     return model.to(case.get("dtype", torch.float32)).eval()
 
 
+def rename_sizes(path):
+    with open(path, encoding="utf-8") as file:
+        config = json.load(file)
+    for alias, key in GPT2Config.attribute_map.items():
+        config[alias] = config.pop(key)
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(config, file)
+
+
 def save(model, case, folder):
     """Writes the model with transformers, or tensor by tensor under the other names."""
     size = {"max_shard_size": case["max_shard_size"]} if "max_shard_size" in case else {}
     model.save_pretrained(folder, **size)
+    if case.get("aliases"):
+        rename_sizes(os.path.join(folder, "config.json"))
+    if case.get("head_only"):
+        save_model(model, os.path.join(folder, "model.safetensors"), metadata={"format": "pt"})
     if not case.get("plain"):
         return
     path = os.path.join(folder, "model.safetensors")
@@ -129,6 +149,9 @@ def make(folder):
     for seed, (name, case) in enumerate(sorted(CASES.items())):
         model = make_model(case, seed)
         save(model, case, os.path.join(folder, name))
+        if case.get("head_only"):
+            stored = load_file(os.path.join(folder, name, "model.safetensors"))
+            assert "lm_head.weight" in stored and "transformer.wte.weight" not in stored, name
         tokens = torch.randint(case["vocab_size"], (2, case["n_positions"]))
         answer = {"tokens": tokens}
         for dtype in (torch.float32, torch.float64):

@@ -22,17 +22,28 @@ constexpr size_t kMaxGpt2ConfigBytes = size_t{1} << 20;
 constexpr double kLargestBelowOne = 1 - std::numeric_limits<double>::epsilon() / 2;
 constexpr absl::string_view kTiedHeadKey = "tie_word_embeddings";
 
-void ReadSizes(JsonMembers& members, ModelConfig* model) {
-  for (const Gpt2Size& size : kGpt2Sizes) {
-    model->*size.member = 0;
-    members.Integer(size.key, 1, size.max, &(model->*size.member));
+// Reads a size under each of its names, which must agree. Returns the name that it was read under;
+// the first name if it is missing.
+absl::string_view ReadSize(JsonMembers& members, const Gpt2Size& size, int* value) {
+  absl::string_view read_as = size.key;
+  *value = 0;
+  for (const absl::string_view key : {size.key, size.alias, size.old_key}) {
+    if (key.empty()) continue;
+    int other = *value;
+    members.Integer(key, 1, size.max, &other);
+    if (*value == 0 && other != 0) read_as = key;
+    if (*value == 0) *value = other;
+    if (*value != other) members.Refuse(key, absl::StrCat(read_as, ", ", *value));
   }
-  // Old files call the context n_ctx, or have both members.
-  int old_context = model->context;
-  members.Integer("n_ctx", 1, kMaxGpt2Context, &old_context);
-  if (model->context == 0) model->context = old_context;
-  if (model->context != old_context) {
-    members.Refuse("n_ctx", absl::StrCat("n_positions, ", model->context));
+  return read_as;
+}
+
+void ReadSizes(JsonMembers& members, ModelConfig* model) {
+  absl::string_view width, heads;  // their names
+  for (const Gpt2Size& size : kGpt2Sizes) {
+    const absl::string_view read_as = ReadSize(members, size, &(model->*size.member));
+    if (size.member == &ModelConfig::width) width = read_as;
+    if (size.member == &ModelConfig::heads) heads = read_as;
   }
   if (model->hidden == 0) model->hidden = 4 * model->width;
   for (const Gpt2Size& size : kGpt2Sizes) {
@@ -40,7 +51,7 @@ void ReadSizes(JsonMembers& members, ModelConfig* model) {
     members.Require(size.key, absl::StrCat("an integer from 1 to ", size.max));
   }
   if (members.status().ok() && model->width % model->heads != 0) {
-    members.Refuse("n_embd", absl::StrCat("a multiple of n_head, ", model->heads));
+    members.Refuse(width, absl::StrCat("a multiple of ", heads, ", ", model->heads));
   }
 }
 

@@ -28,14 +28,17 @@ struct Gpt2Size {
   absl::string_view field;  // of an experiment
   int ModelConfig::*member;
   int max;
+  // Other names of the key, or empty: the one that transformers maps to it, and an old one.
+  absl::string_view alias = "";
+  absl::string_view old_key = "";
 };
-inline constexpr int kMaxGpt2Context = 8192;
 inline constexpr Gpt2Size kGpt2Sizes[] = {
     {"vocab_size", "model.vocabulary", &ModelConfig::vocabulary, 1'000'000},
-    {"n_positions", "model.context", &ModelConfig::context, kMaxGpt2Context},
-    {"n_embd", "model.width", &ModelConfig::width, 8192},
-    {"n_layer", "model.layers", &ModelConfig::layers, 200},
-    {"n_head", "model.heads", &ModelConfig::heads, 256},
+    {"n_positions", "model.context", &ModelConfig::context, 8192, "max_position_embeddings",
+     "n_ctx"},
+    {"n_embd", "model.width", &ModelConfig::width, 8192, "hidden_size"},
+    {"n_layer", "model.layers", &ModelConfig::layers, 200, "num_hidden_layers"},
+    {"n_head", "model.heads", &ModelConfig::heads, 256, "num_attention_heads"},
     {"n_inner", "model.feed_forward.hidden", &ModelConfig::hidden, 65536}};
 
 // The largest number of parameters.
@@ -45,11 +48,18 @@ struct Gpt2Activation {
   absl::string_view name;
   Activation activation;
 };
-// The first name of an activation is the one that is written.
-inline constexpr Gpt2Activation kGpt2Activations[] = {
-    {"gelu_new", Activation::kGeluTanh}, {"gelu_pytorch_tanh", Activation::kGeluTanh},
-    {"gelu", Activation::kGelu},         {"relu", Activation::kRelu},
-    {"silu", Activation::kSilu},         {"swish", Activation::kSilu}};
+// All names that transformers has for these formulas. The first name of an activation is the one
+// that is written.
+inline constexpr Gpt2Activation kGpt2Activations[] = {{"gelu_new", Activation::kGeluTanh},
+                                                      {"gelu_pytorch_tanh", Activation::kGeluTanh},
+                                                      {"gelu_python_tanh", Activation::kGeluTanh},
+                                                      {"gelu_fast", Activation::kGeluTanh},
+                                                      {"gelu_accurate", Activation::kGeluTanh},
+                                                      {"gelu", Activation::kGelu},
+                                                      {"gelu_python", Activation::kGelu},
+                                                      {"relu", Activation::kRelu},
+                                                      {"silu", Activation::kSilu},
+                                                      {"swish", Activation::kSilu}};
 
 // A boolean of config.json that must have one value, which is also its default.
 struct Gpt2Flag {

@@ -167,12 +167,21 @@ absl::Status SetNorms(const Gpt2Overrides& overrides, const Gpt2Files& files, Gp
   return absl::OkStatus();
 }
 
-// Sets tied_head, which is tie_word_embeddings before.
-void SetHead(const Gpt2Files& files, Gpt2Config* config) {
-  const auto head = files.tensors.find("lm_head.weight");
-  const auto embedding = files.tensors.find("wte.weight");
+// Sets tied_head, which is tie_word_embeddings before. A tied head that is there alone becomes the
+// embedding, too.
+void SetHead(Gpt2Files* files, Gpt2Config* config) {
+  const auto head = files->tensors.find("lm_head.weight");
+  const auto embedding = files->tensors.find("wte.weight");
   bool& tied = config->model.tied_head;
-  if (!tied || head == files.tensors.end() || embedding == files.tensors.end()) return;
+  if (!tied || head == files->tensors.end()) return;
+  if (embedding == files->tensors.end()) {
+    const Gpt2Tensor shared = head->second;
+    files->tensors.emplace("wte.weight", shared);
+    config->notes.emplace_back(
+        "The token embedding is lm_head.weight, because the head is tied and wte.weight is "
+        "missing.");
+    return;
+  }
   const TensorView& a = head->second.view;
   const TensorView& b = embedding->second.view;
   tied = a.type == b.type && a.shape == b.shape && a.bytes == b.bytes;
@@ -216,7 +225,7 @@ absl::StatusOr<Gpt2Source> ReadGpt2Source(absl::Span<const FileView> files,
   absl::Status status = CheckKnown(config->model, *opened);
   if (status.ok()) status = SetNorms(overrides, *opened, &*config);
   if (!status.ok()) return status;
-  SetHead(*opened, &*config);
+  SetHead(&*opened, &*config);
   status = CheckTensors(config->model, *opened);
   if (!status.ok()) return status;
   return Gpt2Source{config->model, *std::move(opened), std::move(config->notes)};
