@@ -1,9 +1,6 @@
 #include "client/show_experiment.h"
 
 #include <algorithm>
-#include <cmath>
-#include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,34 +25,15 @@ std::string FirstCell(const v1::ListRunsResponse& runs, v1::RunState::Value stat
 }
 
 // Marks runs whose last value of `key` is not finite as diverged, which is how comparisons count
-// them. A summary has the last finite value only, so the curves of runs with others are read.
-absl::Status MarkNonFinite(Connection* connection, const std::string& key,
-                           v1::ListRunsResponse* runs) {
-  constexpr int kMaxRuns = 1'000;  // a request
-  std::set<std::string> asked;
-  for (const v1::RunRow& row : runs->rows()) {
+// them.
+void MarkNonFinite(const std::string& key, v1::ListRunsResponse* runs) {
+  for (v1::RunRow& row : *runs->mutable_rows()) {
     const v1::Summary* summary = FindSummary(row, key);
     const bool done = row.state() == v1::RunState::DONE;
-    if (done && summary != nullptr && summary->nonfinite() > 0) asked.insert(row.run());
-  }
-  std::map<std::string, double> last;
-  for (auto next = asked.begin(); next != asked.end();) {
-    v1::QueryMetricsRequest request;
-    request.add_keys(key);
-    while (next != asked.end() && request.runs_size() < kMaxRuns) request.add_runs(*next++);
-    const absl::Status read = connection->QueryMetrics(request, [&last](const v1::Series& series) {
-      if (!series.values().empty()) last[series.run()] = *series.values().rbegin();
-      return absl::OkStatus();
-    });
-    if (!read.ok()) return read;
-  }
-  for (v1::RunRow& row : *runs->mutable_rows()) {
-    const auto value = last.find(row.run());
-    if (value != last.end() && !std::isfinite(value->second)) {
+    if (done && summary != nullptr && summary->count() > 0 && !summary->has_last()) {
       row.set_state(v1::RunState::DIVERGED);
     }
   }
-  return absl::OkStatus();
 }
 
 std::vector<std::string> NextSteps(const v1::Experiment& experiment,
@@ -149,11 +127,7 @@ absl::Status ShowExperiment(const Context& context, Connection* connection,
                             const v1::Experiment& experiment) {
   absl::StatusOr<v1::ListRunsResponse> runs = ListAllRuns(connection, experiment.name());
   if (!runs.ok()) return runs.status();
-  const absl::Status marked = MarkNonFinite(connection, PrimaryMetric(experiment.spec()), &*runs);
-  if (!marked.ok()) {
-    context.console.Note(
-        absl::StrCat("runs that diverged at their end can't be found: ", marked.message()));
-  }
+  MarkNonFinite(PrimaryMetric(experiment.spec()), &*runs);
   Print(context, experiment, *runs, connection->is_elsewhere() || experiment.private_(),
         QuotaText(experiment, connection),
         // An extension archives it.

@@ -47,7 +47,9 @@ struct Spent {
 
 struct Summary {
   std::string key;
-  // Over finite values, in order of arrival; meaningless if count == nonfinite.
+  // Over finite values, in order of arrival; meaningless if count == nonfinite. `last` is the last
+  // point's value, finite or not; NaN if the run ended before its last step because its training
+  // loss or gradient norm wasn't finite.
   double first = 0, last = 0, min = 0, max = 0, mean = 0;
   uint64_t count = 0;
   uint64_t nonfinite = 0;

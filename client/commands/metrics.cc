@@ -260,9 +260,11 @@ absl::StatusOr<int> PrintSummaries(const MetricsOptions& options, const MetricsT
                {"mean", true},
                {"non-finite", true}});
   std::set<std::string> seen;
+  bool without_last = false;
   const auto add = [&](const std::string& cell, const v1::Summary& summary) {
     if (!IsWanted(summary.key(), options.keys)) return;
     seen.insert(summary.key());
+    without_last = without_last || !summary.has_last();
     table.Add({cell, summary.key(), text::Grouped(summary.count()),
                OptionalText(summary.has_first(), summary.first()),
                OptionalText(summary.has_last(), summary.last()),
@@ -293,6 +295,9 @@ absl::StatusOr<int> PrintSummaries(const MetricsOptions& options, const MetricsT
   absl::Status known = CheckKeys(connection, context, target, options.keys, seen);
   if (!known.ok()) return known;
   PrintTable(context, table);
+  if (without_last) {
+    context.console.Note("without a last value: the last point isn't finite, or the run diverged");
+  }
   return damaged > 0 ? kFailure : kSuccess;
 }
 

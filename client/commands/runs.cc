@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -84,6 +85,11 @@ RunColumn ValueColumn(const std::string& title, int index, bool exact) {
           }};
 }
 
+RunColumn StateColumn() {
+  return {"state", false, false,
+          [](const v1::RunRow& row) { return v1::RunState::Value_Name(row.state()); }};
+}
+
 // Returns the columns of every list; after them come the values, and then the failure.
 std::vector<RunColumn> FixedColumns(bool with_experiment, bool brief) {
   std::vector<RunColumn> columns;
@@ -94,12 +100,28 @@ std::vector<RunColumn> FixedColumns(bool with_experiment, bool brief) {
   columns.push_back({"cell", false, false, [](const v1::RunRow& row) { return row.cell(); }});
   if (brief) return columns;
   columns.push_back({"run", false, false, [](const v1::RunRow& row) { return Id(row.run()); }});
-  columns.push_back({"state", false, false,
-                     [](const v1::RunRow& row) { return v1::RunState::Value_Name(row.state()); }});
+  columns.push_back(StateColumn());
   columns.push_back({"step", true, false, [](const v1::RunRow& row) {
                        return absl::StrCat(row.step(), "/", row.steps());
                      }});
   return columns;
+}
+
+// Returns true if a diverged run has a value of one of these names, such as min(eval/loss), which
+// summarise it as far as it went.
+bool ShowsDiverged(const std::vector<std::string>& names, const v1::ListRunsResponse& runs) {
+  const auto summarises = [](const std::string& name) {
+    return absl::StartsWith(name, "min(") || absl::StartsWith(name, "max(") ||
+           absl::StartsWith(name, "best(");
+  };
+  if (std::find(names.begin(), names.end(), "state") != names.end()) return false;
+  return std::any_of(runs.rows().begin(), runs.rows().end(), [&](const v1::RunRow& row) {
+    if (row.state() != v1::RunState::DIVERGED) return false;
+    for (int i = 0; i < row.values_size(); ++i) {
+      if (summarises(names[i]) && row.values(i).has_number_value()) return true;
+    }
+    return false;
+  });
 }
 
 void PrintCsv(const std::vector<RunColumn>& columns, const v1::ListRunsResponse& runs,
@@ -180,6 +202,7 @@ absl::StatusOr<int> Runs(const RunsOptions& options, const RunsWanted& wanted,
     context.console.Note("more runs match; -n 0 lists all");
   }
   if (options.json) return PrintJson(context, *runs);
+  if (brief && ShowsDiverged(values, *runs)) columns.push_back(StateColumn());
   if (options.csv) {
     PrintCsv(columns, *runs, context.console.out);
     return kSuccess;

@@ -1,6 +1,7 @@
 #include "client/output/experiment_state.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "absl/strings/match.h"
@@ -64,9 +65,8 @@ void ExperimentState::SetCells(const v1::ListRunsResponse& rows) {
     ++combinations_[combination->second].cells;
     cells_[row.cell()].combination = combination->second;
     const v1::Summary* summary = FindSummary(row, view_.primary);
-    const double value = summary == nullptr ? 0 : summary->last();
-    SetResult(row.cell(), row.state(),
-              summary != nullptr && summary->has_last() ? &value : nullptr);
+    const double value = summary != nullptr && summary->has_last() ? summary->last() : NAN;
+    SetResult(row.cell(), row.state(), summary == nullptr ? nullptr : &value);
   }
 }
 
@@ -86,8 +86,10 @@ void ExperimentState::SetResult(const std::string& cell, v1::RunState::Value sta
   Count(result, -1);
   result.state = state;
   if (value != nullptr) {
-    result.has_value = true;
+    result.has_value = std::isfinite(*value);
     result.value = *value;
+    // Comparisons count it as diverged, too.
+    if (state == v1::RunState::DONE && !result.has_value) result.state = v1::RunState::DIVERGED;
   }
   Count(result, 1);
 }

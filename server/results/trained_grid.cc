@@ -174,7 +174,7 @@ RunValue ValueOf(const analysis::AnalysisMetrics& metrics, const ValueQuery& que
 }
 
 // Returns a run's value; nothing if the run has no such point. `summaries` are the run's; for the
-// last point they suffice, unless some point isn't finite.
+// last point they suffice.
 RunValue ReadValue(storage::Store* store, const ValueQuery& query, const std::string& run,
                    const storage::RunSummaries& summaries) {
   if (!summaries.damage.empty()) return absl::DataLossError(summaries.damage);
@@ -183,9 +183,7 @@ RunValue ReadValue(storage::Store* store, const ValueQuery& query, const std::st
                    [&query](const storage::Summary& one) { return one.key == query.key; });
   if (summary == summaries.keys.end() || summary->count == 0) return std::nullopt;
   if (query.at.has_value()) return ReadLast(store, {run, query.key, *query.at, *query.at});
-  if (summary->nonfinite == 0) return summary->last;
-  // A summary has the last finite value, which may not be the last.
-  return ReadLast(store, {run, query.key, summary->first_nonfinite_step.value_or(0)});
+  return summary->last;
 }
 
 // Returns INVALID_ARGUMENT about a key that no run of `experiment` has, or a step, with the nearest

@@ -1,6 +1,7 @@
 #include "server/service/convert.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -227,10 +228,10 @@ v1::Summary ToProto(const storage::Summary& summary) {
   message.set_nonfinite(summary.nonfinite);
   if (summary.count > summary.nonfinite) {
     message.set_first(summary.first);
-    message.set_last(summary.last);
     message.set_min(summary.min);
     message.set_max(summary.max);
     message.set_mean(summary.mean);
+    if (std::isfinite(summary.last)) message.set_last(summary.last);
   }
   if (summary.first_nonfinite_step.has_value()) {
     message.set_first_nonfinite_step(*summary.first_nonfinite_step);

@@ -146,9 +146,7 @@ absl::Status ExperimentWatch::MakeEvents(const std::vector<storage::CellRecord>&
     AddOfAll(counts, &event);
     for (const storage::Summary& summary : (*summaries)[i].keys) {
       const bool wanted = std::find(keys_.begin(), keys_.end(), summary.key) != keys_.end();
-      if (wanted && summary.count > summary.nonfinite) {
-        (*event.mutable_last())[summary.key] = summary.last;
-      }
+      if (wanted) (*event.mutable_last())[summary.key] = summary.last;
     }
     if (!(*summaries)[i].keys.empty()) feed_.ToldValues(cells[i].index);
   }

@@ -55,7 +55,7 @@ CREATE TABLE audit (
 CREATE INDEX audit_user ON audit (user);
 )sql";
 
-constexpr const char* kAccessSteps[] = {kAccessTables};
+constexpr SchemaStep kAccessSteps[] = {{kAccessTables}};
 constexpr Schema kAccessSchema = {0x61626c75 /* "ablu" */, 1, kAccessSteps};
 
 constexpr int kAccessLogPages = 1000;  // 4 MB

@@ -149,6 +149,8 @@ absl::Status ApplyTo(const Context& c, const FinishedEvent& event) {
   run.failures = run.losses = 0;
   RecordEvent(c.t, run, event.diverged ? "diverged" : "done");
   if (event.diverged) {
+    // A diverged run that made all its updates was evaluated at its end.
+    if (event.step < run.steps) ForgetLastValues(c.t.db, run.id, run.name);
     DropResumeState(c.t, run.id);
   } else {
     KeepLastState(c.t, c.blobs, run.id, c.last_states_bytes);

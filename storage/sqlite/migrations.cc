@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
+#include "storage/sqlite/final_values.h"
 
 namespace ablate::storage {
 namespace {
@@ -415,9 +416,9 @@ constexpr char kCellNames[] = R"sql(
 CREATE UNIQUE INDEX cells_name ON cells (experiment, name);
 )sql";
 
-constexpr const char* kStoreSteps[] = {kStoreTables, kDatasetKinds, kInitialBlobs,
-                                       kModels,      kLanes,        kRunFacts,
-                                       kAnnotations, kStateDevices, kCellNames};
+constexpr SchemaStep kStoreSteps[] = {
+    {kStoreTables}, {kDatasetKinds}, {kInitialBlobs}, {kModels},    {kLanes},
+    {kRunFacts},    {kAnnotations},  {kStateDevices}, {kCellNames}, {"", CorrectLastValues}};
 
 // Versions 1 to 14 were never released.
 constexpr Schema kStoreSchema = {0x61626c61 /* "abla" */, 15, kStoreSteps};
@@ -465,13 +466,15 @@ absl::Status Migrate(Connection& db, const Schema& schema) {
   const int64_t version = ReadNumber(db, "PRAGMA user_version");
   for (int64_t next = std::max(version + 1, schema.first); next <= schema.newest(); ++next) {
     db.Execute("BEGIN IMMEDIATE");
-    db.Execute(schema.steps[static_cast<size_t>(next - schema.first)]);
+    const SchemaStep& step = schema.steps[static_cast<size_t>(next - schema.first)];
+    db.Execute(step.sql);
+    if (step.apply != nullptr) step.apply(db);
     db.Execute(absl::StrCat("PRAGMA user_version = ", next,
                             "; PRAGMA application_id = ", schema.application)
                    .c_str());
     db.Execute("COMMIT");
-    if (db.error().ok()) continue;
     const absl::Status error = db.error();
+    if (error.ok()) continue;
     db.ClearError();
     if (db.in_transaction()) db.Execute("ROLLBACK");
     return error;

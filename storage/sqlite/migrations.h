@@ -10,12 +10,18 @@
 
 namespace ablate::storage {
 
+// Migrates a file to the next version: by statements and then, if there is one, by a function.
+struct SchemaStep {
+  const char* sql;
+  void (*apply)(Connection& db) = nullptr;  // its errors stay in `db`
+};
+
 // Versions of the schema of one kind of database file.
 struct Schema {
   int64_t application;  // SQLite's application id, which distinguishes kinds of files
   int64_t first;  // version that the first step makes of an empty file; older ones are refused
   // Each further step migrates a file to the next version. Never changed once released.
-  absl::Span<const char* const> steps;
+  absl::Span<const SchemaStep> steps;
 
   constexpr int64_t newest() const { return first + static_cast<int64_t>(steps.size()) - 1; }
 };

@@ -23,9 +23,7 @@ absl::StatusOr<std::vector<EncodedColumn>> AddToSummaries(Transaction& t, const 
     AddPoints(columns[i], &(*summaries)[number]);
     encoded.push_back({number, &columns[i].steps, &columns[i].values});
   }
-  Statement(t.db, "REPLACE INTO summaries VALUES (?1, ?2)", run.id,
-            Bytes{EncodeSummaries(run.name, *summaries)})
-      .Run();
+  SaveSummaries(t.db, run.id, run.name, *summaries);
   return encoded;
 }
 

@@ -1,12 +1,14 @@
 #include "storage/run_query.h"
 
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 #include <set>
 #include <utility>
 
 #include "storage/sqlite/cell_fields.h"
 #include "storage/sqlite/database.h"
+#include "storage/sqlite/final_values.h"
 #include "storage/sqlite/ids.h"
 #include "storage/sqlite/run_condition.h"
 #include "storage/sqlite/run_values.h"
@@ -219,7 +221,7 @@ class Walk {
       for (const KeySummary& entry : summaries) {
         const Summary& summary = entry.summary;
         const bool found = summary.key == store_.query.order_by->name;
-        if (found && summary.count > summary.nonfinite) AddRun(run, summary.last);
+        if (found && summary.count > 0 && std::isfinite(summary.last)) AddRun(run, summary.last);
       }
     }
     if (matches_.size() < store_.query.limit) return std::nullopt;
@@ -238,7 +240,7 @@ class Walk {
                ? ReadEntries(
                      "SELECT last, run FROM final_values WHERE name = ?1 AND last <= ?2 "
                      "ORDER BY last DESC LIMIT ?3",
-                     name, from == nullptr ? HUGE_VAL : *from)
+                     name, from == nullptr ? DBL_MAX : *from)
                : ReadEntries(
                      "SELECT last, run FROM final_values WHERE name = ?1 AND last >= ?2 "
                      "ORDER BY last LIMIT ?3",
@@ -252,6 +254,7 @@ class Walk {
     Statement row(store_.db, sql, name, from, kWalkedEntries);
     for (; row.Row(); ++entries) {
       const double value = row.Real(0);
+      if (value == kNoFinalValue) return true;  // as in all after it
       if (last.has_value() && value != *last) return true;
       AddRun(row.Int(1), value);
       if (matches_.size() >= enough) last = value;

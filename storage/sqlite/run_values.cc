@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "storage/sqlite/cell_fields.h"
+#include "storage/sqlite/final_values.h"
 
 namespace ablate::storage {
 namespace {
@@ -85,7 +86,8 @@ RunValue Time(int64_t micros) {
 std::optional<double> StatisticOf(RunKey::Kind kind, const Summary& summary) {
   if (summary.count == summary.nonfinite) return std::nullopt;
   if (kind == RunKey::Kind::kMin) return summary.min;
-  return kind == RunKey::Kind::kMax ? summary.max : summary.last;
+  if (kind == RunKey::Kind::kMax) return summary.max;
+  return std::isfinite(summary.last) ? std::optional(summary.last) : std::nullopt;
 }
 
 std::optional<double> StatisticIn(const RunKey& key, const KeySummaries& summaries) {
@@ -247,7 +249,10 @@ void RunValues::LoadMetric(const QueriedStore& store, const RunKey& key, const R
                   "SELECT run, last, min, max FROM final_values "
                   "WHERE name = ?1 AND last BETWEEN ?2 AND ?3",
                   name, bounds.low, bounds.high);
-    while (row.Row()) numbers.emplace_back(row.Int(0), row.Real(column));
+    while (row.Row()) {
+      if (by_last && row.Real(column) == kNoFinalValue) continue;
+      numbers.emplace_back(row.Int(0), row.Real(column));
+    }
   }
   for (const auto& [run, summaries] : store.open) {
     const std::optional<double> number = StatisticIn(key, summaries);

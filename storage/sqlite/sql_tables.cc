@@ -115,8 +115,9 @@ class MetricsCursor : public sqlite3_vtab_cursor {
       case 9:
         return sqlite3_result_int64(context, summaries_[place_].last_step);
       default:
-        return finite ? sqlite3_result_double(context, numbers[column - 4])
-                      : sqlite3_result_null(context);
+        return finite && std::isfinite(numbers[column - 4])
+                   ? sqlite3_result_double(context, numbers[column - 4])
+                   : sqlite3_result_null(context);
     }
   }
 

@@ -78,7 +78,7 @@ constexpr SqlColumn kMetricColumns[] = {
     {"points", "INTEGER", "number of points", nullptr},
     {"nonfinite", "INTEGER", "points that are infinite or not a number", nullptr},
     {"first", "REAL", "first finite value", nullptr},
-    {"last", "REAL", "last finite value", nullptr},
+    {"last", "REAL", "last value; NULL if it is not finite, or the run diverged early", nullptr},
     {"min", "REAL", "least finite value", nullptr},
     {"max", "REAL", "largest finite value", nullptr},
     {"mean", "REAL", "mean of the finite values", nullptr},

@@ -178,6 +178,7 @@ void AddPoints(const Column& column, KeySummary* entry) {
   for (size_t i = 0; i < column.values.size(); ++i) {
     const double value = column.values[i];
     ++s.count;
+    s.last = value;
     if (!std::isfinite(value)) {
       if (s.nonfinite++ == 0) s.first_nonfinite_step = column.steps[i];
       continue;
@@ -191,9 +192,22 @@ void AddPoints(const Column& column, KeySummary* entry) {
       // Divided separately: the difference of two finite values need not be finite.
       s.mean += value / finite - s.mean / finite;
     }
-    s.last = value;
   }
   entry->last_step = column.steps.back();
+}
+
+void SaveSummaries(Connection& db, int64_t run, absl::string_view name,
+                   const KeySummaries& summaries) {
+  Statement(db, "REPLACE INTO summaries VALUES (?1, ?2)", run,
+            Bytes{EncodeSummaries(name, summaries)})
+      .Run();
+}
+
+void ForgetLastValues(Connection& db, int64_t run, absl::string_view name) {
+  auto summaries = LoadSummaries(db, run, name);
+  if (!summaries.ok()) return;
+  for (KeySummary& entry : *summaries) entry.summary.last = NAN;
+  SaveSummaries(db, run, name, *summaries);
 }
 
 absl::StatusOr<std::vector<uint32_t>> NumberKeys(const std::vector<Column>& columns,

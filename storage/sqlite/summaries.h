@@ -52,6 +52,14 @@ absl::StatusOr<std::optional<FoundKey>> LoadKey(Connection& db, int64_t run, abs
 // Adds the points of one column. The result doesn't depend on how points are cut into columns.
 void AddPoints(const Column& column, KeySummary* summary);
 
+// Stores a run's summaries instead of those that it has.
+void SaveSummaries(Connection& db, int64_t run, absl::string_view name,
+                   const KeySummaries& summaries);
+
+// Leaves a run without last values, because it has ended before its last step: its training loss or
+// gradient norm isn't finite. Damaged summaries stay as they are.
+void ForgetLastValues(Connection& db, int64_t run, absl::string_view name);
+
 // Returns the numbers of the columns' keys, in their order; appends new keys to `summaries`.
 // INVALID_ARGUMENT, naming the key, for an invalid column: empty, steps and values of different
 // sizes, steps that don't ascend or aren't after the run's last, or a key that is repeated, too

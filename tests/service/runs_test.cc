@@ -78,7 +78,8 @@ TEST_F(RunsTest, LeavesOutWhatIsNotFinite) {
   EXPECT_EQ(got.state(), v1::RunState::DIVERGED);
   ASSERT_EQ(got.summaries_size(), 2);
   EXPECT_EQ(got.summaries(0).key(), "mixed");
-  EXPECT_EQ(got.summaries(0).last(), 2);
+  EXPECT_EQ(got.summaries(0).first(), 2);
+  EXPECT_FALSE(got.summaries(0).has_last());
   EXPECT_EQ(got.summaries(0).nonfinite(), 1u);
   EXPECT_EQ(got.summaries(0).first_nonfinite_step(), 1u);
   const v1::Summary& loss = got.summaries(1);

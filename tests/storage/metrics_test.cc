@@ -6,6 +6,9 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "storage/run_query.h"
+#include "storage/sqlite/connection.h"
+#include "storage/sqlite/summaries.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ablate::storage {
@@ -236,6 +239,76 @@ TEST_P(MetricsTest, SummarisesAsPointsArrive) {
   EXPECT_EQ(z.nonfinite, 1u);
   EXPECT_EQ(z.first_nonfinite_step, 0u);
   EXPECT_EQ(CodeOf(store().Summaries({"a", "nothing"})), absl::StatusCode::kNotFound);
+}
+
+TEST_P(MetricsTest, HasTheLastValueWhateverItIs) {
+  Submit({"a"});
+  Lease lease(&store(), "l", {"a"});
+  lease.Send("a", MakePoints(3, {MakeColumn("x", {0, 1, 2}, {4, -2, NAN})}));
+  const auto last = [&] { return Value(store().Summaries({"a"}))[0].keys[0].last; };
+  EXPECT_TRUE(std::isnan(last())) << "not -2, the last finite one";
+  lease.Send("a", MakePoints(4, {MakeColumn("x", {3}, {kInfinity})}));
+  EXPECT_EQ(last(), kInfinity);
+  lease.Send("a", MakePoints(5, {MakeColumn("x", {4}, {1})}));
+  EXPECT_EQ(last(), 1);
+}
+
+TEST_P(MetricsTest, HasNoLastValuesAfterARunDivergedBeforeItsEnd) {
+  Submit({"early", "end"});
+  for (const auto& [run, step] : {std::pair("early", kSteps - 1), std::pair("end", kSteps)}) {
+    Lease lease(&store(), absl::StrCat("l-", run), {run});
+    lease.Send(run, MakePoints(step, {MakeColumn("eval/loss", {0, 10}, {3, 2}),
+                                      MakeColumn("train/loss", {0}, {3})}));
+    lease.Send(run, FinishedEvent{true, step});
+  }
+  const auto summaries = Value(store().Summaries({"early", "end"}));
+  for (const Summary& early : summaries[0].keys) EXPECT_TRUE(std::isnan(early.last)) << early.key;
+  EXPECT_EQ(summaries[0].keys[0].min, 2) << "stays";
+  EXPECT_EQ(summaries[1].keys[0].last, 2) << "of the evaluation at its end";
+}
+
+// The numbers of a store of version 23, whose last values were the last finite ones.
+TEST_P(MetricsTest, CorrectsTheLastValuesOfAnOlderStore) {
+  if (!on_file()) GTEST_SKIP();
+  const std::vector<std::string> runs = {"early", "nan", "mended", "finite"};
+  Submit(runs);
+  for (const std::string& run : runs) {
+    Lease lease(&store(), absl::StrCat("l-", run), {run});
+    const double middle = run == "early" || run == "finite" ? 2.5 : NAN;
+    const double end = run == "nan" ? NAN : 2;
+    const bool early = run == "early";
+    const uint32_t step = early ? 3 : kSteps;
+    lease.Send(run, MakePoints(step, {MakeColumn("x", {0, 1, 2}, {3, middle, end})}));
+    lease.Send(run, FinishedEvent{early, step});
+  }
+  Close();
+  {
+    auto db = Value(Connection::OpenFile(folder() + "/ablate.db", Connection::Access::kReadWrite));
+    for (const std::string& run : runs) {
+      Statement row(*db, "SELECT id FROM runs WHERE name = ?1", run);
+      ASSERT_TRUE(row.Row());
+      KeySummaries summaries = Value(LoadSummaries(*db, row.Int(0), run));
+      summaries[0].summary.last = run == "nan" ? 3 : 2;
+      SaveSummaries(*db, row.Int(0), run, summaries);
+    }
+    db->Execute("UPDATE final_values SET last = min; PRAGMA user_version = 23");
+    ASSERT_TRUE(db->error().ok()) << db->error();
+  }
+  Reopen();
+  const auto summaries = Value(store().Summaries(runs));
+  EXPECT_TRUE(std::isnan(summaries[0].keys[0].last));
+  EXPECT_TRUE(std::isnan(summaries[1].keys[0].last));
+  EXPECT_EQ(summaries[2].keys[0].last, 2);
+  EXPECT_EQ(summaries[3].keys[0].last, 2);
+  RunQuery query;
+  query.viewer = kServer;
+  query.limit = 10;
+  query.order_by = RunKey{RunKey::Kind::kLast, "x"};
+  query.where.test = {*query.order_by, RunTest::Op::kExists, {}};
+  query.where.kind = RunCondition::Kind::kTest;
+  std::vector<std::string> found;
+  for (const FoundCell& cell : Value(store().FindCells(query))) found.push_back(cell.cell.run);
+  EXPECT_THAT(found, ElementsAre("mended", "finite"));
 }
 
 TEST_P(MetricsTest, SummariesDoNotDependOnFlushes) {

@@ -148,10 +148,13 @@ TEST(NetworkFileSystemTest, KnowsThem) {
 
 TEST(MigrationsTest, GoForwardStepByStep) {
   auto db = Value(Connection::OpenMemory(""));
-  const char* first[] = {"CREATE TABLE t (x) STRICT"};
-  const char* valid[] = {"CREATE TABLE t (x INTEGER) STRICT", "ALTER TABLE t ADD COLUMN y INTEGER"};
-  const char* broken[] = {valid[0], valid[1], "INSERT INTO t VALUES (1, 2); CREATE TABLE t (x)"};
-  const auto migrate = [&](absl::Span<const char* const> steps) {
+  const SchemaStep first[] = {{"CREATE TABLE t (x) STRICT"}};
+  const SchemaStep valid[] = {
+      {"CREATE TABLE t (x INTEGER) STRICT"},
+      {"", [](Connection& opened) { opened.Execute("ALTER TABLE t ADD COLUMN y INTEGER"); }}};
+  const SchemaStep broken[] = {
+      valid[0], valid[1], {"INSERT INTO t VALUES (1, 2); CREATE TABLE t (x)"}};
+  const auto migrate = [&](absl::Span<const SchemaStep> steps) {
     return Migrate(*db, {7, 3, steps});
   };
   const auto version = [&] {
@@ -175,8 +178,8 @@ TEST(MigrationsTest, KeepWhatAStoreHolds) {
   auto db = Value(Connection::OpenMemory(""));
   ASSERT_TRUE(Migrate(*db, StoreSchema()).ok());
   db->Execute("INSERT INTO step_times VALUES ('s', 2000, 4)");
-  std::vector<const char*> steps(StoreSchema().steps.begin(), StoreSchema().steps.end());
-  steps.push_back("ALTER TABLE step_times ADD COLUMN runs INTEGER NOT NULL DEFAULT 1");
+  std::vector<SchemaStep> steps(StoreSchema().steps.begin(), StoreSchema().steps.end());
+  steps.push_back({"ALTER TABLE step_times ADD COLUMN runs INTEGER NOT NULL DEFAULT 1"});
   Schema next = StoreSchema();
   next.steps = steps;
   ASSERT_TRUE(Migrate(*db, next).ok());

@@ -169,9 +169,13 @@ class RunQueryTest : public StoreTest {
     for (const size_t cell : cells_of_.at(run)) model_[cell].values[{kind, name}] = value;
   }
 
+  void Unset(const std::string& run, Kind kind, const std::string& name) {
+    for (const size_t cell : cells_of_.at(run)) model_[cell].values.erase({kind, name});
+  }
+
   // Brings a run into some state, and records some metrics.
   void EndRun(const std::string& run) {
-    const size_t fate = random_() % 6;
+    const size_t fate = random_() % 7;
     Set(run, Kind::kState, "", 0);
     if (fate == 0) return;  // queued
     Lease lease(&store(), absl::StrCat("l-", run), {run});
@@ -188,11 +192,17 @@ class RunQueryTest : public StoreTest {
     Set(run, Kind::kMax, "eval/loss", std::max(first, last));
     if (fate == 1) return;  // running
     Advance(1000);
-    if (fate == 2) {
+    if (fate == 2) {  // its loss wasn't finite at step 2
       lease.Send(run, FinishedEvent{true, 2});
       Set(run, Kind::kState, "", 3);
+      Unset(run, Kind::kLast, "eval/loss");
     } else {
-      lease.Send(run, MakePoints(kSteps, {MakeColumn("train/loss", {50}, {first})}));
+      std::vector<Column> columns = {MakeColumn("train/loss", {50}, {first})};
+      if (fate == 3) {  // its last evaluation isn't finite
+        columns.push_back(MakeColumn("eval/loss", {kSteps}, {HUGE_VAL}));
+        Unset(run, Kind::kLast, "eval/loss");
+      }
+      lease.Send(run, MakePoints(kSteps, columns));
       Set(run, Kind::kLast, "train/loss", first);
       lease.Send(run, FinishedEvent{false, kSteps});
       Set(run, Kind::kState, "", 2);

@@ -196,6 +196,15 @@ TEST_P(SqlQueryTest, ShowsMetricsAndPoints) {
   EXPECT_THAT(Refusal("SELECT * FROM points('a')"), HasSubstr("points(run, key)"));
 }
 
+TEST_P(SqlQueryTest, HasNoLastValueOfARunThatDiverged) {
+  Lease lease(&store(), "b", {"b"});
+  lease.Send("b", MakePoints(1, {MakeColumn("eval/loss", {0}, {3}),
+                                 MakeColumn("train/loss", {0, 1}, {3.5, NAN})}));
+  lease.Send("b", FinishedEvent{true, 1});
+  EXPECT_THAT(Rows("SELECT key, last IS NULL, min FROM metrics WHERE run = 'b'"),
+              ElementsAre("eval/loss 1 3", "train/loss 1 3.5"));
+}
+
 TEST_P(SqlQueryTest, ShowsAnalyses) {
   EXPECT_THAT(Rows("SELECT analysis, kind, owner, state, run, step FROM analyses"),
               ElementsAre("ofa kind of request ada QUEUED a 100"));

@@ -81,11 +81,13 @@ class Run:
 
     @property
     def last(self) -> dict[str, float]:
-        """Returns the last finite value of each metric."""
+        """Returns the last value of each metric. A metric without one is left out: its last point
+        isn't finite, or the run diverged before its end."""
         return {one.key: one.last for one in self._row.summaries if one.HasField("last")}
 
     def best(self, key: str) -> float | None:
-        """Returns the lowest value of a loss or the highest of an accuracy, else None."""
+        """Returns the lowest value of a loss or the highest of an accuracy, else None. A diverged
+        run has one, too, as far as it went."""
         for one in self._row.summaries:
             if one.key == key and is_loss(key) and one.HasField("min"):
                 return one.min

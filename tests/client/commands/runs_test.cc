@@ -32,7 +32,7 @@ class RunsTest : public ClientTest {
         if (!old_) row->set_experiment("experiments/small-1a2b");
         row->set_cell(absl::StrCat("pre-s", i));
         row->set_run(absl::StrCat("runs/r", i));
-        row->set_state(v1::RunState::DONE);
+        row->set_state(state_);
         row->set_step(10);
         row->set_steps(10);
         for (int j = 0; j < request.columns_size(); ++j) {
@@ -63,6 +63,7 @@ class RunsTest : public ClientTest {
     StartServer();
   }
 
+  v1::RunState::Value state_ = v1::RunState::DONE;
   v1::ListRunsRequest request_;  // the last one
   int rows_ = 2;
   bool more_ = false;
@@ -120,6 +121,18 @@ TEST_F(RunsTest, PrintsColumns) {
   EXPECT_THAT(Run({"runs", "--columns", "experiment, owner", "--csv"}).out,
               HasSubstr("cell,experiment,owner\n"));
   EXPECT_THAT(request_.columns(), ElementsAre("experiment", "owner"));
+}
+
+TEST_F(RunsTest, ShowsTheStateBesideTheBestValueOfADivergedRun) {
+  state_ = v1::RunState::DIVERGED;
+  EXPECT_EQ(Run({"runs", "small", "--columns", "min(eval/loss)"}).out,
+            "cell    min(eval/loss)  state\n"
+            "pre-s0           2.123  DIVERGED\n"
+            "pre-s1                  DIVERGED\n");
+  const Outcome asked = Run({"runs", "small", "--columns", "min(eval/loss),state", "--csv"});
+  EXPECT_THAT(asked.out, testing::StartsWith("cell,min(eval/loss),state\n"));
+  EXPECT_THAT(Run({"runs", "small", "--columns", "eval/loss", "--csv"}).out,
+              testing::StartsWith("cell,eval/loss\n"));
 }
 
 TEST_F(RunsTest, SaysThatThereAreMoreOrNone) {

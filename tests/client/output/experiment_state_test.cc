@@ -102,6 +102,15 @@ TEST_F(ExperimentStateTest, GivesSpareLanesToRunsGrantedSinceTheListWasMade) {
   EXPECT_THAT(Lanes(), ElementsAre("pre-lr0.01-s1", "pre-lr0.1-s0"));
 }
 
+TEST_F(ExperimentStateTest, CountsARunWithoutALastValueAsDiverged) {
+  Tell("pre-lr0.01-s1", kRunning, 50, 2.0, 1.0);
+  Tell("pre-lr0.01-s1", kDone, 100, 2.0, std::numeric_limits<double>::quiet_NaN());
+  const std::vector<SettingRow> settings = state_.View().settings;
+  EXPECT_EQ(settings[0].mean, 3) << "of the reused run alone";
+  EXPECT_EQ(settings[0].n, 1u);
+  EXPECT_EQ(settings[0].diverged, 1u);
+}
+
 class TwoThreadsTest : public ExperimentStateTest {
  protected:
   TwoThreadsTest() : ExperimentStateTest(2) {}
