@@ -22,7 +22,10 @@ std::string ShortestDecimal(double value) {
 
 void AppendDecimal(double value, std::string* text) {
   char digits[32];
-  const auto end = std::to_chars(digits, digits + sizeof(digits), value);
+  // Digits without a point or exponent are an integer for a reader, and too large for 64 bits.
+  const auto end = std::fabs(value) < 1e16 ? std::to_chars(digits, digits + sizeof(digits), value)
+                                           : std::to_chars(digits, digits + sizeof(digits), value,
+                                                           std::chars_format::scientific);
   text->append(digits, end.ptr);
 }
 

@@ -16,8 +16,8 @@ namespace ablate::text {
 // -inf.
 std::string ShortestDecimal(double value);
 
-// Appends the shortest text that reads back as `value`, in the shorter of both notations (1e+06).
-// For programs that read many numbers; -0 keeps its sign.
+// Appends the shortest text that reads back as `value`, in the shorter of both notations (1e+06),
+// and with an exponent from 1e16 on. For programs that read many numbers; -0 keeps its sign.
 void AppendDecimal(double value, std::string* text);
 
 // Returns the problem of a decimal that no double stands for, such as 1e-400, as "PROBLEM; expected

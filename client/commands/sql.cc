@@ -44,12 +44,12 @@ absl::StatusOr<v1::SqlRequest> MakeSqlRequest(const SqlOptions& options) {
 bool IsNumber(const v1::SqlValue& value) { return value.has_integer() || value.has_real(); }
 
 // Returns a value as text; NULL is empty.
-std::string TextOf(const v1::SqlValue& value, bool exact) {
+std::string TextOf(const v1::SqlValue& value) {
   switch (value.value_case()) {
     case v1::SqlValue::kInteger:
       return absl::StrCat(value.integer());
     case v1::SqlValue::kReal:
-      return exact ? Exact(value.real()) : Short(value.real());
+      return Exact(value.real());
     case v1::SqlValue::kText:
       return value.text();
     case v1::SqlValue::kBlob:
@@ -68,7 +68,7 @@ void PrintSqlCsv(const v1::SqlRows& result, std::ostream* out) {
   };
   print(result.columns(), [](const std::string& name) { return name; });
   for (const v1::SqlRow& row : result.rows()) {
-    print(row.values(), [](const v1::SqlValue& value) { return TextOf(value, /*exact=*/true); });
+    print(row.values(), TextOf);
   }
 }
 
@@ -85,7 +85,7 @@ int PrintSqlTable(const Context& context, const v1::SqlRows& result) {
   Table table(std::move(columns));
   for (const v1::SqlRow& row : result.rows()) {
     std::vector<std::string> texts;
-    for (const v1::SqlValue& value : row.values()) texts.push_back(TextOf(value, /*exact=*/false));
+    for (const v1::SqlValue& value : row.values()) texts.push_back(TextOf(value));
     table.Add(std::move(texts));
   }
   return PrintTable(context, table);
@@ -127,7 +127,7 @@ Action DefineSql(Command* command) {
       "has "
       "the points of a run's metric. They can only be read. docs/reference/sql.md has their "
       "columns "
-      "and the limits. Numbers in CSV and JSON are exact; NULL is empty.\n\n"
+      "and the limits. Numbers are exact: use round(x, 4) for a short table. NULL is empty.\n\n"
       "Examples:\n  ablate sql 'SELECT state, count(*) FROM runs GROUP BY state'\n"
       "  ablate sql \"SELECT step, value FROM points('3f2a9c1b7d4e', 'eval/loss')\" --csv\n"
       "  ablate sql - < question.sql");

@@ -44,7 +44,7 @@ TEST_F(SqlCommandTest, PrintsATable) {
   EXPECT_EQ(statement_, "SELECT 1");
   EXPECT_EQ(outcome.out,
             "cell                  loss  data\n"
-            "a, \"b\"               2.123  x'00ff'\n"
+            "a, \"b\"         2.123456789  x'00ff'\n"
             "\\x1b[31m  9007199254740993\n");
 }
 
