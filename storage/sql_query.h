@@ -39,8 +39,8 @@ struct SqlView {
 };
 
 // A table of the store that views read: the columns that they read; the condition on rows that a
-// user may see, in which $visible stands for "private_to is empty or the user"; and the keys and
-// index by which rows are found, null if there is none.
+// user may see, in which $visible stands for "private_to is empty or the user" and $store for the
+// store; and the keys and index by which rows are found, null if there is none.
 struct StoredTable {
   const char* name;
   const char* columns;

@@ -22,16 +22,18 @@
 #include "storage/sqlite/connection.h"
 #include "storage/sqlite/sql_tables.h"
 
-// A user's statement runs on a connection to the store with an authorizer. Tables can be read only
-// from the bodies of views with unguessable names, which show the columns that the user may see.
-// The names that users know are views of these. SQLite tells the authorizer the name of the view,
-// or of the WITH clause, that reads a table; so the names must be unguessable: a user may call a
-// WITH clause `runs`.
+// A user's statement runs with an authorizer on an empty database to which the store is attached.
+// Tables can be read only from the bodies of views with unguessable names, which show the columns
+// that the user may see. The names that users know are views of these. SQLite tells the authorizer
+// the name of the view, or of the WITH clause, that reads a table; so the names must be
+// unguessable: a user may call a WITH clause `runs`.
 //
-// For a user who doesn't see everything, the views read temporary tables, into which the visible
-// rows are copied before the statement runs. A condition in the views wouldn't do: SQLite may
-// evaluate terms of the statement on a row before the view's condition, and their errors and times
-// would tell the content of hidden rows.
+// For a user who doesn't see everything, the views read temporary tables. The statement is prepared
+// to learn which of them it reads, the visible rows are copied, and the store is detached before
+// the statement is prepared again and runs. The authorizer alone wouldn't do: SQLite doesn't ask it
+// about columns of JOIN … USING. Nor would a condition in the views: SQLite may evaluate terms of
+// the statement on a row before the view's condition, and their errors and times would tell the
+// content of hidden rows.
 namespace ablate::storage {
 namespace {
 
@@ -131,7 +133,9 @@ void KindOfAnalysis(sqlite3_context* context, int, sqlite3_value** values) {
 class SqlGate {
  public:
   explicit SqlGate(const SqlQuery& query)
-      : query_(query), hidden_(absl::StrCat("v", process::RandomId(), "_")) {}
+      : query_(query),
+        hidden_(absl::StrCat("v", process::RandomId(), "_")),
+        stored_(absl::StrCat(hidden_, "store")) {}
   ~SqlGate() {
     sqlite3_finalize(statement_);
     sqlite3_close(db_);
@@ -141,7 +145,8 @@ class SqlGate {
 
   absl::Status Open();
   absl::Status Prepare();
-  // Copies the rows that the prepared statement may read.
+  // Copies the visible rows that the prepared statement may read, and detaches the store. Then the
+  // statement is to be prepared again.
   absl::Status CopyRows();
   absl::Status Run(SqlSink* sink);
 
@@ -165,6 +170,7 @@ class SqlGate {
 
   const SqlQuery& query_;
   const std::string hidden_;  // prefix of the unguessable names
+  const std::string stored_;  // the store, attached to `db_`
   std::unique_ptr<Connection> store_;
   std::unique_ptr<SqlTableSource> source_;
   sqlite3* db_ = nullptr;
@@ -207,23 +213,26 @@ absl::Status SqlGate::OpenDatabase() {
   if (!store_->error().ok()) return store_->error();
   constexpr int kBusyMilliseconds = 5000;
   const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-  int code = sqlite3_open_v2(path.c_str(), &db_, flags, /*zVfs=*/nullptr);
+  int code = sqlite3_open_v2(":memory:", &db_, flags, /*zVfs=*/nullptr);
   if (code == SQLITE_OK) code = sqlite3_busy_timeout(db_, kBusyMilliseconds);
   if (code == SQLITE_OK) code = AddFunctions();
   if (code == SQLITE_OK) code = AddSqlTables(db_, source_.get());
   if (code != SQLITE_OK) {
     return absl::UnavailableError(absl::StrCat("cannot open the database: ", sqlite3_errstr(code)));
   }
-  return Execute("PRAGMA temp_store = MEMORY; PRAGMA cache_size = -32768");
+  return Execute(absl::StrCat("ATTACH ", SqlQuoted(path), " AS ", stored_,
+                              "; PRAGMA temp_store = MEMORY; PRAGMA ", stored_,
+                              ".cache_size = -32768"));
 }
 
 absl::Status SqlGate::ListTables() {
-  constexpr char kNames[] =
-      "SELECT name FROM sqlite_schema UNION SELECT name FROM pragma_module_list UNION "
-      "SELECT 'pragma_' || name FROM pragma_pragma_list UNION VALUES ('sqlite_schema'), "
-      "('sqlite_master'), ('sqlite_temp_schema'), ('sqlite_temp_master')";
+  const std::string all = absl::StrCat(
+      "SELECT name FROM ", stored_,
+      ".sqlite_schema UNION SELECT name FROM pragma_module_list "
+      "UNION SELECT 'pragma_' || name FROM pragma_pragma_list UNION VALUES ('sqlite_schema'), "
+      "('sqlite_master'), ('sqlite_temp_schema'), ('sqlite_temp_master')");
   sqlite3_stmt* names = nullptr;
-  int code = sqlite3_prepare_v2(db_, kNames, -1, &names, nullptr);
+  int code = sqlite3_prepare_v2(db_, all.c_str(), -1, &names, nullptr);
   while (code == SQLITE_OK || code == SQLITE_ROW) {
     code = sqlite3_step(names);
     if (code != SQLITE_ROW) break;
@@ -261,7 +270,7 @@ absl::Status SqlGate::MakeView(const SqlView& view) {
 
 // Returns the name of the rows of a table that the user may see.
 std::string SqlGate::CopyOf(const StoredTable& table) const {
-  if (query_.viewer.sees_all) return absl::StrCat("main.", table.name);
+  if (query_.viewer.sees_all) return absl::StrCat(stored_, ".", table.name);
   return absl::StrCat("temp.", hidden_, "rows_", table.name);
 }
 
@@ -276,7 +285,7 @@ absl::Status SqlGate::MakeCopy(const StoredTable& table) {
   };
   const std::string typed = absl::StrCat(
       "SELECT group_concat(name || ' ' || type || ' NOT NULL') FROM pragma_table_info('",
-      table.name, "', 'main') WHERE instr(', ", table.columns, ",', ', ' || name || ',')");
+      table.name, "', '", stored_, "') WHERE instr(', ", table.columns, ",', ', ' || name || ',')");
   if (sqlite3_exec(db_, typed.c_str(), keep, &columns, nullptr) != SQLITE_OK) {
     return absl::InternalError(absl::StrCat("cannot prepare the views: ", sqlite3_errmsg(db_)));
   }
@@ -293,19 +302,19 @@ absl::Status SqlGate::MakeCopy(const StoredTable& table) {
 
 absl::Status SqlGate::CopyRows() {
   is_statement_ = false;
+  if (query_.viewer.sees_all) return Execute("PRAGMA query_only = ON");
+  if (source_->is_read) copies_.insert(hidden_ + "rows_runs");
   const std::string visible =
       absl::StrCat("private_to IN ('', ", SqlQuoted(query_.viewer.user), ")");
   std::string sql = "BEGIN;";
   for (const StoredTable& table : StoredTables()) {
-    if (query_.viewer.sees_all || copies_.count(absl::StrCat(hidden_, "rows_", table.name)) == 0)
-      continue;
-    absl::StrAppend(&sql, "INSERT INTO ", CopyOf(table), " (", table.columns, ") SELECT ",
-                    table.columns, " FROM main.", table.name, " WHERE ",
-                    absl::StrReplaceAll(table.visible, {{"$visible", visible}}), ";");
+    if (copies_.count(absl::StrCat(hidden_, "rows_", table.name)) == 0) continue;
+    absl::StrAppend(
+        &sql, "INSERT INTO ", CopyOf(table), " (", table.columns, ") SELECT ", table.columns,
+        " FROM ", stored_, ".", table.name, " WHERE ",
+        absl::StrReplaceAll(table.visible, {{"$visible", visible}, {"$store", stored_}}), ";");
   }
-  const absl::Status copied = Execute(absl::StrCat(sql, "COMMIT; PRAGMA query_only = ON"));
-  is_statement_ = true;
-  return copied;
+  return Execute(absl::StrCat(sql, "COMMIT; PRAGMA query_only = ON; DETACH ", stored_));
 }
 
 std::string SqlGate::SelectOf(const SqlView& view) const {
@@ -373,8 +382,6 @@ bool SqlGate::AdmitsRead(absl::string_view table, absl::string_view database,
     return true;
   }
   const SqlView* view = FindSqlView(table);
-  // Virtual tables look up the runs that the user may see.
-  if (view != nullptr && view->from == nullptr) copies_.insert(hidden_ + "rows_runs");
   // SQLite may name the database of another table for an alias in GROUP BY. The tables of the store
   // that have the name of a view must not be taken for it.
   if (!database.empty()) return view != nullptr && (view->from == nullptr || database == "temp");
@@ -432,6 +439,8 @@ absl::Status SqlGate::Prepare() {
     return absl::InvalidArgumentError("it isn't text in UTF-8 without NUL characters");
   }
   is_statement_ = true;
+  source_->is_read = false;
+  sqlite3_finalize(std::exchange(statement_, nullptr));
   const char* rest = nullptr;
   const int code = sqlite3_prepare_v2(db_, text.c_str(), -1, &statement_, &rest);
   if (code != SQLITE_OK) return Error(code);
@@ -495,6 +504,7 @@ absl::Status AnswerSql(const SqlQuery& query, void (*opened)(), SqlSink* sink) {
   if (opened != nullptr) opened();
   if (absl::Status prepared = gate.Prepare(); !prepared.ok()) return prepared;
   if (absl::Status copied = gate.CopyRows(); !copied.ok()) return copied;
+  if (absl::Status prepared = gate.Prepare(); !prepared.ok()) return prepared;
   return gate.Run(sink);
 }
 

@@ -235,7 +235,8 @@ struct SqlModule {
     return SQLITE_OK;
   }
 
-  static int BestIndex(sqlite3_vtab*, sqlite3_index_info* info) {
+  static int BestIndex(sqlite3_vtab* table, sqlite3_index_info* info) {
+    static_cast<SqlTable*>(table)->source->is_read = true;
     int run = -1, key = -1;
     for (int i = 0; i < info->nConstraint; ++i) {
       const auto& constraint = info->aConstraint[i];

@@ -14,6 +14,7 @@ namespace ablate::storage {
 struct SqlTableSource {
   Connection& db;
   std::string runs;
+  bool is_read = false;  // set when a statement that reads one of the tables is prepared
 };
 
 // Adds the tables to a connection. `source` must outlive it. Returns SQLite's code.

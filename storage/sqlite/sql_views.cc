@@ -140,7 +140,7 @@ constexpr SqlView kViews[] = {
 };
 
 constexpr char kOfVisibleExperiments[] =
-    "experiment IN (SELECT id FROM main.experiments WHERE deleted = 0 AND $visible)";
+    "experiment IN (SELECT id FROM $store.experiments WHERE deleted = 0 AND $visible)";
 
 constexpr StoredTable kTables[] = {
     {"experiments",
@@ -161,7 +161,7 @@ constexpr StoredTable kTables[] = {
      "end_time",
      "$visible", "id", "name", nullptr},
     {"analysis_subjects", "analysis, place, run, step",
-     "analysis IN (SELECT id FROM main.analyses WHERE $visible)", "analysis, place", nullptr,
+     "analysis IN (SELECT id FROM $store.analyses WHERE $visible)", "analysis, place", nullptr,
      "run"},
 };
 

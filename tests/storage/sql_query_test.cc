@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fstream>
 #include <regex>
+#include <set>
 #include <sstream>
 
 #include "absl/strings/ascii.h"
@@ -115,11 +116,17 @@ class SqlQueryTest : public StoreTest {
   }
   // Returns the tables of the database.
   std::vector<std::string> Tables() {
+    return Names("SELECT name FROM sqlite_schema WHERE type = 'table' AND ?1 = ''", "");
+  }
+  std::vector<std::string> ColumnsOf(const std::string& table) {
+    return Names("SELECT name FROM pragma_table_info(?1)", table);
+  }
+  std::vector<std::string> Names(const char* sql, const std::string& parameter) {
     auto db = Value(Connection::OpenFile(folder() + "/ablate.db", Connection::Access::kReadOnly));
-    std::vector<std::string> tables;
-    Statement row(*db, "SELECT name FROM sqlite_schema WHERE type = 'table'");
-    while (row.Row()) tables.push_back(row.Text(0));
-    return tables;
+    std::vector<std::string> names;
+    Statement row(*db, sql, parameter);
+    while (row.Row()) names.push_back(row.Text(0));
+    return names;
   }
 
   std::string open_, hidden_;
@@ -176,6 +183,9 @@ TEST_P(SqlQueryTest, ShowsMetricsAndPoints) {
   EXPECT_THAT(Rows("SELECT * FROM metrics WHERE run = NULL OR key = NULL"), IsEmpty());
   EXPECT_THAT(Rows("SELECT cell, last FROM cells JOIN metrics USING (run) WHERE key = 'eval/loss'"),
               ElementsAre("c0 1"));
+  // SQLite doesn't ask the authorizer about the columns of USING.
+  EXPECT_THAT(Rows("SELECT count(*) FROM metrics JOIN (SELECT 'a' AS run) USING (run)"),
+              ElementsAre("2"));
   EXPECT_THAT(Rows("SELECT m.key AS k, count(*) FROM metrics m JOIN runs USING (run) GROUP BY k"),
               ElementsAre("eval/loss 1", "train/loss 1"));
   EXPECT_THAT(Rows("SELECT run, key FROM metrics WHERE run = 'A' COLLATE NOCASE AND points = 2"),
@@ -317,6 +327,8 @@ constexpr absl::string_view kQuestions[] = {
     "SELECT count(*) FROM $view WHERE $column = $value AND exists (SELECT 1 FROM points($value, "
     "'eval/loss'))",
     "SELECT 1 FROM $view WHERE $column GLOB $value HAVING $error",
+    "SELECT count(*) FROM $view JOIN (SELECT $value AS $column) USING ($column)",
+    "SELECT count(*) FROM (SELECT $value AS $column) NATURAL LEFT JOIN $view WHERE $error",
     "SELECT count(*) FROM points($value, 'eval/loss')",
 };
 
@@ -434,6 +446,29 @@ TEST_P(SqlQueryTest, RefusesTheTablesThemselves) {
   EXPECT_THAT(Rows("WITH runs AS (SELECT 1 UNION ALL SELECT 2) SELECT count(*) FROM runs"),
               ElementsAre("2"));
   EXPECT_EQ(Refusal("SELECT * FROM temp.sqlite_master"), "no such table: sqlite_temp_master");
+}
+
+// SQLite doesn't ask the authorizer about columns of USING and NATURAL.
+TEST_P(SqlQueryTest, RefusesTheTablesInJoinsByEqualNames) {
+  const std::set<std::string> views = {"experiments", "cells", "runs", "analyses"};
+  int asked = 0;
+  for (const std::string& table : Tables()) {
+    for (const char* form : {"SELECT count(*) FROM $ NATURAL JOIN ($one)",
+                             "SELECT $column FROM ($one) FULL JOIN $ USING ($column)"}) {
+      for (const std::string& column : ColumnsOf(table)) {
+        const auto ask = [&](const std::string& name) {
+          return Refusal(absl::StrReplaceAll(
+              form,
+              {{"$one", absl::StrCat("SELECT 1 AS ", column)}, {"$column", column}, {"$", name}}));
+        };
+        EXPECT_EQ(ask("main." + table), absl::StrCat("no such table: main.", table));
+        ++asked;
+        if (views.count(table) > 0) continue;
+        EXPECT_EQ(ask(table), absl::StrCat("no such table: ", table));
+      }
+    }
+  }
+  EXPECT_GT(asked, 300);
 }
 
 TEST_P(SqlQueryTest, NamesTheProblem) {
