@@ -13,16 +13,23 @@
 namespace ablate::storage {
 namespace {
 
-// Has a row for each name of a blob.
+#define PRIVATE_TO_OF_RUN "(SELECT private_to FROM runs WHERE id = run)"
+
+// Has a row for each name of a blob: to whom what has the name is private.
 constexpr char kNamesOfBlob[] =
-    "SELECT 1 FROM datasets WHERE sha256 = ?1 "
-    "UNION ALL SELECT 1 FROM models WHERE sha256 = ?1 "
-    "UNION ALL SELECT 1 FROM artifacts WHERE blob = ?1 "
-    "UNION ALL SELECT 1 FROM resume_states WHERE blob = ?1 "
-    "UNION ALL SELECT 1 FROM last_states WHERE blob = ?1 "
-    "UNION ALL SELECT 1 FROM runs WHERE initial_blob = ?1 AND initial_blob <> '' "
-    "UNION ALL SELECT 1 FROM analyses WHERE state_blob = ?1 "
-    "UNION ALL SELECT 1 FROM analyses WHERE artifact = ?1";
+    "SELECT private_to FROM datasets WHERE sha256 = ?1 "
+    "UNION ALL SELECT private_to FROM models WHERE sha256 = ?1 "
+    "UNION ALL SELECT " PRIVATE_TO_OF_RUN
+    " FROM artifacts WHERE blob = ?1 "
+    "UNION ALL SELECT " PRIVATE_TO_OF_RUN
+    " FROM resume_states WHERE blob = ?1 "
+    "UNION ALL SELECT " PRIVATE_TO_OF_RUN
+    " FROM last_states WHERE blob = ?1 "
+    "UNION ALL SELECT private_to FROM runs WHERE initial_blob = ?1 AND initial_blob <> '' "
+    "UNION ALL SELECT private_to FROM analyses WHERE state_blob = ?1 "
+    "UNION ALL SELECT private_to FROM analyses WHERE artifact = ?1";
+
+#undef PRIVATE_TO_OF_RUN
 
 }  // namespace
 
@@ -115,9 +122,9 @@ bool IsNamed(Connection& db, absl::string_view sha256) {
   return Statement(db, kNamesOfBlob, sha256).Row();
 }
 
-uint64_t CountNames(Connection& db, absl::string_view sha256) {
+uint64_t CountNames(Connection& db, const Viewer& viewer, absl::string_view sha256) {
   uint64_t count = 0;
-  for (Statement name(db, kNamesOfBlob, sha256); name.Row();) ++count;
+  for (Statement name(db, kNamesOfBlob, sha256); name.Row();) count += Sees(viewer, name.Text(0));
   return count;
 }
 

@@ -48,8 +48,8 @@ uint64_t SizeOf(Blobs* blobs, absl::string_view sha256, uint64_t said);
 // Returns true if a data set, model, artifact, resume state, saved training state, run or analysis
 // names a blob.
 bool IsNamed(Connection& db, absl::string_view sha256);
-// Returns the number of names that these have for a blob.
-uint64_t CountNames(Connection& db, absl::string_view sha256);
+// Returns the number of names that these have for a blob, those that the viewer sees.
+uint64_t CountNames(Connection& db, const Viewer& viewer, absl::string_view sha256);
 // Says where a blob goes that no row names. Resume states, also of analyses, aren't kept in the
 // trash: a run makes one every half minute, and each replaces the previous one.
 enum class OnSweep { kTrash, kRemove };

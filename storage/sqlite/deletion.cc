@@ -60,7 +60,9 @@ class DeletionSum {
     for (const int64_t analysis : analyses_) AddAnalysis(analysis);
     deletion_.analyses = static_cast<uint32_t>(analyses_.size());
     for (const auto& [hash, blob] : blobs_named_) {
-      if (CountNames(db_, hash) == blob.names) deletion_.bytes += SizeOf(blobs_, hash, blob.bytes);
+      // Names that the viewer doesn't see keep the blob, too, which must not tell that they exist.
+      if (CountNames(db_, viewer_, hash) == blob.names)
+        deletion_.bytes += SizeOf(blobs_, hash, blob.bytes);
     }
     deletion_.shared_with = NamesOf(shared_with_);
     deletion_.checkpoint_of = NamesOf(checkpoint_of_);
@@ -122,8 +124,13 @@ class DeletionSum {
              "UNION ALL SELECT blob, bytes FROM last_states WHERE run = ?1 "
              "UNION ALL SELECT initial_blob, 0 FROM runs "
              "WHERE id = ?1 AND initial_blob <> ''");
-    Statement analysis(db_, "SELECT analysis FROM analysis_subjects WHERE run = ?1", run);
-    while (analysis.Row()) analyses_.insert(analysis.Int(0));
+    Statement analysis(db_,
+                       "SELECT analysis, private_to FROM analysis_subjects "
+                       "JOIN analyses ON analyses.id = analysis WHERE run = ?1",
+                       run);
+    while (analysis.Row()) {
+      if (Sees(viewer_, analysis.Text(1))) analyses_.insert(analysis.Int(0));
+    }
     Statement other(db_,
                     "SELECT experiments.id, experiments.name, experiments.private_to "
                     "FROM artifacts JOIN runs ON initial_blob = blob AND initial_blob <> '' "

@@ -73,6 +73,27 @@ TEST_P(DeletionTest, CountsBytesThatAreReallyFreed) {
   EXPECT_EQ(Checkpoints(first), 1u) << "another run needs it";
 }
 
+TEST_P(DeletionTest, TellsNothingOfWhatIsPrivateToOthers) {
+  const std::string open = Submit({"a"}).id;
+  TrainTo("a", Bytes('x'));
+  const Deletion before = Plan(open, {"ada", false});
+  EXPECT_EQ(before.bytes / kLarge, 1u);
+  NewExperiment hidden = MakeExperiment({"s"});
+  hidden.owner = hidden.private_to = "bob";
+  Create(hidden);
+  TrainTo("s", Bytes('x'));  // the same training has the same file
+  NewAnalysis analysis;
+  analysis.id = analysis.signature = "hidden";
+  analysis.subjects = {{"a", 100}};
+  analysis.owner = analysis.private_to = "bob";
+  Value(store().CreateAnalysis(analysis, 9));
+  const Deletion after = Plan(open, {"ada", false});
+  EXPECT_EQ(after.bytes, before.bytes);
+  EXPECT_EQ(after.analyses, 0u);
+  EXPECT_EQ(Plan(open).bytes / kLarge, 0u) << "an admin sees what is freed";
+  EXPECT_EQ(Plan(open).analyses, 1u);
+}
+
 TEST_P(DeletionTest, NamesExperimentsThatBeganWithACheckpoint) {
   const std::string first = Submit({"a"}).id;
   TrainTo("a", Bytes('x'));
