@@ -29,8 +29,8 @@ inline constexpr int kMaxWorkerMessageBytes = 16 << 20;
 inline constexpr size_t kPageBytes = 3 << 20;     // of the rows in one answer: below gRPC's 4 MiB
 inline constexpr size_t kBatchBytes = 512 << 10;  // of the messages made at once for a stream
 inline constexpr uint64_t kChunkBytes = 1 << 20;  // of a file in one message to the server
-// Of one message of a stream to a client: at the least rate a client takes it in 40 s, so that one
-// that takes nothing is known after kStreamTimeout.
+// Size of a message of a stream to a client. A client at the least rate takes it in 40 s, so a
+// client that takes nothing exceeds kStreamTimeout.
 inline constexpr size_t kMessageBytes = 256 << 10;
 inline constexpr size_t kSeriesPoints = 20'000;      // in one message: at most kMessageBytes
 inline constexpr size_t kErrorDetailBytes = 4'000;   // gRPC loses larger ones

@@ -416,9 +416,16 @@ constexpr char kCellNames[] = R"sql(
 CREATE UNIQUE INDEX cells_name ON cells (experiment, name);
 )sql";
 
+// By users who see them first, so that a filter doesn't read other runs.
+constexpr char kVisibleRuns[] = R"sql(
+DROP INDEX runs_ends;
+CREATE INDEX runs_ends ON runs (private_to, state, end_time, start_time, parameters);
+)sql";
+
 constexpr SchemaStep kStoreSteps[] = {
-    {kStoreTables}, {kDatasetKinds}, {kInitialBlobs}, {kModels},    {kLanes},
-    {kRunFacts},    {kAnnotations},  {kStateDevices}, {kCellNames}, {"", CorrectLastValues}};
+    {kStoreTables}, {kDatasetKinds}, {kInitialBlobs},        {kModels},
+    {kLanes},       {kRunFacts},     {kAnnotations},         {kStateDevices},
+    {kCellNames},   {kVisibleRuns},  {"", CorrectLastValues}};
 
 // Versions 1 to 14 were never released.
 constexpr Schema kStoreSchema = {0x61626c61 /* "abla" */, 15, kStoreSteps};

@@ -65,24 +65,39 @@ bool NamesMetric(const RunCondition& condition) {
   return std::any_of(condition.operands.begin(), condition.operands.end(), NamesMetric);
 }
 
-// Reads the summaries of visible runs that have started and not ended. The index runs_ends has
-// these next to each other, apart from queued ones that never started, which may be many.
-OpenSummaries ReadOpenRuns(Connection& db, const Viewer& viewer) {
-  OpenSummaries open;
+// Returns the values of private_to that the viewer sees in the table of runs. Other runs aren't
+// read, so that the time of a query doesn't depend on them.
+std::set<std::string> ReadPrivacy(Connection& db, const Viewer& viewer) {
+  if (!viewer.sees_all) return {"", viewer.user};
+  std::set<std::string> all;
+  // Reads one entry of the index runs_ends for each value.
   Statement row(db,
-                "SELECT runs.id, runs.name, data FROM runs JOIN summaries ON run = runs.id "
-                "WHERE state IN (0, 1) AND end_time = 0 AND start_time > 0 AND (?1 OR private_to "
-                "IN ('', ?2))",
-                viewer.sees_all, viewer.user);
-  while (row.Row()) {
-    auto summaries = DecodeSummaries(row.View(1), row.View(2));
-    if (summaries.ok()) open.emplace_back(row.Int(0), *std::move(summaries));
+                "WITH RECURSIVE next (value) AS (SELECT min(private_to) FROM runs UNION ALL "
+                "SELECT (SELECT min(private_to) FROM runs WHERE private_to > value) FROM next "
+                "WHERE value IS NOT NULL) SELECT value FROM next WHERE value IS NOT NULL");
+  while (row.Row()) all.insert(row.Text(0));
+  return all;
+}
+
+// Reads the summaries of runs that have started and not ended. The index runs_ends has these next
+// to each other, apart from queued ones that never started, which may be many.
+OpenSummaries ReadOpenRuns(Connection& db, const std::set<std::string>& privacy) {
+  OpenSummaries open;
+  for (const std::string& private_to : privacy) {
+    Statement row(db,
+                  "SELECT runs.id, runs.name, data FROM runs JOIN summaries ON run = runs.id "
+                  "WHERE private_to = ?1 AND state IN (0, 1) AND end_time = 0 AND start_time > 0",
+                  private_to);
+    while (row.Row()) {
+      auto summaries = DecodeSummaries(row.View(1), row.View(2));
+      if (summaries.ok()) open.emplace_back(row.Int(0), *std::move(summaries));
+    }
   }
   return open;
 }
 
 absl::StatusOr<QueriedStore> ReadExperiments(Connection& db, const RunQuery& query) {
-  QueriedStore store{db, query, {}, {}, {}};
+  QueriedStore store{db, query};
   if (query.after.has_value()) {
     // It may be about to be removed.
     Statement after(db, "SELECT id, private_to FROM experiments WHERE name = ?1",
@@ -109,8 +124,9 @@ absl::StatusOr<QueriedStore> ReadExperiments(Connection& db, const RunQuery& que
     store.experiments.push_back(
         {row.Int(0), row.Text(1), row.Text(2), row.Text(3), row.Int(4), row.Text(5)});
   }
+  store.private_to = ReadPrivacy(db, query.viewer);
   const bool by_metric = query.order_by.has_value() && IsMetric(query.order_by->kind);
-  if (by_metric || NamesMetric(query.where)) store.open = ReadOpenRuns(db, query.viewer);
+  if (by_metric || NamesMetric(query.where)) store.open = ReadOpenRuns(db, store.private_to);
   return store;
 }
 
@@ -367,7 +383,7 @@ absl::StatusOr<QueryNames> Store::ListQueryNames(const Viewer& viewer) {
     names.axes = ReadNames(db, viewer, NameKind::kAxis);
     const std::vector<std::string> final = ReadNames(db, viewer, NameKind::kMetric);
     std::set<std::string> metrics(final.begin(), final.end());
-    for (const auto& [run, summaries] : ReadOpenRuns(db, viewer)) {
+    for (const auto& [run, summaries] : ReadOpenRuns(db, ReadPrivacy(db, viewer))) {
       for (const KeySummary& entry : summaries) metrics.insert(entry.summary.key);
     }
     names.metrics.assign(metrics.begin(), metrics.end());

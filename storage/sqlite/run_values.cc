@@ -225,15 +225,17 @@ void RunValues::KeepRuns(const RunNumbers& numbers) {
 void RunValues::LoadRuns(const QueriedStore& store, RunKey::Kind kind, const RunTest* test) {
   const Bounds states = kind == RunKey::Kind::kState ? BoundsOf(test) : Bounds();
   RunNumbers numbers;
-  // The index runs_ends has all columns.
-  Statement row(store.db,
-                "SELECT id, state, start_time, end_time, parameters FROM runs "
-                "WHERE state BETWEEN ?1 AND ?2",
-                states.low, states.high);
-  while (row.Row()) {
-    const RunValue value = RunNumber(row, kind);
-    const auto* number = std::get_if<double>(&value);
-    if (number != nullptr) numbers.emplace_back(row.Int(0), *number);
+  for (const std::string& private_to : store.private_to) {
+    // The index runs_ends has all columns.
+    Statement row(store.db,
+                  "SELECT id, state, start_time, end_time, parameters FROM runs "
+                  "WHERE private_to = ?1 AND state BETWEEN ?2 AND ?3",
+                  private_to, states.low, states.high);
+    while (row.Row()) {
+      const RunValue value = RunNumber(row, kind);
+      const auto* number = std::get_if<double>(&value);
+      if (number != nullptr) numbers.emplace_back(row.Int(0), *number);
+    }
   }
   KeepRuns(numbers);
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -34,10 +35,11 @@ using OpenSummaries = std::vector<std::pair<int64_t, KeySummaries>>;
 struct QueriedStore {
   Connection& db;
   const RunQuery& query;
-  std::vector<QueriedExperiment> experiments;
-  std::unordered_map<int64_t, size_t> place_of;  // in `experiments`, by id
-  OpenSummaries open;                            // if the query has a metric
-  int64_t after = 0;                             // number of the experiment of the page's position
+  std::vector<QueriedExperiment> experiments = {};
+  std::unordered_map<int64_t, size_t> place_of = {};  // in `experiments`, by id
+  std::set<std::string> private_to = {};              // values of runs that the viewer sees
+  OpenSummaries open = {};                            // if the query has a metric
+  int64_t after = 0;  // number of the experiment of the page's position
 };
 
 // A cell, as far as questions read all of them.

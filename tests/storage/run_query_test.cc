@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "storage/sqlite/connection.h"
+#include "tests/storage/step_meter.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ablate::storage {
@@ -414,6 +415,163 @@ TEST_P(RunQueryTest, ForgetsTheValuesOfARunThatIsQueuedAgainOrRemoved) {
   Submit({"again"});  // from step 0: it has no saved state
   Lease next(&store(), "l-next", {"again"});
   EXPECT_THAT(Value(store().FindCells(query)), IsEmpty());
+}
+
+// An answer with all that it tells: its rows, its error, and the steps of SQLite's virtual machine.
+struct ToldOfRuns {
+  std::vector<std::string> rows;
+  std::string error;
+  int64_t steps = 0;
+  bool operator==(const ToldOfRuns&) const = default;
+};
+void PrintTo(const ToldOfRuns& told, std::ostream* out) {
+  *out << told.steps << " steps, error \"" << told.error << "\", rows "
+       << absl::StrJoin(told.rows, " | ");
+}
+
+// A store with a public experiment of ann's and a private one of bob's, which alone has some names
+// and values.
+class HiddenRunsTest : public StoreTest {
+ protected:
+  void SetUp() override {
+    Reopen();  // so that the meter sees it
+    Advance(1'000'000);
+    NewExperiment open = MakeExperiment({"a", "b", "waiting"});
+    open.name = "open";
+    open.owner = "ann";
+    open.fields.common = {{"model.layers", "2"}};
+    open.fields.of_variant.resize(3);
+    for (NewCell& cell : open.cells) cell.labels = {{"lr", "0.1"}};
+    open_ = Create(open).id;
+    Train({"a"});
+    Advance(1'000'000);
+    NewExperiment hidden = MakeExperiment({"s", "t", "u"});
+    hidden.name = "secret";
+    hidden.owner = hidden.private_to = "bob";
+    hidden.tags = {"secret"};
+    hidden.fields.common = {{"model.layers", "77"}, {"secret.field", "1"}};
+    hidden.fields.of_variant.resize(3);
+    for (NewCell& cell : hidden.cells) {
+      cell.labels = {{"lr", "secret"}, {"secret", "0.7"}};
+      cell.seed = 77;
+    }
+    for (NewRun& run : hidden.runs) {
+      run.seed = 77;
+      run.parameters = 4321;
+    }
+    Create(hidden);
+    Lease lease(&store(), "l", {"b", "s", "t"});
+    for (const char* run : {"b", "s", "t"}) {
+      lease.Send(run, StartedEvent{});
+      lease.Send(run, MakePoints(2, {MakeColumn("eval/loss", {0, 2}, {1, 2})}));
+      Advance(1'000'000);
+    }
+    for (const char* run : {"s", "t"}) {
+      lease.Send(run, MakePoints(4, {MakeColumn("eval/loss", {4}, {7}),
+                                     MakeColumn("secret/loss", {4}, {7})}));
+    }
+    lease.Send("s", FinishedEvent{true, 4});  // it alone has diverged
+  }
+
+  template <typename Ask>
+  ToldOfRuns Told(const Ask& ask) {
+    ToldOfRuns told;
+    told.steps = meter_.StepsOf([&] { told.rows = ask(&told.error); });
+    return told;
+  }
+
+  // Returns what ann is told of a query.
+  ToldOfRuns ToldBy(const RunQuery& query) {
+    return Told([&](std::string* error) {
+      std::vector<std::string> rows;
+      const auto found = store().FindCells(query);
+      if (!found.ok()) *error = found.status().ToString();
+      for (const FoundCell& cell : found.ok() ? *found : std::vector<FoundCell>()) {
+        rows.push_back(absl::StrCat(cell.experiment, "/", cell.cell.name));
+      }
+      return rows;
+    });
+  }
+
+  StepMeter meter_;
+  std::string open_;
+};
+// A store on file has other threads, whose steps would count.
+INSTANTIATE_TEST_SUITE_P(, HiddenRunsTest, ::testing::Values(Where::kMemory), WhereName);
+
+TEST_P(HiddenRunsTest, TellsNothingOfHiddenRuns) {
+  // A key with a value that only the private experiment has; and invented ones.
+  struct Question {
+    RunKey key;
+    RunValue hidden;
+    RunKey invented_key;
+    RunValue invented;
+  };
+  const auto micros = [&](Micros before) { return static_cast<double>(now() - before); };
+  std::vector<Question> questions;
+  const auto ask_value = [&](Kind kind, const std::string& name, RunValue hidden,
+                             RunValue invented) {
+    questions.push_back({{kind, name}, std::move(hidden), {kind, name}, std::move(invented)});
+  };
+  ask_value(Kind::kField, "model.layers", 77., 78.);
+  ask_value(Kind::kAxis, "lr", "secret", "sfcret");
+  ask_value(Kind::kExperiment, "", "secret", "sfcret");
+  ask_value(Kind::kOwner, "", "bob", "bop");
+  ask_value(Kind::kTags, "", " secret ", " sfcret ");
+  ask_value(Kind::kState, "", 3., 4.);
+  ask_value(Kind::kSeed, "", 77., 78.);
+  ask_value(Kind::kParameters, "", 4321., 4322.);
+  ask_value(Kind::kCreated, "", micros(3'000'000), micros(2'999'999));
+  ask_value(Kind::kStarted, "", micros(1'000'000), micros(1'000'001));
+  ask_value(Kind::kEnded, "", micros(0), micros(1));
+  for (const Kind kind : {Kind::kLast, Kind::kMin, Kind::kMax}) {
+    ask_value(kind, "eval/loss", 7., 8.);
+    questions.push_back({{kind, "secret/loss"}, 7., {kind, "sfcret/loss"}, 7.});
+  }
+  questions.push_back({{Kind::kAxis, "secret"}, "0.7", {Kind::kAxis, "sfcret"}, "0.7"});
+  questions.push_back({{Kind::kField, "secret.field"}, 1., {Kind::kField, "sfcret.field"}, 1.});
+
+  RunQuery plain;
+  plain.viewer = {"ann"};
+  plain.limit = 10;
+  const std::vector<std::string> all = ToldBy(plain).rows;
+  ASSERT_EQ(all.size(), 3u);
+  for (const Question& question : questions) {
+    const std::string what =
+        absl::StrCat(static_cast<int>(question.key.kind), " ", question.key.name);
+    for (int op = 0; op <= static_cast<int>(Op::kExists); ++op) {
+      RunQuery hidden = plain, invented = plain;
+      hidden.where = TestOf(question.key, static_cast<Op>(op), question.hidden);
+      invented.where = TestOf(question.invented_key, static_cast<Op>(op), question.invented);
+      EXPECT_EQ(ToldBy(hidden), ToldBy(invented)) << what << ", operator " << op;
+      hidden.where = JoinOf(RunCondition::Kind::kNot, {hidden.where});
+      invented.where = JoinOf(RunCondition::Kind::kNot, {invented.where});
+      EXPECT_EQ(ToldBy(hidden), ToldBy(invented)) << what << ", not operator " << op;
+    }
+    for (const bool descending : {false, true}) {
+      for (const uint32_t limit : {1u, 10u}) {
+        RunQuery hidden = plain, invented = plain;
+        hidden.descending = invented.descending = descending;
+        hidden.limit = invented.limit = limit;
+        hidden.order_by = question.key;
+        hidden.columns = {question.key};
+        invented.order_by = question.invented_key;
+        invented.columns = {question.invented_key};
+        EXPECT_EQ(ToldBy(hidden), ToldBy(invented)) << what << " sorted";
+        hidden.after = RunPosition{question.hidden, open_, 0};
+        invented.after = RunPosition{question.invented, open_, 0};
+        EXPECT_EQ(ToldBy(hidden), ToldBy(invented)) << what << " sorted after a row";
+      }
+    }
+  }
+  const auto labels_of = [&](const std::string& axis) {
+    return Told([&](std::string*) { return Value(store().ListLabels({"ann"}, axis)); });
+  };
+  EXPECT_EQ(labels_of("secret"), labels_of("sfcret"));
+  EXPECT_THAT(labels_of("lr").rows, ElementsAre("0.1"));
+  const QueryNames names = Value(store().ListQueryNames({"ann"}));
+  EXPECT_THAT(names.axes, ElementsAre("lr"));
+  EXPECT_THAT(names.metrics, ElementsAre("eval/loss", "train/loss"));
 }
 
 // A store in memory has no file to look into.
