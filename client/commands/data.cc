@@ -1,8 +1,10 @@
 // `ablate data ls | add FILE | rm NAME`: the data sets of the server.
 #include <google/protobuf/empty.pb.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "client/output/format.h"
 #include "client/output/owners.h"
 #include "client/output/table.h"
+#include "client/submit/allowed_files.h"
 #include "client/submit/dataset_files.h"
 #include "client/submit/token_bins.h"
 
@@ -22,6 +25,7 @@ namespace {
 
 struct DataOptions {
   std::string name;
+  std::vector<std::string> data;  // to which links of a folder may lead
   bool is_private = false;
   bool json = false;
 };
@@ -82,11 +86,21 @@ std::string ValidationText(const TokenBins& bins) {
                       text::Grouped(all), " tokens");
 }
 
+// Checks the files that are read of a folder, if the path is one.
+absl::Status CheckTokenizerFolder(const std::string& path,
+                                  const std::vector<std::string>& allowed) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return absl::OkStatus();
+  return CheckFilesIn(path, {"vocab.json", "merges.txt", "train.bin", "val.bin"}, allowed);
+}
+
 absl::StatusOr<int> Add(const DataOptions& options, const Context& context,
                         Connection* connection) {
   const Audience audience = options.is_private ? Audience::kOurselves : Audience::kEverybody;
   absl::StatusOr<Upload> upload;
   std::string validation;  // of token files
+  const absl::Status allowed = CheckTokenizerFolder(options.name, options.data);
+  if (!allowed.ok()) return allowed;
   if (HasTokenBins(options.name)) {
     absl::StatusOr<TokenBins> bins = ReadTokenBins(options.name);
     if (!bins.ok()) return bins.status();
@@ -138,6 +152,8 @@ Action DefineDataAdd(Command* command) {
       &options->name, "PATH",
       "Text file in UTF-8, at most 1 GiB; tagged sentences in CoNLL-U; or a tokenizer's "
       "folder, which has vocab.json and merges.txt, and may have train.bin and val.bin");
+  command->Options(&options->data, kAllowOption, "PATH",
+                   "Allow links in a folder to lead to PATH, a file or folder outside it");
   command->Flag(&options->is_private, "--private",
                 "Show it only to you and admins; for private experiments of yours");
   command->Flag(&options->json, "--json", kJsonHelp);

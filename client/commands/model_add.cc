@@ -21,6 +21,7 @@
 #include "client/names.h"
 #include "client/output/format.h"
 #include "client/output/model_text.h"
+#include "client/submit/allowed_files.h"
 #include "client/submit/experiment_file.h"
 #include "client/upload.h"
 #include "proto/reflect/from_value.h"
@@ -39,6 +40,7 @@ struct AddModelOptions {
   std::string folder;
   std::string name;
   std::vector<std::string> set;
+  std::vector<std::string> data;
   bool is_private = false;
   bool json = false;
 };
@@ -64,8 +66,11 @@ absl::StatusOr<std::vector<std::string>> NamesIn(const std::string& folder) {
 // Sends the files of a model in pieces.
 class ModelSource {
  public:
-  // `first` is the first message, without the names of files.
-  static absl::StatusOr<ModelSource> Open(const std::string& folder, v1::UploadModelRequest first) {
+  // `first` is the first message, without the names of files. Links of the folder may lead to
+  // `allowed`.
+  static absl::StatusOr<ModelSource> Open(const std::string& folder,
+                                          const std::vector<std::string>& allowed,
+                                          v1::UploadModelRequest first) {
     const auto names = NamesIn(folder);
     if (!names.ok()) return names.status();
     ModelSource source(folder, std::move(first));
@@ -80,6 +85,8 @@ class ModelSource {
         pickles.push_back(name);
       }
     }
+    const absl::Status checked = CheckFilesIn(folder, source.files_, allowed);
+    if (!checked.ok()) return checked;
     if (const absl::Status fits = source.SetSize(); !fits.ok()) return fits;
     source.first_.mutable_files()->Add(source.files_.begin(), source.files_.end());
     // The server refuses these by their names, and says how to convert them.
@@ -201,7 +208,7 @@ absl::StatusOr<int> AddModel(const AddModelOptions& options, const v1::UploadMod
   const auto about_folder = [&options](const absl::Status& status) {
     return absl::Status(status.code(), absl::StrCat(options.folder, ": ", status.message()));
   };
-  absl::StatusOr<ModelSource> source = ModelSource::Open(options.folder, request);
+  absl::StatusOr<ModelSource> source = ModelSource::Open(options.folder, options.data, request);
   if (!source.ok()) {
     return absl::IsNotFound(source.status()) ? source.status() : about_folder(source.status());
   }
@@ -239,6 +246,8 @@ Action DefineModelAdd(Command* command) {
   command->Options(&options->set, "--set", "SETTING=VALUE",
                    "Give a setting that the files leave open: norm.kind=layer, norm.kind=rms or "
                    "dropout=P");
+  command->Options(&options->data, kAllowOption, "PATH",
+                   "Allow links in FOLDER to lead to PATH, a file or folder outside it");
   command->Flag(&options->is_private, "--private",
                 "Show it only to you and admins; for private experiments of yours");
   command->Flag(&options->json, "--json", kJsonHelp);

@@ -19,6 +19,7 @@
 #include "base/tokenizer/byte_pair_encoding.h"
 #include "base/tokenizer/vocabulary.h"
 #include "client/names.h"
+#include "client/submit/allowed_files.h"
 #include "client/upload.h"
 #include "proto/reflect/text.h"
 
@@ -288,43 +289,6 @@ bool IsOverridden(const Overrides& overrides, const BaseDataset& base) {
   });
 }
 
-// The path without links, of a file that need not be there.
-fs::path Real(const std::string& path) {
-  std::error_code error;
-  const fs::path real = fs::weakly_canonical(fs::absolute(path.empty() ? "." : path), error);
-  return error ? fs::path() : real;
-}
-
-// Returns true if `path` is `root` or below it, both without links.
-bool IsWithin(const fs::path& path, const fs::path& root) {
-  return !root.empty() &&
-         std::mismatch(root.begin(), root.end(), path.begin(), path.end()).first == root.end();
-}
-
-// Returns true if `path`, which is below `root`, is hidden or in a hidden folder, such as .ssh.
-bool IsHidden(const fs::path& path, const fs::path& root) {
-  const fs::path below = path.lexically_relative(root);
-  if (below == ".") return false;
-  return std::any_of(below.begin(), below.end(),
-                     [](const fs::path& part) { return absl::StartsWith(part.string(), "."); });
-}
-
-// PERMISSION_DENIED unless a file that an experiment file names is in that file's folder, and not
-// hidden there, or in one of `allowed`.
-absl::Status CheckIsAllowed(const std::string& path, const std::string& folder,
-                            const std::vector<std::string>& allowed) {
-  const fs::path real = Real(path), root = Real(folder);
-  const auto holds = [&real](const std::string& of) { return IsWithin(real, Real(of)); };
-  const bool inside = IsWithin(real, root), hidden = inside && IsHidden(real, root);
-  if ((inside && !hidden) || std::any_of(allowed.begin(), allowed.end(), holds)) {
-    return absl::OkStatus();
-  }
-  return absl::PermissionDeniedError(
-      absl::StrCat(real.empty() ? path : real.string(),
-                   hidden ? " is hidden" : " is outside the experiment file's folder",
-                   ", and would be uploaded; to allow that, add --data ", path));
-}
-
 // Errors that are about the file and not about the connection.
 bool IsAboutFile(const absl::Status& status) {
   return absl::IsNotFound(status) || absl::IsPermissionDenied(status) ||
@@ -409,11 +373,14 @@ absl::Status ReplaceDatasetPaths(
   std::map<std::string, absl::StatusOr<std::string>> uploads;
   const auto name_of = [&](const DatasetPath& place) -> absl::StatusOr<std::string> {
     const std::string path = Resolve(file->folder, *place.name);
-    if (!place.from_command_line) {
-      for (const std::string& read : FilesOf(path)) {
-        const absl::Status checked = CheckIsAllowed(read, file->folder, allowed);
-        if (!checked.ok()) return checked;
+    for (const std::string& read : FilesOf(path)) {
+      absl::Status checked;
+      if (!place.from_command_line) {
+        checked = CheckIsAllowed(read, file->folder, "the experiment file's folder", allowed);
+      } else if (read != path) {
+        checked = CheckIsAllowed(read, path, "the folder", allowed);
       }
+      if (!checked.ok()) return checked;
     }
     auto done = uploads.find(path);
     if (done == uploads.end()) done = uploads.emplace(path, upload(path)).first;

@@ -75,9 +75,10 @@ std::vector<DatasetPath> FindDatasetPaths(v1::ExperimentSpec* spec, Overrides* o
 // Replaces each path, relative to the file's folder, by the name that `upload` returns. Each file
 // is uploaded once. An experiment file may come from someone else: a path in it that leads out of
 // its folder, also by links, or to a hidden file is a problem unless it is within `allowed`, files
-// or folders named on the command line. A problem has the position of the path. A path with a
-// problem, or for which `upload` returns an empty name, becomes unread. Returns errors that aren't
-// about a file, such as UNAVAILABLE.
+// or folders named on the command line (client/submit/allowed_files.h). The same holds for the
+// files of a tokenizer's folder that --set names. A problem has the position of the path. A path
+// with a problem, or for which `upload` returns an empty name, becomes unread. Returns errors that
+// aren't about a file, such as UNAVAILABLE.
 absl::Status ReplaceDatasetPaths(
     ExperimentFile* file, Overrides* overrides, const std::vector<std::string>& allowed,
     const std::function<absl::StatusOr<std::string>(const std::string& path)>& upload);

@@ -66,6 +66,8 @@ def replace_paths(connection: Connection, spec: dict[str, Any], overrides: dict[
         try:
             if check:
                 _check_allowed(path, folder, allowed)
+            else:
+                check_links(path, allowed)
             if path not in names:
                 names[path] = upload(connection, path, private).name
             return names[path]
@@ -93,6 +95,13 @@ def replace_paths(connection: Connection, spec: dict[str, Any], overrides: dict[
             values[place] = name_of(values[place], field).partition("/")[2]
     if problems:
         raise InvalidArgument.of(problems)
+
+
+def check_links(path: Path, allowed: Sequence[Path]) -> None:
+    """Raises InvalidArgument if the files of a tokenizer's folder are links that lead out of it,
+    other than to `allowed`."""
+    if path.is_dir():
+        _check_allowed(path, path, allowed)
 
 
 def is_path(value: Any) -> bool:

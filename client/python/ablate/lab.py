@@ -253,9 +253,12 @@ class Lab:
             result[unique] = list(values)
         return frame(result, library)
 
-    def upload(self, path: str | Path, *, private: bool = False) -> str:
+    def upload(self, path: str | Path, *, private: bool = False,
+               files: str | Path | Sequence[str | Path] = ()) -> str:
         """Uploads a data set, or a tokenizer's folder, unless the server has it. Returns its name
-        for experiments, datasets/ID."""
+        for experiments, datasets/ID. `files` has files or folders to which links of a folder may
+        lead."""
+        _datasets.check_links(Path(path), [Path(one) for one in _values.listed(files)])
         return _datasets.upload(self._connection, Path(path), private).name
 
     def close(self) -> None:

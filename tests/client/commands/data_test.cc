@@ -1,4 +1,6 @@
 // Tests `ablate data`: list, add, remove.
+#include <filesystem>
+
 #include "absl/strings/str_cat.h"
 #include "base/dataset_file.h"
 #include "base/sha256.h"
@@ -78,6 +80,31 @@ TEST_F(DataTest, SendsNoFolderThatIsNoTokenizer) {
   EXPECT_EQ(outcome.code, kFailure);
   EXPECT_THAT(outcome.err, HasSubstr("vocab.json"));
   EXPECT_FALSE(sent);
+}
+
+TEST_F(DataTest, FollowsNoLinkOutOfAFolder) {
+  namespace fs = std::filesystem;
+  const std::string source = absl::StrCat(ABLATE_EXAMPLES_DATA, "/shakespeare-bpe");
+  const std::string tokenizer = folder_ + "/tokenizer";
+  fs::copy(source, tokenizer);
+  EXPECT_EQ(Run({"data", "add", tokenizer}).code, kSuccess);
+  for (const char* name : {"vocab.json", "merges.txt", "train.bin", "val.bin"}) {
+    fs::remove_all(tokenizer);
+    fs::copy(source, tokenizer);
+    fs::remove(tokenizer + "/" + name);
+    const std::string secret = Write("secret", "key");
+    fs::create_symlink(secret, tokenizer + "/" + name);
+    EXPECT_EQ(Run({"data", "add", tokenizer}).err,
+              absl::StrCat("error: ", secret,
+                           " is outside the folder, and would be uploaded; to "
+                           "allow that, add --data ",
+                           tokenizer, "/", name, "\n"));
+  }
+  fs::remove_all(tokenizer);
+  fs::create_directory(tokenizer);
+  fs::create_symlink(fs::absolute(source + "/vocab.json"), tokenizer + "/vocab.json");
+  fs::copy(source + "/merges.txt", tokenizer);
+  EXPECT_EQ(Run({"data", "add", tokenizer, "--data", source}).code, kSuccess);
 }
 
 TEST_F(DataTest, AddsAFileAgainOnlyIfTheServersIsDamaged) {

@@ -145,6 +145,32 @@ TEST_F(ModelTest, LetsTheServerRefuseAPickleByItsName) {
   EXPECT_THAT(sent_, ElementsAre("{}", "")) << "a pickle isn't sent";
 }
 
+TEST_F(ModelTest, FollowsNoLinkOutOfTheFolder) {
+  const std::string secret = Write("secret", "key");
+  WriteFile("config.json", "{}");
+  const std::string link = folder_ + "/model/model.safetensors";
+  WriteFile("shard", "inside");
+  WriteFile(".cache", "hidden");
+  std::filesystem::create_symlink("shard", link);
+  EXPECT_EQ(Add().code, kSuccess);
+  EXPECT_THAT(sent_, ElementsAre("{}", "inside"));
+  for (const auto& [target, problem] :
+       {std::pair(secret, secret + " is outside the folder"),
+        std::pair(std::string(".cache"), folder_ + "/model/.cache is hidden")}) {
+    std::filesystem::remove(link);
+    std::filesystem::create_symlink(target, link);
+    first_.Clear();
+    const Outcome outcome = Add();
+    EXPECT_EQ(outcome.code, kFailure);
+    EXPECT_EQ(outcome.err, "error: " + folder_ + "/model: " + problem +
+                               ", and would be uploaded; to allow that, add --data " + link + "\n");
+    EXPECT_EQ(first_.files_size(), 0) << "nothing is sent";
+    EXPECT_EQ(Add({"--data", link}).code, kSuccess);
+    EXPECT_EQ(Add({"--data", folder_}).code, kSuccess);
+    EXPECT_EQ(first_.files_size(), 2);
+  }
+}
+
 TEST_F(ModelTest, NamesAFolderThatIsNotThere) {
   const Outcome outcome = Run({"model", "add", folder_ + "/gone", "--name", "tiny"});
   EXPECT_EQ(outcome.code, kFailure);

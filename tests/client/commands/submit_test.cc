@@ -452,6 +452,25 @@ TEST_F(SubmitTest, UploadsNoFileOutsideTheExperimentFilesFolder) {
   }
 }
 
+TEST_F(SubmitTest, FollowsNoLinkOutOfATokenizersFolder) {
+  answers_.dataset = [](const v1::GetDatasetRequest&, v1::Dataset* dataset) {
+    dataset->set_name("datasets/tokenizer");
+    return absl::OkStatus();
+  };
+  const std::string tokenizer = folder_ + "/tokenizer";
+  std::filesystem::copy(absl::StrCat(ABLATE_EXAMPLES_DATA, "/shakespeare-bpe"), tokenizer);
+  const std::string set = "task.documents.tokenizer=" + tokenizer;
+  const std::string path = Reading("datasets/names");
+  EXPECT_EQ(Run({"submit", path, "--set", set}).code, kSuccess);
+  std::filesystem::rename(tokenizer + "/vocab.json", folder_ + "/secret");
+  std::filesystem::create_symlink(folder_ + "/secret", tokenizer + "/vocab.json");
+  const Outcome outcome = Run({"submit", path, "--set", set});
+  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_THAT(outcome.err, HasSubstr("--set task.documents.tokenizer: " + folder_ +
+                                     "/secret is outside the folder"));
+  EXPECT_EQ(Run({"submit", path, "--set", set, "--data", folder_}).code, kSuccess);
+}
+
 TEST_F(SubmitTest, ShowsATerminalWhatItMustNotObey) {
   answers_.create = [](const v1::CreateExperimentRequest&, v1::CreateExperimentResponse* response) {
     response->mutable_experiment()->set_name("experiments/small\x1b[2J\u202e");

@@ -1,4 +1,5 @@
 """Tests submitting: data sets, problems, restarts of the server."""
+import shutil
 import unittest
 import warnings
 from pathlib import Path
@@ -7,7 +8,7 @@ import ablate
 import numpy as np
 from ablate import _datasets, _yaml
 from ablate.v1 import run_pb2
-from personal_server import DATA, PLACEMENT, PersonalServer
+from personal_server import DATA, PLACEMENT, ROOT, PersonalServer
 
 
 class ServerTest(unittest.TestCase):
@@ -105,6 +106,19 @@ class SubmitTest(ServerTest):
         # The caller's own values aren't checked.
         self.lab.submit(self.spec, set={"task.documents.dataset": outside,
                                         "task.documents.held_out": 5}, dry_run=True)
+
+    def test_follows_no_link_out_of_a_tokenizers_folder(self):
+        folder, secret = self.server.folder / "tokenizer", self.server.folder / "secret"
+        shutil.copytree(ROOT / "examples/data/shakespeare-bpe", folder)
+        (folder / "vocab.json").rename(secret)
+        (folder / "vocab.json").symlink_to(secret)
+        with self.assertRaisesRegex(ablate.InvalidArgument, f"{secret} is outside the folder"):
+            self.lab.upload(folder)
+        sets = {"task.documents.tokenizer": folder}
+        self.assertIn("is outside the folder",
+                      self.problems(self.spec, set=sets)['overrides["task.documents.tokenizer"]'])
+        self.assertTrue(self.lab.upload(folder, files=secret))
+        self.assertTrue(self.lab.submit(self.spec, set=sets, files=secret, dry_run=True).cells)
 
     def test_waits_through_a_restart_of_the_server(self):
         experiment = self.lab.submit(self.spec, set={"training.steps": 2000, "training.batch": 4})
