@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ablate import _display, _safetensors, _values
 from ablate._connection import LONG, Connection
-from ablate.errors import Conflict, Unavailable
+from ablate.errors import Conflict, DataLoss, Unavailable
 from ablate.v1 import analysis_pb2
 
 _State = analysis_pb2.AnalysisState
@@ -95,6 +95,9 @@ class Analysis:
             analysis_pb2.AnalysisArraysChunk, self.message.artifact)
         arrays, _ = _safetensors.read(file)
         axes = {info.name: tuple(info.axes) for info in self.message.arrays}
+        if {name: array.ndim for name, array in arrays.items()} != {
+                name: len(names) for name, names in axes.items()}:
+            raise DataLoss(f"{self.name}: the file has other arrays than the analysis lists")
         return {name: Array(values, axes[name]) for name, values in arrays.items()}
 
     def __getitem__(self, number: str) -> float:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ablate import _display, _safetensors, _values, analysis
 from ablate._connection import Connection
 from ablate._frames import Library, frame
-from ablate.errors import NotFound
+from ablate.errors import DataLoss, NotFound
 from ablate.v1 import artifact_pb2, experiment_pb2, metric_pb2, run_pb2
 
 
@@ -30,14 +30,27 @@ class Checkpoint(Mapping[str, NDArray[np.generic]]):
 
     `ablate.torch.load` makes a PyTorch module of it. `step` is the number of updates, `model` has
     the resolved fields of the model, and `vocabulary` the characters of the tokens, if a character
-    is a token.
+    is a token. Raises DataLoss if `file` isn't a checkpoint.
     """
 
     def __init__(self, file: bytearray) -> None:
         self._arrays, self.metadata = _safetensors.read(file)
-        self.step = int(self.metadata["step"])
-        self.model: dict[str, Any] = json.loads(self.metadata["model"])
-        self.vocabulary: dict[str, Any] = json.loads(self.metadata.get("vocabulary", "{}"))
+        step = self.metadata.get("step", "")
+        if not (step.isascii() and step.isdigit() and len(step) <= 20):
+            raise DataLoss(f"not a checkpoint: its step is {step[:64]!r}; expected an integer")
+        self.step = int(step)
+        self.model = self._json("model", "")
+        self.vocabulary = self._json("vocabulary", "{}")
+
+    def _json(self, key: str, default: str) -> dict[str, Any]:
+        """Returns an object of the metadata."""
+        try:
+            value = json.loads(self.metadata.get(key, default))
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, dict):
+            raise DataLoss(f"not a checkpoint: its {key} isn't a JSON object")
+        return value
 
     def __getitem__(self, name: str) -> NDArray[np.generic]:
         return self._arrays[name]

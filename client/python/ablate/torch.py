@@ -13,25 +13,83 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ablate.errors import DataLoss
 from ablate.run import Checkpoint
+
+
+# The fields of a model that the module reads, with their types or values.
+_FIELDS: dict[str, type | tuple[str, ...]] = {
+    "vocabulary": int, "layers": int, "width": int, "heads": int, "context": int, "hidden": int,
+    "positions": ("learned", "sinusoidal", "rotary", "none"),
+    "bias": bool, "residual": bool, "residual_scale": float, "tied_head": bool, "head_bias": bool,
+    "activation": ("relu", "gelu", "gelu_tanh", "silu", "swiglu"),
+    "attention.kind": ("softmax", "sigmoid", "none"),
+    "attention.causal": bool, "attention.score_bias": float,
+    "norm.kind": ("layer", "rms", "batch", "l2"),
+    "norm.deviation": ("population", "unbiased_eps_outside"),
+    "norm.placement": ("pre", "post", "sandwich", "none"),
+    "norm.attention": bool, "norm.feed_forward": bool, "norm.final": bool, "norm.eps": float,
+    "norm.gain": bool, "norm.bias": bool}
+_MAX_SIZE = 2**31 - 1
 
 
 def load(checkpoint: Checkpoint) -> Transformer:
     """Returns the model of a checkpoint, in its precision and for evaluation.
 
     It has no dropout, its norms use their running statistics, and its gradients are autograd's,
-    whatever rule the run learned by.
+    whatever rule the run learned by. Raises DataLoss if the checkpoint's tensors aren't those of
+    its model; nothing is allocated before.
 
     >>> model = ablate.torch.load(run.checkpoint())
     >>> model(torch.tensor([[26, 0, 13, 13]])).shape
     torch.Size([1, 4, 27])
     """
-    model = Transformer(checkpoint.model)
-    tensors = {name: torch.from_numpy(array) for name, array in checkpoint.items()
-               if not name.endswith("feedback")}  # of learning rules
-    model.to(next(iter(tensors.values())).dtype)
+    arrays = {name: array for name, array in checkpoint.items()
+              if not name.endswith("feedback")}  # of learning rules
+    _check_config(checkpoint.model, len(arrays))
+    try:
+        with torch.device("meta"):  # without memory
+            model = Transformer(checkpoint.model)
+    except RuntimeError as problem:  # a size overflows
+        raise DataLoss(f"not a model's checkpoint: {problem}") from None
+    types = {array.dtype.name for array in arrays.values()}
+    if types not in ({"float32"}, {"float64"}):
+        raise DataLoss(f"not a model's checkpoint: its tensors are {', '.join(sorted(types))}; "
+                       "expected float32 or float64")
+    wanted = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    for name in [*wanted, *arrays]:
+        shape = arrays[name].shape if name in arrays else None
+        if shape != wanted.get(name):
+            raise DataLoss(f"not a model's checkpoint: tensor {name[:64]!r} has the shape {shape}; "
+                           f"expected {wanted.get(name)}, by its model")
+    tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
+    model.to(next(iter(tensors.values())).dtype).to_empty(device="cpu")
     model.load_state_dict(tensors)
     return model.eval()
+
+
+def _check_config(config: dict[str, Any], tensors: int) -> None:
+    """Raises DataLoss unless a module can be made of the fields of a model with so many tensors."""
+    for path, allowed in _FIELDS.items():
+        value: Any = config
+        for part in path.split("."):
+            value = value.get(part) if isinstance(value, dict) else None
+        if isinstance(allowed, tuple):
+            fits, expected = isinstance(value, str) and value in allowed, ", ".join(allowed)
+        elif allowed is int:
+            largest = tensors if path == "layers" else _MAX_SIZE
+            fits, expected = type(value) is int and 1 <= value <= largest, f"1 to {largest:,}"
+        elif allowed is bool:
+            fits, expected = isinstance(value, bool), "true or false"
+        else:
+            fits = type(value) in (int, float) and -1e300 < value < 1e300
+            expected = "a finite number"
+        if not fits:
+            raise DataLoss(f"not a model's checkpoint: {path} is {str(value)[:64]!r}; "
+                           f"expected {expected}")
+    if config["width"] % config["heads"] != 0:
+        raise DataLoss(f"not a model's checkpoint: width is {config['width']}; expected a multiple "
+                       f"of {config['heads']} heads")
 
 
 class Transformer(nn.Module):
