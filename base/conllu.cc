@@ -181,7 +181,8 @@ class SentenceParser {
     if (absl::Status wrong = CheckFeatures(columns[kFeatures]); !wrong.ok()) return wrong;
     if (Words() == 0) sentence_->line = line_;
     empty_nodes_ = 0;
-    TaggedWord word = {columns[kForm], columns[kUpos], columns[kXpos], columns[kFeatures]};
+    TaggedWord word = {columns[kForm],     columns[kUpos], columns[kXpos],
+                       columns[kFeatures], columns[kHead], columns[kRelation]};
     if (range_.line == 0) Append(word.form, IsSpaceAfter(columns[kMisc]), &word);
     sentence_->words.push_back(word);
     if (range_.line > 0 && Words() == range_.last) CloseRange();

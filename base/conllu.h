@@ -1,5 +1,5 @@
 // Reads tagged sentences in CoNLL-U, the format of Universal Dependencies: one line per word with
-// ten columns. Heads, relations and lemmas aren't read.
+// ten columns. Lemmas and enhanced dependencies aren't read.
 #ifndef ABLATE_BASE_CONLLU_H_
 #define ABLATE_BASE_CONLLU_H_
 
@@ -18,6 +18,8 @@ struct TaggedWord {
   absl::string_view upos;      // "_" if it has none; likewise the next two
   absl::string_view xpos;      // the language's own part of speech
   absl::string_view features;  // Name=Value, separated by |
+  absl::string_view head;      // number of the word that it depends on, 0 for the root; not checked
+  absl::string_view relation;  // to its head; not checked
   // The word's bytes in the sentence's text. Words of a multiword token divide its bytes if their
   // forms add up to its form; otherwise each has all of them.
   size_t begin = 0;

@@ -128,7 +128,10 @@ void Read(OptionReader& read, engine::NormResponseOptions* to) {
   read("size", &to->size);
 }
 
-void Read(OptionReader& read, engine::AttentionOptions* to) { read("maps", &to->maps); }
+void Read(OptionReader& read, engine::AttentionOptions* to) {
+  read("maps", &to->maps);
+  read("dependency", &to->dependency);
+}
 
 void Read(OptionReader& read, engine::RemoveOptions* to) {
   read("part", &to->part);

@@ -68,6 +68,18 @@ TEST(ConlluReaderTest, ReadsSentencesWithTheirText) {
   EXPECT_EQ((*sentences)[1].line, 10u);
 }
 
+TEST(ConlluReaderTest, ReadsHeadsAndRelationsAsTheyAre) {
+  const auto sentences = ReadAll(
+      "1\tGo\t_\tVERB\t_\t_\t0\troot\t_\t_\n2\tin\t_\tADV\t_\t_\t1\tadvmod:lmod\t_\t_\n"
+      "3\t.\t_\tPUNCT\t_\t_\t_\t_\t_\t_\n");
+  ASSERT_TRUE(sentences.ok()) << sentences.status();
+  const std::vector<TaggedWord>& words = (*sentences)[0].words;
+  EXPECT_EQ(words[0].head, "0");
+  EXPECT_EQ(words[1].head, "1");
+  EXPECT_EQ(words[1].relation, "advmod:lmod");
+  EXPECT_EQ(words[2].head, "_");
+}
+
 TEST(ConlluReaderTest, DividesMultiwordTokensIfTheirWordsAddUp) {
   const std::string file =
       absl::StrCat(Line("1", "We"), Line("2-3", "don't", "_", "_", "SpaceAfter=No"),

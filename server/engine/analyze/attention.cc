@@ -1,5 +1,5 @@
 // Measures attention: the entropy of its weights, the weight on the first token, the distance
-// between heads, and the weights themselves.
+// between heads, syntactic heads among the words attended to, and the weights themselves.
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/analyze/attention_sums.h"
 #include "server/engine/analyze/computation.h"
+#include "server/engine/analyze/dependency_words.h"
 #include "server/engine/analyze/mixture_entropy.h"
 #include "server/engine/analyze/token_text.h"
 #include "server/engine/model/transformer.h"
@@ -90,6 +91,30 @@ class HeadRow {
   double entropy_of_others_ = 0;
 };
 
+// Returns 1 if the head is the candidate that gets the largest weight, else 0; NaN if a weight is.
+// The weight of a word is the sum over its tokens, for all tokens of the attending word. `map` is
+// [T, T]. Of equal candidates the first one counts.
+template <typename T>
+double AttendsToHead(const T* map, int64_t length, const std::vector<TokenSpan>& words,
+                     const DependentWord& dependent) {
+  const TokenSpan query = words[dependent.word];
+  double largest = -1;
+  size_t most = 0;
+  for (const size_t candidate : dependent.candidates) {
+    double weight = 0;
+    for (int64_t row = query.first; row <= query.last; ++row) {
+      for (int64_t key = words[candidate].first; key <= words[candidate].last; ++key) {
+        weight += map[row * length + key];
+      }
+    }
+    if (std::isnan(weight)) return weight;
+    if (weight <= largest) continue;
+    largest = weight;
+    most = candidate;
+  }
+  return most == dependent.head ? 1 : 0;
+}
+
 class AttentionLook : public Computation {
  public:
   AttentionLook(const AttentionOptions& options, const AnalysisContext& analysis)
@@ -105,6 +130,14 @@ class AttentionLook : public Computation {
     rows_ = at::zeros({}, at::kDouble);
     const auto tokens = static_cast<int64_t>(options.maps.empty() ? 0 : analysis.tokens);
     maps_ = at::zeros({layers, heads, tokens, tokens}, at::kDouble);
+    matches_ = at::zeros({layers, heads}, at::kDouble);
+    if (options.dependency.empty()) return;
+    words_ = SelectDependents(options.dependency, model_.attention.causal, *analysis.tagged);
+    int64_t row = 0;
+    for (const TokenBatch& batch : analysis.batches) {
+      first_rows_.push_back(row);
+      row += batch.rows;
+    }
   }
 
   int64_t pieces() const override { return analysis_.batch_count(); }
@@ -117,6 +150,7 @@ class AttentionLook : public Computation {
     std::vector<BlockAttention> blocks(static_cast<size_t>(model_.layers));
     std::vector<at::Tensor> maps;
     std::vector<double> means;
+    at::Tensor matches = at::zeros_like(matches_);
     at::Tensor everywhere =
         at::zeros({batch.rows, length, length}, subject_.values.options().dtype(at::kDouble));
     std::vector<std::pair<std::string, Hook>> observers;
@@ -129,6 +163,7 @@ class AttentionLook : public Computation {
         means.push_back(SumOfEvenness(mean, rows));
         everywhere += mean / model_.layers;
         if (!options_.maps.empty()) maps.push_back(weights[0]);
+        if (!options_.dependency.empty()) AddMatches(piece, OnHost(weights), matches[i]);
       };
       observers.emplace_back(HookPointName(HookPoint::kAttentionWeights, i), Observe(look));
     }
@@ -146,12 +181,13 @@ class AttentionLook : public Computation {
       pairs_[i] += pairs + pairs.transpose(0, 1);
     }
     means_ += all_means;
+    matches_ += matches;
     rows_ += static_cast<double>(batch.rows * (length - rows.first));
   }
 
   std::vector<StateTensor> State() override {
-    return {
-        {"heads", heads_}, {"pairs", pairs_}, {"means", means_}, {"rows", rows_}, {"maps", maps_}};
+    return {{"heads", heads_}, {"pairs", pairs_}, {"means", means_},
+            {"rows", rows_},   {"maps", maps_},   {"matches", matches_}};
   }
 
   AnalysisResult Finish() override {
@@ -175,6 +211,7 @@ class AttentionLook : public Computation {
     for (int64_t i = 0; i < model_.layers; ++i) {
       Add(absl::StrCat("mean_map_entropy/block.", i), means_[i] / rows_, unequal, &result);
     }
+    if (!options_.dependency.empty()) AddDependency(&result);
     AddMaps(&result);
     return result;
   }
@@ -256,6 +293,59 @@ class AttentionLook : public Computation {
     }
   }
 
+  // Adds the words of a batch that attend to their syntactic heads to sums [H], from weights
+  // [B, H, T, T] on the host.
+  void AddMatches(int64_t piece, const at::Tensor& weights, const at::Tensor& sums) const {
+    weights.scalar_type() == at::kDouble ? AddMatchesOf<double>(piece, weights, sums)
+                                         : AddMatchesOf<float>(piece, weights, sums);
+  }
+  template <typename T>
+  void AddMatchesOf(int64_t piece, const at::Tensor& weights, const at::Tensor& sums) const {
+    const at::Tensor whole = weights.contiguous();
+    const int64_t length = weights.size(-1);
+    const T* map = whole.const_data_ptr<T>();
+    auto* const of_heads = sums.mutable_data_ptr<double>();
+    for (int64_t row = 0; row < weights.size(0); ++row) {
+      const auto at = static_cast<size_t>(first_rows_[static_cast<size_t>(piece)] + row);
+      for (int64_t h = 0; h < model_.heads; ++h, map += length * length) {
+        for (const DependentWord& dependent : words_.of_rows[at]) {
+          of_heads[h] += AttendsToHead(map, length, analysis_.tagged->rows[at].words, dependent);
+        }
+      }
+    }
+  }
+
+  // Adds the share of words that attend most to their syntactic head: of each head, the largest of
+  // each block and of the model, and the shares without attention.
+  void AddDependency(AnalysisResult* result) const {
+    const auto words = static_cast<double>(words_.words);
+    const at::Tensor shares = matches_ / words;
+    const auto add = [&](const std::string& name, double value) {
+      result->numbers.push_back(NumberOf(name, value));
+    };
+    add("dependency", shares.max().item<double>());
+    for (int64_t i = 0; i < model_.layers; ++i) {
+      add(absl::StrCat("dependency/block.", i), shares[i].max().item<double>());
+    }
+    for (int64_t i = 0; i < model_.layers; ++i) {
+      for (int64_t h = 0; h < model_.heads; ++h) {
+        add(absl::StrCat("dependency/block.", i, ".head.", h), shares[i][h].item<double>());
+      }
+    }
+    double chance = 0;
+    for (const std::vector<DependentWord>& of_row : words_.of_rows) {
+      for (const DependentWord& word : of_row) {
+        chance += 1 / static_cast<double>(word.candidates.size());
+      }
+    }
+    add("dependency_offset", static_cast<double>(words_.at_offset) / words);
+    add("dependency_chance", chance / words);
+    add("dependency_words", words);
+    result->arrays.push_back(ArrayOf("dependency", {"block", "head"}, shares));
+    result->notes.push_back(
+        absl::StrCat("the best fixed offset from a word to its head is ", words_.offset, " words"));
+  }
+
   void Add(const std::string& name, const at::Tensor& value, std::optional<Undefined> undefined,
            AnalysisResult* result) const {
     if (!undefined && rows_.item<double>() == 0) undefined = Undefined::kTooFewTokens;
@@ -329,11 +419,14 @@ class AttentionLook : public Computation {
   const AnalysisContext& analysis_;
   const SubjectModel& subject_;
   ModelConfig model_;
-  at::Tensor heads_;  // [layers, H, kHeadSums]
-  at::Tensor pairs_;  // [layers, H, H, kPairSums]
-  at::Tensor means_;  // evenness of the mean map: by block, then overall, [layers + 1]
-  at::Tensor rows_;   // rows with a choice, []
-  at::Tensor maps_;   // maps of a prompt, [layers, H, T, T]; T is 0 if none is requested
+  at::Tensor heads_;       // [layers, H, kHeadSums]
+  at::Tensor pairs_;       // [layers, H, H, kPairSums]
+  at::Tensor means_;       // evenness of the mean map: by block, then overall, [layers + 1]
+  at::Tensor rows_;        // rows with a choice, []
+  at::Tensor maps_;        // maps of a prompt, [layers, H, T, T]; T is 0 if none is requested
+  at::Tensor matches_;     // words that attend to their syntactic head, [layers, H]
+  DependencyWords words_;  // none without the option
+  std::vector<int64_t> first_rows_;  // of each batch, among all rows; empty without the option
 };
 
 }  // namespace

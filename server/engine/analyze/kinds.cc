@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/engine/analysis.h"
+#include "server/engine/analyze/dependency_words.h"
 #include "server/engine/analyze/prediction_cost.h"
 #include "server/engine/analyze/probe_words.h"
 #include "server/engine/analyze/prompt_pairs.h"
@@ -350,21 +351,28 @@ Problems CheckAttends(const AnalysisOptions&, const ModelConfig& model) {
   return {{"", "", "the model has no attention", "a model whose model.attention.kind is not none"}};
 }
 
-Problems CheckMapped(const AnalysisOptions& options, const ModelConfig&,
-                     const SequenceSummary& read) {
+Problems CheckAttentionRead(const AnalysisOptions& options, const ModelConfig& model,
+                            const SequenceSummary& read) {
+  const auto& attention = Of<AttentionOptions>(options);
+  Problems problems;
+  if (!attention.dependency.empty()) {
+    problems = CheckDependency(attention.dependency, model.attention.causal, read);
+  }
   const bool one = read.sequences == 1 && read.longest <= kMostMappedTokens;
-  if (Of<AttentionOptions>(options).maps.empty() || one) return {};
-  return {{"maps", "",
-           absl::StrCat("they are of one sequence of at most ", kMostMappedTokens, " tokens, and ",
-                        read.sequences, " of up to ", read.longest, " are read"),
-           "with a prompt, or one document"}};
+  if (attention.maps.empty() || one) return problems;
+  problems.push_back(
+      {"maps", "",
+       absl::StrCat("they are of one sequence of at most ", kMostMappedTokens, " tokens, and ",
+                    read.sequences, " of up to ", read.longest, " are read"),
+       "with a prompt, or one document"});
+  return problems;
 }
 
 AnalysisCost AttentionCost(const AnalysisOptions& options, const RunConfig& config, uint64_t tokens,
                            size_t) {
   const auto layers = static_cast<uint64_t>(config.model.layers);
   const auto heads = static_cast<uint64_t>(config.model.heads);
-  const uint64_t sums = 8 * layers * (heads * (4 + 3 * heads) + 1);
+  const uint64_t sums = 8 * layers * (heads * (5 + 3 * heads) + 1);
   uint64_t maps = 0, text = 0;  // upper bounds
   if (!Of<AttentionOptions>(options).maps.empty()) {
     constexpr uint64_t kMostTokenBytes = 128;  // of a token of GPT-2
@@ -499,8 +507,8 @@ constexpr AnalysisKind kKinds[] = {
     {"norm_statistics", 1, 1, 5'000, CheckNormStatistics, NormStatisticsCost},
     {"norm_response", 0, 0, 0, NothingToCheck, NormResponseCost},
     // Revision 2: has sink_share, and the text of tokens with maps.
-    {"attention", 1, 1, 20'000, CheckAttends, AttentionCost, nullptr, CheckMapped, 1, false, false,
-     2},
+    {"attention", 1, 1, 20'000, CheckAttends, AttentionCost, nullptr, CheckAttentionRead, 1, false,
+     false, 2},
     {"remove", 1, 1, 20'000, CheckRemove, RemoveCost},
     {"trajectory", 3, 64, 5'000, NothingToCheck, TrajectoryCost, CheckOneLayout, nullptr, 1, true},
     {"logit_lens", 1, 1, 20'000, NothingToCheck, LogitLensCost, nullptr, nullptr, 2},

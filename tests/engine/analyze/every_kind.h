@@ -31,6 +31,7 @@ inline std::vector<AnalysisOptions> EveryKind() {
           NormStatisticsOptions{{1}},
           NormResponseOptions{},
           AttentionOptions{},
+          AttentionOptions{{}, "all"},
           InductionOptions{2, 2, 3},
           PatchOptions{{"ab", "cd"}, {"cb", "ad"}, {"a", "b"}, {"b", "c"}, PatchedPart::kResidual},
           PatchOptions{{"ab", "cd"}, {"cb", "ad"}, {"a", "b"}, {"b", "c"}, PatchedPart::kHead},
@@ -45,18 +46,25 @@ inline std::vector<AnalysisOptions> EveryKind() {
           ProbeOptions{"upos", 0.5, Subtoken::kMean, 1, false}};
 }
 
+// Returns true if the inputs must be tagged sentences.
+inline bool NeedsTagged(const AnalysisOptions& options) {
+  const auto* const attention = std::get_if<AttentionOptions>(&options);
+  return std::holds_alternative<ProbeOptions>(options) ||
+         (attention != nullptr && !attention->dependency.empty());
+}
+
 // Returns true if the kind accepts the options for this model and its data.
 inline bool Accepts(const AnalysisOptions& options, const RunConfig& config) {
   const AnalysisKind& kind = KindOf(options);
   if (!kind.check(options, config.model).empty()) return false;
-  if (std::holds_alternative<ProbeOptions>(options) && !SampledDataOf(config).ok()) return false;
+  if (NeedsTagged(options) && !SampledDataOf(config).ok()) return false;
   return kind.check_data == nullptr || kind.check_data(options, config)->empty();
 }
 
 // Returns inputs of about 60 tokens that the kind reads: held-out ones, or tagged sentences in
 // characters of the run's data.
 inline AnalysisInputs InputsOf(const AnalysisOptions& options, const RunConfig& config) {
-  if (!std::holds_alternative<ProbeOptions>(options)) return {60, ""};
+  if (!NeedsTagged(options)) return {60, ""};
   std::string letters;
   for (const char32_t point : *SampledDataOf(config)->codec().alphabet) {
     if (point >= 'a' && point <= 'z') letters += static_cast<char>(point);

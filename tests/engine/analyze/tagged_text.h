@@ -16,6 +16,8 @@ struct TextWord {
   std::string form;
   std::string upos;
   std::string features = "_";
+  std::string head = "_";
+  std::string relation = "_";
 };
 using TextSentence = std::vector<TextWord>;
 
@@ -25,7 +27,8 @@ inline std::string Conllu(const std::vector<TextSentence>& sentences, bool space
   for (const TextSentence& sentence : sentences) {
     for (size_t i = 0; i < sentence.size(); ++i) {
       absl::StrAppend(&text, i + 1, "\t", sentence[i].form, "\t_\t", sentence[i].upos, "\t_\t",
-                      sentence[i].features, "\t_\t_\t_\t", spaces ? "_" : "SpaceAfter=No", "\n");
+                      sentence[i].features, "\t", sentence[i].head, "\t", sentence[i].relation,
+                      "\t_\t", spaces ? "_" : "SpaceAfter=No", "\n");
     }
     text += "\n";
   }
@@ -41,7 +44,8 @@ inline AnalysisInputs AllOf(const std::string& text) {
 }
 
 // Returns `count` sentences of one to four words of one or two of these letters. The first letter
-// decides the label, with some exceptions.
+// decides the label, with some exceptions. The head of a word is an earlier one, the first word's
+// the root.
 inline std::vector<TextSentence> DrawnSentences(size_t count, const std::string& letters) {
   std::vector<TextSentence> sentences;
   for (size_t i = 0; i < count; ++i) {
@@ -51,7 +55,8 @@ inline std::vector<TextSentence> DrawnSentences(size_t count, const std::string&
       std::string form(1, letters[draw % letters.size()]);
       if (draw % 3 == 1) form += letters[(draw / 3) % letters.size()];
       const bool noun = (draw % letters.size() < letters.size() / 2) != (draw % 11 == 0);
-      sentence.push_back({form, noun ? "NOUN" : "VERB", draw % 5 == 0 ? "Number=Sing" : "_"});
+      sentence.push_back({form, noun ? "NOUN" : "VERB", draw % 5 == 0 ? "Number=Sing" : "_",
+                          absl::StrCat(j == 0 ? 0 : 1 + draw % j), j == 0 ? "root" : "dep"});
     }
   }
   return sentences;

@@ -92,10 +92,12 @@ class AttentionMaps(_message.Message):
     def __init__(self) -> None: ...
 
 class AttentionOptions(_message.Message):
-    __slots__ = ["maps"]
+    __slots__ = ["dependency", "maps"]
+    DEPENDENCY_FIELD_NUMBER: _ClassVar[int]
     MAPS_FIELD_NUMBER: _ClassVar[int]
+    dependency: str
     maps: _containers.RepeatedScalarFieldContainer[AttentionMaps.Value]
-    def __init__(self, maps: _Optional[_Iterable[_Union[AttentionMaps.Value, str]]] = ...) -> None: ...
+    def __init__(self, maps: _Optional[_Iterable[_Union[AttentionMaps.Value, str]]] = ..., dependency: _Optional[str] = ...) -> None: ...
 
 class CaptureOptions(_message.Message):
     __slots__ = ["sites"]
