@@ -452,10 +452,13 @@ absl::StatusOr<std::vector<std::string>> Store::FindExperiments(const Viewer& vi
                                                                 uint32_t limit) {
   return db_->Read([&](Connection& db) {
     std::vector<std::string> names;
+    // By an index with private_to, so that others' names aren't read.
     Statement row(db,
-                  "SELECT name FROM experiments WHERE name >= ?1 AND name < ?2 AND deleted = 0 "
-                  "AND (?4 OR private_to IN ('', ?5)) "
-                  "ORDER BY name != ?1, name LIMIT ?3",
+                  "SELECT name FROM (SELECT name FROM experiments "
+                  "WHERE ?4 AND name >= ?1 AND name < ?2 AND deleted = 0 "
+                  "UNION ALL SELECT name FROM experiments INDEXED BY experiments_visible "
+                  "WHERE NOT ?4 AND private_to IN ('', ?5) AND name >= ?1 AND name < ?2 "
+                  "AND deleted = 0) ORDER BY name != ?1, name LIMIT ?3",
                   prefix, PrefixEnd(prefix), limit, viewer.sees_all, viewer.user);
     while (row.Row()) names.push_back(row.Text(0));
     return names;
@@ -495,8 +498,11 @@ absl::StatusOr<std::vector<NamedExperiment>> Store::ExperimentsNamed(const Viewe
   return db_->Read([&](Connection& db) {
     std::vector<NamedExperiment> named;
     Statement row(db,
-                  "SELECT name, archived FROM experiments WHERE title = ?1 AND deleted = 0 "
-                  "AND (?3 OR private_to IN ('', ?4)) ORDER BY archived, id DESC LIMIT ?2",
+                  "SELECT name, archived FROM (SELECT id, name, archived FROM experiments "
+                  "WHERE ?3 AND title = ?1 AND deleted = 0 UNION ALL SELECT id, name, archived "
+                  "FROM experiments INDEXED BY experiments_visible_title WHERE NOT ?3 "
+                  "AND private_to IN ('', ?4) AND title = ?1 AND deleted = 0) "
+                  "ORDER BY archived, id DESC LIMIT ?2",
                   name, limit, viewer.sees_all, viewer.user);
     while (row.Row()) named.push_back({row.Text(0), row.Int(1) != 0});
     return named;

@@ -416,16 +416,21 @@ constexpr char kCellNames[] = R"sql(
 CREATE UNIQUE INDEX cells_name ON cells (experiment, name);
 )sql";
 
-// By users who see them first, so that a filter doesn't read other runs.
-constexpr char kVisibleRuns[] = R"sql(
+// By private_to first, so that a filter, a name or the beginning of one reads nothing that its user
+// doesn't see.
+constexpr char kVisible[] = R"sql(
 DROP INDEX runs_ends;
 CREATE INDEX runs_ends ON runs (private_to, state, end_time, start_time, parameters);
+CREATE INDEX runs_visible ON runs (private_to, name);
+CREATE INDEX experiments_visible ON experiments (private_to, name);
+CREATE INDEX experiments_visible_title ON experiments (private_to, title);
+CREATE INDEX analyses_visible ON analyses (private_to, name);
 )sql";
 
 constexpr SchemaStep kStoreSteps[] = {
     {kStoreTables}, {kDatasetKinds}, {kInitialBlobs},        {kModels},
     {kLanes},       {kRunFacts},     {kAnnotations},         {kStateDevices},
-    {kCellNames},   {kVisibleRuns},  {"", CorrectLastValues}};
+    {kCellNames},   {kVisible},      {"", CorrectLastValues}};
 
 // Versions 1 to 14 were never released.
 constexpr Schema kStoreSchema = {0x61626c61 /* "abla" */, 15, kStoreSteps};

@@ -297,9 +297,14 @@ absl::StatusOr<std::vector<std::string>> Store::FindRuns(const Viewer& viewer,
                                                          absl::string_view prefix, uint32_t limit) {
   return db_->Read([&](Connection& db) {
     std::vector<std::string> names;
+    // By the index runs_visible, so that others' names aren't read.
     Statement row(db,
-                  "SELECT name FROM runs WHERE name >= ?1 AND name < ?2 "
-                  "AND (?4 OR private_to IN ('', ?5)) ORDER BY name LIMIT ?3",
+                  "SELECT name FROM runs WHERE ?4 AND name >= ?1 AND name < ?2 "
+                  "UNION ALL SELECT name FROM runs "
+                  "WHERE NOT ?4 AND private_to = '' AND name >= ?1 AND name < ?2 "
+                  "UNION ALL SELECT name FROM runs "
+                  "WHERE NOT ?4 AND private_to = ?5 AND ?5 <> '' AND name >= ?1 AND name < ?2 "
+                  "ORDER BY name LIMIT ?3",
                   prefix, PrefixEnd(prefix), limit, viewer.sees_all, viewer.user);
     while (row.Row()) names.push_back(row.Text(0));
     return names;

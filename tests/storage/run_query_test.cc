@@ -470,6 +470,7 @@ class HiddenRunsTest : public StoreTest {
       lease.Send(run, MakePoints(4, {MakeColumn("eval/loss", {4}, {7}),
                                      MakeColumn("secret/loss", {4}, {7})}));
     }
+    lease.Send("s", Checkpoint(4));
     lease.Send("s", FinishedEvent{true, 4});  // it alone has diverged
   }
 
@@ -574,6 +575,45 @@ TEST_P(HiddenRunsTest, TellsNothingOfHiddenRuns) {
   EXPECT_THAT(names.metrics, ElementsAre("eval/loss", "train/loss"));
 }
 
+TEST_P(HiddenRunsTest, TellsNothingOfHiddenNames) {
+  NewAnalysis analysis;
+  analysis.id = analysis.signature = "s";
+  analysis.subjects = {{"s", 4}};
+  analysis.owner = analysis.private_to = "bob";
+  Value(store().CreateAnalysis(analysis, 9));
+  const Viewer ann{"ann"};
+  const auto experiments = [&](const std::string& prefix) {
+    return Told([&](std::string*) { return Value(store().FindExperiments(ann, prefix, 5)); });
+  };
+  const auto named = [&](const std::string& name) {
+    return Told([&](std::string*) {
+      std::vector<std::string> ids;
+      for (const NamedExperiment& one : Value(store().ExperimentsNamed(ann, name, 5))) {
+        ids.push_back(one.id);
+      }
+      return ids;
+    });
+  };
+  const auto runs = [&](const std::string& prefix) {
+    return Told([&](std::string*) { return Value(store().FindRuns(ann, prefix, 5)); });
+  };
+  const auto analyses = [&](const std::string& prefix) {
+    return Told([&](std::string*) { return Value(store().FindAnalyses(ann, prefix, 5)); });
+  };
+  EXPECT_EQ(experiments("secret"), experiments("sfcret"));
+  EXPECT_EQ(named("secret"), named("sfcret"));
+  EXPECT_EQ(runs("s"), runs("r"));
+  EXPECT_EQ(analyses("s"), analyses("r"));
+  EXPECT_THAT(experiments("o").rows, ElementsAre(open_));
+  EXPECT_THAT(named("open").rows, ElementsAre(open_));
+  EXPECT_THAT(runs("").rows, ElementsAre("a", "b", "waiting"));
+  EXPECT_THAT(Value(store().FindRuns({"bob"}, "", 4)), ElementsAre("a", "b", "s", "t"));
+  EXPECT_THAT(Value(store().FindRuns(kServer, "", 9)),
+              ElementsAre("a", "b", "s", "t", "u", "waiting"));
+  EXPECT_THAT(Value(store().FindAnalyses({"bob"}, "", 9)), ElementsAre("s"));
+  EXPECT_THAT(Value(store().ExperimentsNamed({"bob"}, "secret", 9)), ::testing::SizeIs(1));
+}
+
 // A store in memory has no file to look into.
 class DescribeTest : public StoreTest {};
 INSTANTIATE_TEST_SUITE_P(, DescribeTest, ::testing::Values(Where::kFile), WhereName);
@@ -596,6 +636,8 @@ TEST_P(DescribeTest, WritesTheFieldsAndValuesOfAnOlderStore) {
         "DROP TABLE cell_fields; DROP TABLE final_values; DROP TABLE names; DROP INDEX runs_ends; "
         "DROP INDEX experiments_undescribed; DROP INDEX experiments_title; "
         "DROP INDEX experiments_extends; DROP INDEX runs_growth; DROP INDEX cells_name; "
+        "DROP INDEX runs_visible; DROP INDEX experiments_visible; "
+        "DROP INDEX experiments_visible_title; DROP INDEX analyses_visible; "
         "ALTER TABLE experiments DROP COLUMN tags; ALTER TABLE experiments DROP COLUMN note; "
         "ALTER TABLE experiments DROP COLUMN archived; "
         "ALTER TABLE experiments DROP COLUMN extends; "
