@@ -5,7 +5,7 @@ import html
 from typing import Any
 
 from ablate import _display
-from ablate._frames import Library, frame
+from ablate._frames import Library, axis_columns, frame
 from ablate.v1 import comparison_pb2
 
 
@@ -28,11 +28,10 @@ class Comparison:
         return [warning.text for warning in self.message.warnings]
 
     def frame(self, library: Library = "pandas") -> Any:
-        """Returns one row per setting; a statistic that doesn't exist is None."""
+        """Returns one row per setting; a statistic that doesn't exist is None. An axis that has the
+        name of another column is axis.NAME."""
         rows = self.message.rows
-        columns: dict[str, list[Any]] = {"label": [row.label for row in rows]}
-        for axis in self.message.row_axes:
-            columns[axis] = [row.labels.get(axis) for row in rows]
+        columns: dict[str, list[Any]] = {}
         for name in ("n", "diverged", "missing", "failed"):
             columns[name] = [getattr(row, name) for row in rows]
         for name in ("mean", "mean_low", "mean_high"):
@@ -47,7 +46,10 @@ class Comparison:
         verdicts = [row.verdict if row.HasField("verdict") else None for row in rows]
         columns["outcome"] = [one and outcomes.Name(one.outcome) for one in verdicts]
         columns["grade"] = [one and grades.Name(one.grade) for one in verdicts]
-        return frame(columns, library)
+        front: dict[str, list[Any]] = {"label": [row.label for row in rows]}
+        axes = axis_columns(self.message.row_axes, [*front, *columns])
+        front |= {name: [row.labels.get(axis) for row in rows] for axis, name in axes.items()}
+        return frame(front | columns, library)
 
     def __repr__(self) -> str:
         return self.message.text.rstrip("\n")

@@ -9,7 +9,7 @@ import numpy as np
 
 from ablate import _display, _values, analysis
 from ablate._connection import LONG, Connection
-from ablate._frames import Library, frame
+from ablate._frames import Library, axis_columns, frame
 from ablate.comparison import Comparison
 from ablate.errors import Conflict, Error, InvalidArgument, Unavailable
 from ablate.figure import Figure
@@ -18,7 +18,8 @@ from ablate.v1 import analysis_pb2, comparison_pb2, experiment_pb2, metric_pb2, 
 
 _State = experiment_pb2.ExperimentState
 _OPEN = (_State.unspecified, _State.ACTIVE)
-_RESERVED = ("cell", "seed", "run", "state", "step", "steps")  # columns of frames
+_RUN_COLUMNS = ("cell", "seed", "run", "state", "step", "steps")  # of `frame`
+_POINT_COLUMNS = ("cell", "seed", "key", "step", "value")  # of `metrics`
 _JOINT = ("cka",)  # kinds of analyses that read several models as one
 
 
@@ -150,11 +151,13 @@ class Experiment:
               settings: Literal["varied", "all"] = "varied") -> Any:
         """Returns one row per cell.
 
-        The columns are the cell, its label per axis (a text), seed, run, state, step and steps;
+        The columns are the cell, its label per axis (a text; axis.NAME if another column has the
+        axis's name), seed, run, state, step and steps;
         then the resolved settings by path, with numbers and booleans as such, either those that
         vary or all; then the last value of each metric that training recorded, and for losses and
-        accuracies the best one, such as eval/loss and eval/loss.best. Numbers of analyses are read
-        by `metrics`.
+        accuracies the best one, such as eval/loss and eval/loss.best. A run that diverged before
+        its end has no last values, so that means leave it out. Numbers of analyses are read by
+        `metrics`.
 
         >>> frame = experiment.frame()
         >>> frame.groupby("placement")["eval/loss"].mean().idxmin()
@@ -164,9 +167,9 @@ class Experiment:
             raise InvalidArgument(f'settings: "{settings}" is unknown; expected varied or all')
         runs = self.runs()
         columns: dict[str, Any] = {"cell": [run.cell for run in runs]}
-        for axis in runs[0].labels if runs else ():
-            columns[_column(axis)] = [run.labels.get(axis) for run in runs]
-        for name in _RESERVED[1:]:
+        for axis, name in axis_columns(runs[0].labels if runs else (), _RUN_COLUMNS).items():
+            columns[name] = [run.labels.get(axis) for run in runs]
+        for name in _RUN_COLUMNS[1:]:
             columns[name] = [getattr(run, "name" if name == "run" else name) for run in runs]
         columns |= self._settings(runs, settings == "all")
         for key in dict.fromkeys(key for run in runs for key in run.keys()):
@@ -178,7 +181,7 @@ class Experiment:
     def metrics(self, keys: str | Sequence[str] = (), *, max_points: int | None = None,
                 library: Library = "pandas") -> Any:
         """Returns every point of these metrics, or of all, as one row each: cell, a column per
-        axis, seed, key, step, value.
+        axis (axis.NAME if another column has its name), seed, key, step, value.
 
         `max_points` is a number of points per series, at least 4: each bucket keeps its first,
         smallest, largest and last point, so that a plot shows every peak. The steps that are left
@@ -195,8 +198,9 @@ class Experiment:
             return np.repeat(np.array(values, dtype), lengths)
 
         columns: dict[str, Any] = {"cell": column([one.cell for one in found])}
-        for axis in next(iter(runs.values())).labels if runs else ():
-            columns[_column(axis)] = column([runs[one.cell].labels.get(axis) for one in found])
+        axes = next(iter(runs.values())).labels if runs else ()
+        for axis, name in axis_columns(axes, _POINT_COLUMNS).items():
+            columns[name] = column([runs[one.cell].labels.get(axis) for one in found])
         columns["seed"] = column([runs[one.cell].seed for one in found], np.int64)
         columns["key"] = column([one.key for one in found])
         columns["step"] = np.concatenate([one.steps for one in found] or [np.array([], np.int64)])
@@ -383,7 +387,3 @@ class Experiment:
         """Returns the fields of a CompareRequest, without its key."""
         names = [one.name if isinstance(one, Experiment) else one for one in _values.listed(others)]
         return {"experiment": self.name, "others": names, "by": by, "baseline": baseline, "at": at}
-
-
-def _column(axis: str) -> str:
-    return f"axis.{axis}" if axis in _RESERVED else axis

@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 
 from ablate import _address, _datasets, _display, _shorthands, _values, _yaml
 from ablate._connection import LONG, Connection
-from ablate._frames import Library, frame
+from ablate._frames import Library, axis_columns, frame
 from ablate.errors import (DeadlineExceeded, FieldProblem, InvalidArgument, NotFound,
                            Unavailable)
 from ablate.experiment import Experiment
@@ -217,11 +217,13 @@ class Lab:
                                   for name in ("experiment", "cell", "run", "seed")}
         result["state"] = [run_pb2.RunState.Value.Name(row.state) for row in rows]
         result |= {name: [getattr(row, name) for row in rows] for name in ("step", "steps")}
+        # As a name of a filter, these can only be axes.
+        titles = axis_columns(columns, ("cell", "run", "step", "steps"))
         for place, name in enumerate(columns):
-            if name not in result:
-                result[name] = [_scalar(row.values[place], "kind") for row in rows]
+            if titles[name] not in result:
+                result[titles[name]] = [_scalar(row.values[place], "kind") for row in rows]
         if not columns:
-            last = [{one.key: one.last for one in row.summaries if one.HasField("last")}
+            last = [{one.key: one.last if one.HasField("last") else None for one in row.summaries}
                     for row in rows]
             for key in dict.fromkeys(key for keys in last for key in keys):
                 result[key] = [keys.get(key) for keys in last]

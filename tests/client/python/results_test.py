@@ -56,6 +56,45 @@ class ResultsTest(unittest.TestCase):
         self.assertEqual(list(experiment.metrics().columns[1:5]), names)
         self.assertEqual(list(experiment.runs()[0].labels), names)
 
+    def test_axes_with_the_names_of_columns_keep_their_labels(self):
+        axes = [{"name": name, "field": field, "values": values} for name, field, values in (
+            ("value", "training.learning_rate", [0.01, 0.02]),
+            ("run", "training.weight_decay", [0, 0.1]), ("mean", "training.warmup", [0, 5]))]
+        spec = {**_yaml.parse(PLACEMENT, ""), "name": "columns", "seeds": {"count": 1},
+                "axes": axes}
+        experiment = self.lab.submit(spec, set={"training.steps": 10}).wait()
+        points = experiment.metrics("eval/loss")
+        self.assertEqual(list(points.columns),
+                         ["cell", "axis.value", "run", "mean", "seed", "key", "step", "value"])
+        self.assertEqual(set(points["axis.value"]), {"0.01", "0.02"})
+        frame = experiment.frame()
+        self.assertEqual(list(frame.columns[1:6]), ["value", "axis.run", "mean", "seed", "run"])
+        self.assertEqual(set(frame["axis.run"]), {"0", "0.1"})
+        compared = experiment.compare().frame()
+        self.assertEqual(list(compared.columns[:4]), ["label", "value", "run", "axis.mean"])
+        self.assertEqual(set(compared["axis.mean"]), {"0", "5"})
+        found = self.lab.query(f"experiment = {experiment.id}", columns=["run", "mean", "seed"])
+        self.assertEqual(set(found["axis.run"]), {"0", "0.1"})
+        self.assertEqual(len(set(found["run"])), 8)
+
+    def test_a_run_that_diverged_before_its_end_has_no_last_values(self):
+        spec = {**_yaml.parse(PLACEMENT, ""), "name": "diverged", "seeds": {"count": 2},
+                "axes": [{"field": "training.learning_rate", "values": [0.01, 1000]}]}
+        experiment = self.lab.submit(spec, set={
+            "training.steps": 20, "training.optimizer": "sgd", "model.norm.placement": "none"})
+        frame = experiment.wait().frame().set_index("learning_rate")
+        self.assertEqual(set(frame.state["1000"]), {"DIVERGED"})
+        self.assertTrue(frame.loc["1000", ["eval/loss", "train/loss"]].isna().all(axis=None))
+        self.assertTrue(frame.loc["1000", "eval/loss.best"].notna().all())
+        means = frame.groupby("learning_rate")["eval/loss"].mean()
+        self.assertTrue(means.notna()["0.01"])
+        self.assertTrue(means.isna()["1000"])
+        found = self.lab.query(f"experiment = {experiment.id}", order_by="eval/loss best")
+        self.assertEqual(found["eval/loss"].notna().tolist(), [True, True, False, False])
+        for run in experiment.runs("learning_rate1000"):
+            self.assertEqual(run.last, {})
+            self.assertIsNotNone(run.best("eval/loss"))
+
     def test_query_selects_cells_of_all_experiments(self):
         own = f"experiment = {self.experiment.id}"
         frame = self.lab.query(f"{own} AND placement != none AND seed < 3",
