@@ -110,7 +110,7 @@ struct NormResponseOptions {
 struct AttentionOptions {
   std::vector<AttentionMaps> maps;  // maps to return for a prompt
   // Relation of words to their syntactic heads on which heads are scored, or `all`; empty: none.
-  std::string dependency;
+  std::string dependency = {};
 };
 
 struct RemoveOptions {
