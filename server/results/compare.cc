@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/reflect/text.h"
+#include "server/report/compare/metric_names.h"
 #include "server/results/merged_grid.h"
 #include "server/results/operand.h"
 #include "server/results/units.h"
@@ -100,13 +101,14 @@ absl::Status ReadKey(storage::Store* store, const TrainedGrid& grid, const std::
       damages);
 }
 
-report::WindowSummary SummarizeRow(const std::vector<ChosenRun>& row, const WindowValues& values) {
+report::WindowSummary SummarizeRow(const std::vector<ChosenRun>& row, const std::string& key,
+                                   const WindowValues& values) {
   std::vector<report::WindowValue> runs;
   for (const ChosenRun& run : Converged(row)) {
     const auto value = values.find(run.cell);
     runs.push_back(value == values.end() ? report::WindowValue() : value->second);
   }
-  return report::SummarizeWindow(runs);
+  return report::SummarizeWindow(runs, report::ScaleOfMetric(key));
 }
 
 // Summarizes each row's own converged runs. Reads one curve at a time, none if there are no
@@ -130,7 +132,9 @@ absl::StatusOr<report::RowWindows> ReadRowWindows(storage::Store* store, const T
   }
   for (const std::vector<ChosenRun>& runs : rows) {
     auto& summaries = result.rows.emplace_back();
-    for (const WindowValues& window : values) summaries.push_back(SummarizeRow(runs, window));
+    for (size_t i = 0; i < values.size(); ++i) {
+      summaries.push_back(SummarizeRow(runs, result.windows[i].key, values[i]));
+    }
   }
   return result;
 }

@@ -195,6 +195,24 @@ std::vector<std::string> IncreasesIn(const std::vector<std::string>& keys,
   return families;
 }
 
+bool IsListed(const std::vector<std::string>& texts, const std::string& text) {
+  return std::find(texts.begin(), texts.end(), text) != texts.end();
+}
+
+// Returns the families of the keys; those of whole blocks first, because heads and tensors have
+// many.
+std::vector<std::string> FamiliesIn(const std::vector<std::string>& keys, figure::Along along) {
+  std::vector<std::string> families;
+  for (const std::string& key : keys) {
+    auto family = figure::FamilyOf(along, key);
+    if (family.has_value() && !IsListed(families, *family)) families.push_back(*std::move(family));
+  }
+  std::stable_partition(families.begin(), families.end(), [&](const std::string& one) {
+    return along == figure::Along::kBlocks && one.find('*') == std::string::npos;
+  });
+  return families;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<figure::FamilySetting>> ReadFamily(
@@ -241,27 +259,29 @@ absl::StatusOr<std::vector<std::string>> ReportedFamilies(storage::Store* store,
   return families;
 }
 
+absl::StatusOr<std::string> DefaultFamily(storage::Store* store, const std::string& experiment,
+                                          const LabelledResults& results, figure::Along along,
+                                          const std::string& usual) {
+  const auto keys = ExperimentKeys(store, experiment);
+  if (!keys.ok()) return keys.status();
+  const std::vector<std::string> families = FamiliesIn(*keys, along);
+  if (families.empty() || IsListed(families, usual)) return usual;
+  const auto reported = ReportedFamilies(store, experiment, results, along);
+  if (!reported.ok()) return reported.status();
+  return reported->empty() ? families.front() : reported->front();
+}
+
 absl::Status CheckKnownFamily(storage::Store* store, const std::string& experiment,
                               figure::Along along, const std::string& family, bool asked) {
   const auto keys = ExperimentKeys(store, experiment);
   if (!keys.ok()) return keys.status();
-  std::vector<std::string> families, of_label;
-  const std::string label = family.substr(0, family.find('/'));
-  for (const std::string& key : *keys) {
-    auto one = figure::FamilyOf(along, key);
-    if (!one.has_value()) continue;
-    if (std::find(families.begin(), families.end(), *one) != families.end()) continue;
-    if (absl::StartsWith(*one, absl::StrCat(label, "/"))) of_label.push_back(*one);
-    families.push_back(*std::move(one));
-  }
-  const bool known = std::find(families.begin(), families.end(), family) != families.end();
-  if (known || (families.empty() && !asked)) return absl::OkStatus();
+  std::vector<std::string> families = FamiliesIn(*keys, along), of_label;
+  if (IsListed(families, family) || (families.empty() && !asked)) return absl::OkStatus();
+  const std::string label = absl::StrCat(family.substr(0, family.find('/')), "/");
+  std::copy_if(families.begin(), families.end(), std::back_inserter(of_label),
+               [&](const std::string& one) { return absl::StartsWith(one, label); });
   if (!of_label.empty()) families = std::move(of_label);
   const bool blocks = along == figure::Along::kBlocks;
-  // Families of whole blocks first, because heads and tensors have many.
-  std::stable_partition(families.begin(), families.end(), [&](const std::string& one) {
-    return blocks && one.find('*') == std::string::npos;
-  });
   constexpr size_t kNamed = 20;
   return rpc::InvalidField(
       "key",

@@ -34,6 +34,12 @@ absl::StatusOr<std::vector<std::string>> ReportedFamilies(storage::Store* store,
                                                           const LabelledResults& results,
                                                           figure::Along along);
 
+// Returns the family that a figure draws by default: the `usual` one, or if no run has that, the
+// first that a report shows, or else the first of all. The usual one if there is none.
+absl::StatusOr<std::string> DefaultFamily(storage::Store* store, const std::string& experiment,
+                                          const LabelledResults& results, figure::Along along,
+                                          const std::string& usual);
+
 // Returns INVALID_ARGUMENT in field `key` for a family that no run has; names the existing ones. If
 // it wasn't `asked` for but is the default, and there are no others, returns OK.
 absl::Status CheckKnownFamily(storage::Store* store, const std::string& experiment,

@@ -43,6 +43,11 @@ figure::Input InputOf(const ComparedGrid& compared, const figure::Kind& kind,
   const v1::ReportSpec& report = compared.grid.spec.report();
   if (report.has_smooth()) input.curves.smooth = report.smooth();
   if (absl::StartsWith(input.key, "eval/")) input.curves.smooth = 1;
+  // Paired curves are differences on the comparison's scale already.
+  const report::Scale scale = input.key == compared.comparison.key
+                                  ? compared.comparison.scale
+                                  : report::ScaleOfMetric(input.key);
+  input.curves.log = kind.reads != figure::Reads::kPairs && scale == report::Scale::kRatio;
   return input;
 }
 
@@ -368,6 +373,13 @@ absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const Compared
   if (DrawsCurves(kind)) {
     const absl::Status read = ReadSettings(store, compared, kind, cancelled, &input);
     if (!read.ok()) return read;
+  }
+  if (along.has_value() && options.key.empty()) {
+    const auto results = LabelledResults::Load(store, compared.grid.record.id);
+    if (!results.ok()) return results.status();
+    auto key = DefaultFamily(store, compared.grid.record.id, *results, *along, input.key);
+    if (!key.ok()) return key.status();
+    input.key = *std::move(key);
   }
   if (along.has_value()) {
     auto family = ReadFamily(store, compared, *along, input.key, options.step, cancelled);

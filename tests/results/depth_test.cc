@@ -147,6 +147,22 @@ TEST_F(ReadFamilyTest, DrawsOnRequestAndInReports) {
   EXPECT_EQ(drawn, 1u);
 }
 
+TEST_F(ReadFamilyTest, DrawsAFamilyThatExistsByDefault) {
+  const auto drawn = [&](const std::string& kind) {
+    const auto drawing = DrawFigure(grid_.store(), Compared(), *figure::FindKind(kind), {}, kNever);
+    return drawing.ok() ? drawing->csv : std::string(drawing.status().message());
+  };
+  const StoredGrid::Curves loss = {{"eval/loss", {{20, 2}}}};
+  grid_.Finish("narrow-s0", loss);
+  EXPECT_THAT(drawn("depth"), HasSubstr("no converged run has points of gradient/block.0"));
+  StoredGrid::Curves curves = loss;
+  curves["alignment_ratio/block.0"] = curves["alignment/block.0"] = {{20, .5}};
+  curves["noise/fgsm@0.1/loss"] = {{20, .25}};
+  grid_.Finish("narrow-s1", curves);
+  EXPECT_THAT(drawn("depth"), HasSubstr("alignment/block.0,narrow,20,1,,0.5,"));
+  EXPECT_THAT(drawn("levels"), HasSubstr("noise/fgsm@0.1/loss,narrow,20,0.1,,0.25,"));
+}
+
 TEST_F(ReadFamilyTest, GivesEachFamilyOfAReportAFigure) {
   StoredGrid::Curves curves = {{"eval/loss", {{20, 2}}}};
   for (const char* key : {"gradient/block.0", "alignment/block.0", "alignment_ratio/block.0"}) {

@@ -137,7 +137,7 @@ std::string WindowName(const MetricWindow& window) {
                       window.window.points);
 }
 
-WindowSummary SummarizeWindow(absl::Span<const WindowValue> runs) {
+WindowSummary SummarizeWindow(absl::Span<const WindowValue> runs, Scale scale) {
   WindowSummary summary;
   std::vector<double> values;
   for (const WindowValue& run : runs) {
@@ -149,7 +149,12 @@ WindowSummary SummarizeWindow(absl::Span<const WindowValue> runs) {
         values.empty() ? run.points : std::min(summary.fewest_points, run.points);
     values.push_back(run.value.value);
   }
-  summary.over = Summarize(values);
+  const bool positive =
+      std::all_of(values.begin(), values.end(), [](double value) { return value > 0; });
+  if (!positive) scale = Scale::kDifference;
+  std::vector<double> scaled;
+  for (const double value : values) scaled.push_back(OnScale(scale, value));
+  summary.over = OffScale(scale, Summarize(scaled));
   summary.values = std::move(values);
   return summary;
 }

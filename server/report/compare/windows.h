@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "server/report/compare/scale.h"
 #include "server/report/compare/statistics.h"
 
 namespace ablate::report {
@@ -61,14 +62,15 @@ struct MetricWindow {
 std::string WindowName(const MetricWindow& window);
 
 struct WindowSummary {
-  Summary over;                // the windows' values, one per run that has one
+  Summary over;                // the windows' values, one per run that has one, off the scale
   std::vector<double> values;  // these values
   size_t left_out = 0;         // runs without one
   size_t fewest_points = 0;    // points in the smallest window of `over`
 };
 
-// Summarizes a window over the converged runs of one setting. Pure.
-WindowSummary SummarizeWindow(absl::Span<const WindowValue> runs);
+// Summarizes a window over the converged runs of one setting. On the scale of ratios the mean is
+// geometric and the interval one of logarithms, unless a value isn't positive. Pure.
+WindowSummary SummarizeWindow(absl::Span<const WindowValue> runs, Scale scale = Scale::kDifference);
 
 // The windows of a comparison: for each of its rows, one summary per window.
 struct RowWindows {

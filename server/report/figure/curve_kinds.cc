@@ -27,7 +27,7 @@ std::string SmoothText(const Input& input) {
 }
 
 std::vector<ReducedCurve> ReduceLoss(const SettingCurves& curves, const CurveOptions& options) {
-  return {ReduceSmoothed(curves.seeds, options.smooth, 0, UINT32_MAX, true)};
+  return {ReduceSmoothed(curves.seeds, options.smooth, 0, UINT32_MAX, true, options.log)};
 }
 
 absl::StatusOr<Drawing> DrawLoss(const Input& input) { return DrawCurves(input, {CurvePanel{}}); }
@@ -47,8 +47,9 @@ std::vector<ReducedCurve> ReduceWindows(const SettingCurves& curves, const Curve
       first > UINT32_MAX - options.first_steps ? UINT32_MAX : first + options.first_steps - 1;
   const uint32_t start = last >= options.last_steps ? last - options.last_steps + 1 : 0;
   return {
-      ReduceSmoothed(curves.seeds, std::min(options.smooth, kFirstSmooth), first, end, true),
-      ReduceSmoothed(curves.seeds, options.smooth, start, UINT32_MAX, true),
+      ReduceSmoothed(curves.seeds, std::min(options.smooth, kFirstSmooth), first, end, true,
+                     options.log),
+      ReduceSmoothed(curves.seeds, options.smooth, start, UINT32_MAX, true, options.log),
   };
 }
 
@@ -105,8 +106,8 @@ std::vector<ReducedCurve> ReduceCumulative(const SettingCurves& curves,
                                            const CurveOptions& options) {
   std::vector<SeedCurve> accumulated;
   for (const SeedCurve& curve : curves.seeds) accumulated.push_back(Accumulated(curve));
-  return {ReduceSeeds(accumulated, false),
-          ReduceSmoothed(curves.seeds, options.smooth, 0, UINT32_MAX, false)};
+  return {ReduceSeeds(accumulated, false, options.log),
+          ReduceSmoothed(curves.seeds, options.smooth, 0, UINT32_MAX, false, options.log)};
 }
 
 absl::StatusOr<Drawing> DrawCumulative(const Input& input) {

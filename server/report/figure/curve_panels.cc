@@ -362,7 +362,8 @@ std::string DivergedText(const Input& input, const std::vector<CurvePanel>& pane
 std::string CurveFootnote(const Input& input, const std::vector<CurvePanel>& panels) {
   const bool average_in_titles = !panels[0].title.empty();
   std::vector<std::string> parts;
-  parts.push_back(SeedsText(input));
+  const bool geometric = input.curves.log && AnyInterval(input);
+  parts.push_back(absl::StrCat(geometric ? "geometric " : "", SeedsText(input)));
   const std::string average = average_in_titles ? "" : SmoothingText(input, 0);
   if (!average.empty()) parts.push_back(average);
   if (AnyInterval(input)) {
@@ -568,8 +569,10 @@ absl::StatusOr<Drawing> DrawCurves(const Input& input, const std::vector<CurvePa
 
 std::string CurvesCaption(const Input& input, absl::string_view what) {
   return absl::StrCat(SentenceName(report::NameOfMetric(input.key)), " by step, ", what,
-                      " Line: mean over the seeds that converged. Band: its 95 % t interval",
-                      SeedLinesText(input), ".", ChosenText(*input.comparison));
+                      input.curves.log ? " Line: geometric mean" : " Line: mean",
+                      " over the seeds that converged. Band: its 95 % t interval",
+                      input.curves.log ? " (of the logarithms)" : "", SeedLinesText(input), ".",
+                      ChosenText(*input.comparison));
 }
 
 std::string CurvesDescription(const Input& input) {

@@ -25,19 +25,21 @@ struct StepMoments {
   }
 };
 
-// Walks along both ascending lists; removes steps that the curve lacks.
-void AddCurve(const SeedCurve& curve, std::vector<StepMoments>* steps) {
+// Walks along both ascending lists; removes steps that the curve lacks. With `log` the moments are
+// those of the logarithms.
+void AddCurve(const SeedCurve& curve, bool log, std::vector<StepMoments>* steps) {
   size_t kept = 0, at = 0;
   for (StepMoments& moments : *steps) {
     while (at < curve.steps.size() && curve.steps[at] < moments.step) ++at;
     if (at == curve.steps.size() || curve.steps[at] != moments.step) continue;
-    moments.Add(std::isfinite(curve.values[at]) ? curve.values[at] : kNone);
+    const double value = log ? std::log(curve.values[at]) : curve.values[at];
+    moments.Add(std::isfinite(value) ? value : kNone);
     (*steps)[kept++] = moments;
   }
   steps->resize(kept);
 }
 
-std::vector<StepMoments> MomentsOf(const std::vector<SeedCurve>& seeds) {
+std::vector<StepMoments> MomentsOf(const std::vector<SeedCurve>& seeds, bool log) {
   std::vector<StepMoments> steps;
   bool first = true;
   for (const SeedCurve& curve : seeds) {
@@ -46,12 +48,29 @@ std::vector<StepMoments> MomentsOf(const std::vector<SeedCurve>& seeds) {
       for (const uint32_t step : curve.steps) steps.push_back({step});
     }
     first = false;
-    AddCurve(curve, &steps);
+    AddCurve(curve, log, &steps);
   }
   return steps;
 }
 
-void FillMean(const std::vector<StepMoments>& steps, size_t n, ReducedCurve* reduced) {
+// A mean and its interval; with logarithms theirs.
+struct Ends {
+  double mean, low, high;
+};
+
+// Adds a mean and its interval, in the values' unit; no interval that is too wide for any axis.
+void AddEnds(Ends ends, bool log, ReducedCurve* reduced) {
+  constexpr double kLeast = 1e-150, kMost = 1e150;
+  if (log) {
+    ends = {std::exp(ends.mean), std::exp(ends.low), std::exp(ends.high)};
+    if (!(ends.low > kLeast && ends.high < kMost)) ends.low = ends.high = kNone;
+  }
+  reduced->mean.push_back(ends.mean);
+  reduced->low.push_back(ends.low);
+  reduced->high.push_back(ends.high);
+}
+
+void FillMean(const std::vector<StepMoments>& steps, size_t n, bool log, ReducedCurve* reduced) {
   std::vector<double> means;
   for (const StepMoments& moments : steps) means.push_back(moments.mean);
   const auto count = static_cast<double>(n);
@@ -61,9 +80,7 @@ void FillMean(const std::vector<StepMoments>& steps, size_t n, ReducedCurve* red
     const double deviation = n < 2 ? kNone : std::sqrt(steps[i].squares / (count - 1));
     const double half = quantile * deviation / std::sqrt(count);
     reduced->x.push_back(steps[i].step);
-    reduced->mean.push_back(means[i]);
-    reduced->low.push_back(means[i] - half);
-    reduced->high.push_back(means[i] + half);
+    AddEnds({means[i], means[i] - half, means[i] + half}, log, reduced);
   }
 }
 
@@ -167,7 +184,7 @@ SeedCurve Between(const SeedCurve& curve, uint32_t first_step, uint32_t last_ste
   return part;
 }
 
-ReducedCurve ReduceSeeds(const std::vector<SeedCurve>& seeds, bool seed_lines) {
+ReducedCurve ReduceSeeds(const std::vector<SeedCurve>& seeds, bool seed_lines, bool log) {
   ReducedCurve reduced;
   bool first = true;
   for (const SeedCurve& curve : seeds) {
@@ -178,7 +195,7 @@ ReducedCurve ReduceSeeds(const std::vector<SeedCurve>& seeds, bool seed_lines) {
     reduced.last_step = std::max(reduced.last_step, curve.steps.back());
     first = false;
   }
-  FillMean(MomentsOf(seeds), reduced.converged, &reduced);
+  FillMean(MomentsOf(seeds, log), reduced.converged, log, &reduced);
   const bool converged_too = seed_lines && reduced.converged <= kMaxSeedLines;
   for (const SeedCurve& curve : seeds) {
     const bool kept = curve.diverged ? reduced.seeds.size() < kMaxSeedLines : converged_too;
@@ -188,24 +205,15 @@ ReducedCurve ReduceSeeds(const std::vector<SeedCurve>& seeds, bool seed_lines) {
 }
 
 void AddMean(double x, const std::vector<double>& values, bool log, ReducedCurve* curve) {
-  constexpr double kLeast = 1e-150, kMost = 1e150;
   std::vector<double> scaled;
   for (const double value : values) scaled.push_back(log ? std::log(value) : value);
   const report::Summary summary = report::Summarize(scaled);
-  double mean = summary.mean.value, low = summary.interval.low, high = summary.interval.high;
+  const double mean = summary.mean.value;
+  double low = summary.interval.low, high = summary.interval.high;
   // Equal values have no variance, but their mean is certain.
   if (summary.interval.undefined == report::Undefined::kZeroVariance) low = high = mean;
-  if (log) {
-    mean = std::exp(mean);
-    low = std::exp(low);
-    high = std::exp(high);
-  }
-  // The interval is too wide for any axis.
-  if (log && !(low > kLeast && high < kMost)) low = high = kNone;
   curve->x.push_back(x);
-  curve->mean.push_back(mean);
-  curve->low.push_back(low);
-  curve->high.push_back(high);
+  AddEnds({mean, low, high}, log, curve);
 }
 
 ReducedCurve Thinned(const ReducedCurve& reduced, size_t max_points) {
@@ -229,7 +237,7 @@ ReducedCurve Thinned(const ReducedCurve& reduced, size_t max_points) {
 }
 
 ReducedCurve ReduceSmoothed(const std::vector<SeedCurve>& seeds, uint32_t smooth,
-                            uint32_t first_step, uint32_t last_step, bool seed_lines) {
+                            uint32_t first_step, uint32_t last_step, bool seed_lines, bool log) {
   // One width for all; otherwise their mean would mix different averages.
   const SeedCurve* longest = nullptr;
   for (const SeedCurve& curve : seeds) {
@@ -240,7 +248,7 @@ ReducedCurve ReduceSmoothed(const std::vector<SeedCurve>& seeds, uint32_t smooth
   for (const SeedCurve& curve : seeds) {
     parts.push_back(Between(Smoothed(curve, points), first_step, last_step));
   }
-  ReducedCurve reduced = ReduceSeeds(parts, seed_lines);
+  ReducedCurve reduced = ReduceSeeds(parts, seed_lines, log);
   if (longest == nullptr) return reduced;
   if (points > 1) {
     reduced.smoothed =

@@ -73,8 +73,9 @@ SeedCurve Accumulated(const SeedCurve& curve);
 SeedCurve Between(const SeedCurve& curve, uint32_t first_step, uint32_t last_step);
 
 // Computes statistics over all points of all seeds, then thins. `seed_lines` keeps lines of the
-// converged seeds, too (up to kMaxSeedLines of them); those of diverged ones are always kept.
-ReducedCurve ReduceSeeds(const std::vector<SeedCurve>& seeds, bool seed_lines);
+// converged seeds, too (up to kMaxSeedLines of them); those of diverged ones are always kept. With
+// `log` means and intervals are as AddMean's.
+ReducedCurve ReduceSeeds(const std::vector<SeedCurve>& seeds, bool seed_lines, bool log = false);
 
 // Adds the mean of several seeds' values at x, and its t interval: with `log` the geometric mean
 // and an interval of the logarithms. NaN if a value can't be in them; no interval for a single
@@ -87,7 +88,8 @@ ReducedCurve Thinned(const ReducedCurve& reduced, size_t max_points);
 
 // Reduces the seeds' trailing means over `smooth` steps, within [first_step, last_step].
 ReducedCurve ReduceSmoothed(const std::vector<SeedCurve>& seeds, uint32_t smooth,
-                            uint32_t first_step, uint32_t last_step, bool seed_lines);
+                            uint32_t first_step, uint32_t last_step, bool seed_lines,
+                            bool log = false);
 
 }  // namespace ablate::figure
 

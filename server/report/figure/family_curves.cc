@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clean.h"
 #include "base/decimal.h"
+#include "server/report/compare/metric_names.h"
 #include "server/report/compare/statistics.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/analysed.h"
@@ -29,7 +30,8 @@ namespace {
 constexpr double kLogSpan = 100;  // a factor, as in ValueAxis
 
 struct FamilyData {
-  bool log = false;  // logarithmic axis and geometric means
+  bool log = false;        // logarithmic axis
+  bool geometric = false;  // means, and intervals of logarithms
   std::vector<ReducedSetting> settings;
   bool embedding = false;               // some value is at place 0
   size_t nonfinite = 0;                 // values left out
@@ -52,7 +54,19 @@ bool IsLogarithmic(const std::vector<FamilySetting>& settings) {
   return !positive.empty() && all.low() >= 0 && positive.high() / positive.low() >= kLogSpan;
 }
 
-ReducedCurve ReduceFamily(const FamilySetting& setting, bool log, FamilyData* data) {
+// Returns true if the family is of norms, which are compared as ratios, and all values are
+// positive. An arithmetic mean's interval could go below 0.
+bool IsPositive(const Input& input, Along along) {
+  if (report::ScaleOfMetric(KeyAt(along, input.key, 1)) != report::Scale::kRatio) return false;
+  const auto positive = [](const auto& value) { return !(value.second <= 0); };
+  return std::all_of(input.family.begin(), input.family.end(), [&](const FamilySetting& setting) {
+    return std::all_of(setting.seeds.begin(), setting.seeds.end(), [&](const FamilySeed& seed) {
+      return std::all_of(seed.values.begin(), seed.values.end(), positive);
+    });
+  });
+}
+
+ReducedCurve ReduceFamily(const FamilySetting& setting, FamilyData* data) {
   ReducedCurve curve;
   curve.converged = setting.seeds.size();
   std::map<double, std::vector<double>> by_place;
@@ -61,7 +75,7 @@ ReducedCurve ReduceFamily(const FamilySetting& setting, bool log, FamilyData* da
     line.seed = seed.seed;
     for (const auto& [place, value] : seed.values) {
       std::vector<double>& finite = by_place[place];
-      const bool zero = log && value == 0;
+      const bool zero = data->log && value == 0;
       data->nonfinite += std::isfinite(value) ? 0 : 1;
       data->zeros += zero ? 1 : 0;
       if (std::isfinite(value)) finite.push_back(value);
@@ -70,7 +84,7 @@ ReducedCurve ReduceFamily(const FamilySetting& setting, bool log, FamilyData* da
     }
     if (setting.seeds.size() <= kMaxSeedLines) curve.seeds.push_back(std::move(line));
   }
-  for (const auto& [place, values] : by_place) AddMean(place, values, log, &curve);
+  for (const auto& [place, values] : by_place) AddMean(place, values, data->geometric, &curve);
   if (by_place.empty()) return curve;
   // Read by axes of whole numbers.
   curve.first_step = static_cast<uint32_t>(by_place.begin()->first);
@@ -79,12 +93,12 @@ ReducedCurve ReduceFamily(const FamilySetting& setting, bool log, FamilyData* da
   return curve;
 }
 
-FamilyData DataOf(const Input& input) {
+FamilyData DataOf(const Input& input, Along along) {
   FamilyData data;
   data.log = IsLogarithmic(input.family);
+  data.geometric = data.log || IsPositive(input, along);
   for (const FamilySetting& setting : input.family) {
-    data.settings.push_back(
-        {setting.label, setting.style, {ReduceFamily(setting, data.log, &data)}});
+    data.settings.push_back({setting.label, setting.style, {ReduceFamily(setting, &data)}});
     if (setting.seeds.empty()) continue;
     const uint32_t step = setting.step.value_or(0);
     data.first = std::min(data.first.value_or(step), step);
@@ -102,7 +116,7 @@ std::string StepText(const FamilyData& data) {
 
 std::string FamilyFootnote(const Input& input, const FamilyData& data) {
   std::vector<std::string> statements = {
-      absl::StrCat(StepText(data), ", ", MeanText(input, data.log))};
+      absl::StrCat(StepText(data), ", ", MeanText(input, data.geometric))};
   if (data.nonfinite > 0) {
     statements.push_back(
         absl::StrCat(report::Counted(data.nonfinite, "value"), " not finite, left out"));
@@ -131,7 +145,7 @@ std::string FamilyCsv(const Input& input, Along along, const FamilyData& data) {
     const ReducedCurve& curve = data.settings[s].panels[0];
     for (size_t i = 0; i < curve.x.size(); ++i) {
       add(curve.x[i], {"", CsvNumber(curve.mean[i]), CsvNumber(curve.low[i]),
-                       CsvNumber(curve.high[i]), data.log ? "geometric" : "arithmetic"});
+                       CsvNumber(curve.high[i]), data.geometric ? "geometric" : "arithmetic"});
     }
     for (const FamilySeed& seed : setting.seeds) {
       for (const auto& [place, value] : seed.values) {
@@ -159,7 +173,7 @@ std::string PlaceTitle(const Input& input, Along along, const FamilyData& data) 
 }
 
 absl::StatusOr<Drawing> DrawFamily(const Input& input, Along along) {
-  const FamilyData data = DataOf(input);
+  const FamilyData data = DataOf(input, along);
   if (!data.last.has_value()) return NoValues(input, along);
   Input drawn = input;
   drawn.settings = data.settings;
@@ -178,7 +192,7 @@ absl::StatusOr<Drawing> DrawFamily(const Input& input, Along along) {
 }
 
 std::string FamilyCaption(const Input& input, Along along) {
-  const FamilyData data = DataOf(input);
+  const FamilyData data = DataOf(input, along);
   const bool blocks = along == Along::kBlocks;
   Input drawn = input;
   drawn.settings = data.settings;
@@ -187,16 +201,16 @@ std::string FamilyCaption(const Input& input, Along along) {
       blocks ? absl::StrCat(KeyAt(along, input.key, 1), " and so on) over depth ")
              : absl::StrCat(input.key, ") over the perturbation's level "),
       StepText(data), blocks ? ", the input on the left" : "",
-      IntervalMark(drawn) == "bar" ? ". Dot: " : ". Line: ", data.log ? "geometric" : "arithmetic",
-      " mean over the seeds that converged. ", report::Capitalized(IntervalMark(drawn)),
-      ": its 95 % t interval", data.log ? " (of the logarithms)" : "", ".",
-      ChosenText(*input.comparison));
+      IntervalMark(drawn) == "bar" ? ". Dot: " : ". Line: ",
+      data.geometric ? "geometric" : "arithmetic", " mean over the seeds that converged. ",
+      report::Capitalized(IntervalMark(drawn)), ": its 95 % t interval",
+      data.geometric ? " (of the logarithms)" : "", ".", ChosenText(*input.comparison));
 }
 
 // Returns "pre from 0.001 to 0.12": each setting's mean at its first and its last place.
 std::string FamilyDescription(const Input& input, Along along) {
   std::vector<std::string> settings;
-  for (const ReducedSetting& setting : DataOf(input).settings) {
+  for (const ReducedSetting& setting : DataOf(input, along).settings) {
     std::vector<double> means;
     for (const double mean : setting.panels[0].mean) {
       if (std::isfinite(mean)) means.push_back(mean);

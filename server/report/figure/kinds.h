@@ -26,6 +26,7 @@ namespace ablate::figure {
 struct CurveOptions {
   uint32_t smooth = 20;                          // of the trailing mean
   uint32_t first_steps = 100, last_steps = 200;  // for the kind `windows`
+  bool log = false;  // geometric means and intervals of logarithms, for norms
 };
 
 struct Input {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/decimal.h"
+#include "server/report/compare/metric_names.h"
 #include "server/report/compare/scale.h"
 #include "server/report/compare/statistics.h"
 #include "server/report/compare/wording.h"
@@ -115,6 +116,17 @@ bool HasWindows(const Input& input) {
   return input.windows != nullptr && !input.windows->windows.empty();
 }
 
+// Returns the name of the figure's means: those of norms are geometric.
+std::string MeanNameOf(const Input& input) {
+  if (!HasWindows(input)) return std::string(report::MeanName(input.comparison->scale));
+  const auto is_norm = [](const report::MetricWindow& window) {
+    return report::ScaleOfMetric(window.key) == report::Scale::kRatio;
+  };
+  const auto& windows = input.windows->windows;
+  if (std::all_of(windows.begin(), windows.end(), is_norm)) return "geometric mean";
+  return std::any_of(windows.begin(), windows.end(), is_norm) ? "mean (norms: geometric)" : "mean";
+}
+
 // Returns true if intervals are over sequences, and no dots are shown.
 bool IsBySequence(const Input& input) {
   return !HasWindows(input) && input.comparison->unit == report::Unit::kSequence;
@@ -132,9 +144,7 @@ absl::StatusOr<Drawing> DrawSummary(const Input& input) {
   if (empty)
     return absl::FailedPreconditionError(
         "kind: summary has no run to show yet. Retry when a run has ended");
-  // Windows are of other metrics and not compared: their means are arithmetic.
-  const std::string mean(
-      report::MeanName(windows == 0 ? input.comparison->scale : report::Scale::kDifference));
+  const std::string mean = MeanNameOf(input);
   dots.value_title = absl::StrCat(mean, " [95 % interval]");
   dots.column_titles = {
       UnitsTitle(IsBySequence(input) ? report::Unit::kSequence : report::Unit::kSeed)};
@@ -153,14 +163,13 @@ absl::StatusOr<Drawing> DrawSummary(const Input& input) {
 }
 
 std::string SummaryCaption(const Input& input) {
-  return absl::StrCat(
-      HasWindows(input) ? "Curve summaries"
-                        : SentenceName(report::NameOfMetric(input.comparison->key)),
-      " of each setting: ",
-      report::MeanName(HasWindows(input) ? report::Scale::kDifference : input.comparison->scale),
-      IsBySequence(input) ? " and 95 % interval over the sequences that its model read."
+  return absl::StrCat(HasWindows(input) ? "Curve summaries"
+                                        : SentenceName(report::NameOfMetric(input.comparison->key)),
+                      " of each setting: ", MeanNameOf(input),
+                      IsBySequence(input)
+                          ? " and 95 % interval over the sequences that its model read."
                           : " and 95 % interval over its own converged runs; dots are single runs.",
-      ChosenText(*input.comparison));
+                      ChosenText(*input.comparison));
 }
 
 // Returns "pre 2.40, post 2.43".

@@ -67,6 +67,17 @@ TEST(ReduceTest, RefusesAnEmptyWindow) {
   EXPECT_FALSE(Reduce({1, 2}, {WindowSide::kLast, 0}).ok());
 }
 
+TEST(SummarizeWindowTest, HasAnIntervalOfLogarithmsForRatios) {
+  std::vector<WindowValue> runs = {{Defined(.1), 1, 0}, {Defined(.9), 1, 0}};
+  const WindowSummary ratios = SummarizeWindow(runs, Scale::kRatio);
+  EXPECT_NEAR(ratios.over.mean.value, .3, 1e-12);
+  EXPECT_NEAR(std::log(ratios.over.interval.low / .3), -12.706204736432095 * std::log(9) / 2, 1e-9);
+  EXPECT_LT(SummarizeWindow(runs).over.interval.low, 0);
+  runs.push_back({Defined(0), 1, 0});
+  EXPECT_NEAR(SummarizeWindow(runs, Scale::kRatio).over.mean.value, 1. / 3, 1e-12)
+      << "0 has no logarithm";
+}
+
 TEST(TrailingMeanTest, EqualsTheOracle) {
   const Curve curve = *TrailingMean(Steps(12), Losses(), 4);
   const double expected[] = {3.363852652, 3.302704214, 3.311260532, 3.264433498, 3.30378748,

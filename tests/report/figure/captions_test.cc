@@ -87,6 +87,21 @@ TEST(CaptionsTest, DescribeTheWindowsThatAreDrawn) {
       << "whose seeds are not known";
 }
 
+TEST(CaptionsTest, NameTheMeansOfNorms) {
+  const Words words(Settings({{"a", {2.49, 2.51}}, {"b", {3.49, 3.51}}}));
+  report::RowWindows windows;
+  const std::vector<report::WindowValue> runs = {{report::Defined(1), 10, 0},
+                                                 {report::Defined(4), 10, 0}};
+  for (const char* key : {"train/gradient_norm", "train/loss"}) {
+    windows.windows.push_back({key, {report::WindowSide::kLast, 10, report::Reduction::kMean}});
+    windows.rows.resize(2);
+    for (auto& row : windows.rows) row.push_back(report::SummarizeWindow(runs));
+    EXPECT_THAT(words.Drawn("summary", &windows),
+                HasSubstr(windows.windows.size() == 1 ? "of the geometric mean over"
+                                                      : "of the mean (norms: geometric) over"));
+  }
+}
+
 TEST(CaptionsTest, DescribeEachGroupOfDifferences) {
   const Words words(NormsGrid());
 

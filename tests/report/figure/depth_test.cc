@@ -173,6 +173,20 @@ TEST_F(DepthTest, HasArithmeticMeansOnALinearAxis) {
   EXPECT_THAT(FindKind("depth")->caption(input_), HasSubstr("arithmetic mean"));
 }
 
+TEST_F(DepthTest, HasGeometricMeansOfNormsSoThatNoIntervalReachesZero) {
+  Add("a", {{.1, 1}, {.9, 4}});
+  const Drawing drawing = Drawn();
+  EXPECT_FALSE(drawing.figure.panels[0].y.log) << "the values span less than a factor of 100";
+  EXPECT_THAT(drawing.csv, AllOf(HasSubstr("gradient/embedding,a,100,0,,0.30000000000000004,"),
+                                 HasSubstr(",geometric\n"), Not(HasSubstr("arithmetic"))));
+  const auto band = std::get<Band>(drawing.figure.panels[0].layers[1]);
+  EXPECT_GT(band.low[0], 0) << "of .1 and .9 an arithmetic mean's is -4.6";
+  EXPECT_NEAR(std::log(band.high[0] / .3), 12.706204736432095 * std::log(9) / 2, 1e-9);
+  EXPECT_THAT(Texts(), HasSubstr("geometric mean of 2 seeds"));
+  Add("b", {{0, 1}});
+  EXPECT_THAT(Drawn().csv, HasSubstr(",arithmetic\n")) << "0 has no logarithm";
+}
+
 TEST_F(DepthTest, HasNoIntervalThatNoAxisHasAPlaceFor) {
   Add("a", {{1e-100, 1}, {1, 1}});
   const Drawing drawing = Drawn();
@@ -203,7 +217,7 @@ TEST_F(DepthTest, EndsEachSettingAtItsLastBlock) {
   Add("flat", {{1, 2}, {2, 3}}, 0, 50);
   const Drawing drawing = Drawn();
   EXPECT_EQ(drawing.figure.panels[0].x.high, 4);
-  EXPECT_THAT(drawing.csv, AllOf(HasSubstr("gradient/block.3,deep,100,4,,5,5,5,"),
+  EXPECT_THAT(drawing.csv, AllOf(HasSubstr("gradient/block.3,deep,100,4,,"),
                                  Not(HasSubstr("gradient/block.3,flat"))));
   EXPECT_THAT(Texts(), HasSubstr("at the last step that all seeds of a setting have, 50 to 100"));
   EXPECT_THAT(drawing.figure.description, HasSubstr("deep from 1.00 to 5.00"));

@@ -162,6 +162,14 @@ TEST(ReducedCurveTest, AveragesConvergedSeedsAndKeepsDivergedOnesApart) {
   EXPECT_EQ(reduced.seeds.size(), 3u);
 }
 
+TEST(ReducedCurveTest, HasAnIntervalOfLogarithmsForNorms) {
+  const ReducedCurve reduced =
+      ReduceSeeds({CurveOf(1, {.1, 0}), CurveOf(2, {.9, 1})}, true, /*log=*/true);
+  EXPECT_NEAR(reduced.mean[0], .3, 1e-12);
+  EXPECT_NEAR(std::log(reduced.low[0] / .3), -12.706204736432095 * std::log(9) / 2, 1e-9);
+  EXPECT_THAT(reduced.mean[1], IsNan()) << "0 has no logarithm";
+}
+
 TEST(ReducedCurveTest, HasNoIntervalOfOneSeedAndNoMeanWhereOneIsNotFinite) {
   EXPECT_THAT(ReduceSeeds({CurveOf(1, {1, 2})}, true).low, Each(IsNan()));
   const ReducedCurve reduced =
