@@ -98,8 +98,8 @@ void CountPair(const PickedRun& run, const PickedRun& baseline, Better better, P
     return;
   }
   ++pairs->converged;
-  const double gain = better == Better::kHigher ? run.trial.value - baseline.trial.value
-                                                : baseline.trial.value - run.trial.value;
+  const double difference = DifferenceOf(run.trial.value, baseline.trial.value);
+  const double gain = better == Better::kHigher ? difference : -difference;
   ++(gain > 0 ? pairs->wins : gain < 0 ? pairs->losses : pairs->ties);
 }
 

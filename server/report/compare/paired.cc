@@ -221,13 +221,15 @@ PairedStatistics ComparePairs(absl::Span<const double> setting, absl::Span<const
   std::vector<double> differences;
   double magnitude = 0;
   for (size_t i = 0; i < setting.size(); ++i) {
-    differences.push_back(setting[i] - baseline[i]);
+    differences.push_back(DifferenceOf(setting[i], baseline[i]));
     magnitude = std::max({magnitude, std::abs(setting[i]), std::abs(baseline[i])});
   }
   PairedStatistics result;
   result.n = differences.size();
   const auto n = static_cast<double>(result.n);
   result.mean = OverPairs(Mean(differences));
+  // Opposite differences leave rounding.
+  result.mean.value = WithoutRounding(result.mean.value, magnitude);
   result.deviation = OverPairs(StandardDeviation(differences, magnitude));
   result.interval = MeanInterval(result.mean, result.deviation, result.n);
   result.effect = Quotient(result.mean, result.deviation);

@@ -185,10 +185,11 @@ Outcome Columns::Under(const Flips& flips, const Standard& scale) const {
                           static_cast<double>(a.state == Trial::State::kDiverged);
       continue;
     }
-    outcome.net_wins += a.value < b.value ? 1 : a.value > b.value ? -1 : 0;
+    const double difference = DifferenceOf(a.value, b.value);
+    outcome.net_wins += difference < 0 ? 1 : difference > 0 ? -1 : 0;
     const bool flipped = flips[seed] != 0;
     const double center = flipped ? -scale.center : scale.center;
-    outcome.differences.Add((a.value - b.value - center) / scale.unit, flipped);
+    outcome.differences.Add((difference - center) / scale.unit, flipped);
   }
   return outcome;
 }
@@ -292,8 +293,10 @@ Interval Flipped::KeptShifts(Better better) const {
     }
   }
   const auto end = seen.n < kPairsForOneRange ? LargestShared : EndOfShared;
-  const double high = scale_.center + scale_.unit * end(far, rejected);
-  const double low = scale_.center - scale_.unit * end(mirrored, rejected);
+  const double above = scale_.unit * end(far, rejected);
+  const double below = scale_.unit * end(mirrored, rejected);
+  const double high = WithoutRounding(scale_.center + above, std::abs(scale_.center));
+  const double low = WithoutRounding(scale_.center - below, std::abs(scale_.center));
   if (std::isinf(low) || std::isinf(high)) return NoInterval(Undefined::kTooFewPairs);
   return better == Better::kHigher ? DefinedInterval(-high, -low) : DefinedInterval(low, high);
 }

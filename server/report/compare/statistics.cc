@@ -61,6 +61,14 @@ Interval DefinedInterval(double low, double high) {
   return {low, high, Undefined::kNo};
 }
 
+double WithoutRounding(double value, double magnitude) {
+  return std::abs(value) <= kTie * magnitude ? 0 : value;
+}
+
+double DifferenceOf(double a, double b) {
+  return WithoutRounding(a - b, std::max(std::abs(a), std::abs(b)));
+}
+
 bool LeavesOutZero(const Interval& interval) {
   return interval.defined() && (interval.low > 0 || interval.high < 0);
 }
@@ -149,7 +157,9 @@ Interval MeanInterval(const Number& mean, const Number& deviation, size_t n, dou
   const auto count = static_cast<double>(n);
   const double quantile = StudentQuantile((1 + confidence) / 2, count - 1);
   const double half = quantile * deviation.value / std::sqrt(count);
-  return DefinedInterval(mean.value - half, mean.value + half);
+  const double magnitude = std::max(std::abs(mean.value), half);
+  return DefinedInterval(WithoutRounding(mean.value - half, magnitude),
+                         WithoutRounding(mean.value + half, magnitude));
 }
 
 double SortedQuantile(absl::Span<const double> ascending, double level) {

@@ -96,6 +96,12 @@ inline constexpr double kConfidence = 0.95;  // for every interval
 inline constexpr double kAlpha = 0.05;       // for every test
 inline constexpr double kTie = 1e-12;  // relative difference below which two numbers are equal
 
+// Returns the value, or 0 if it is no more than the rounding of numbers as large as `magnitude`.
+double WithoutRounding(double value, double magnitude);
+
+// Returns a − b; 0 if they are equal up to rounding, as 0.3 − 0.2 and 0.1 are.
+double DifferenceOf(double a, double b);
+
 // Returns the arithmetic mean. Undefined: kTooFewRuns (none), kNonFinite.
 Number Mean(absl::Span<const double> values);
 

@@ -229,6 +229,28 @@ TEST(ComparePairsTest, TakesAConstantDifferenceForNoSpread) {
   EXPECT_NEAR(pairs.correlation.value, 1, kTolerance);
 }
 
+TEST(ComparePairsTest, TakesRoundingForTies) {
+  const std::vector<double> setting = {.3, .1 + .2, .7, .5}, baseline = {.1 + .2, .3, .6, .6};
+  ASSERT_NE(setting[0], baseline[0]);
+  const PairedStatistics pairs = ComparePairs(setting, baseline, /*resamples=*/200);
+  EXPECT_EQ(pairs.mean.value, 0) << "of 0, 0, .1 and -.1";
+  EXPECT_EQ(pairs.p_sign_flip.value, 1);
+  EXPECT_EQ(DifferenceOf(.3, .1 + .2), 0);
+  EXPECT_NE(DifferenceOf(.3, .3 + 1e-11), 0);
+}
+
+TEST(MeanIntervalTest, EndsAtZeroWhereRoundingIsLeft) {
+  const double quantile = StudentQuantile((1 + kConfidence) / 2, 9);
+  int rounded = 0;
+  for (int k = 1; k < 50; ++k) {
+    const double mean = k / 300.0, deviation = mean * std::sqrt(10) / quantile;
+    rounded += mean - quantile * deviation / std::sqrt(10) != 0;
+    EXPECT_EQ(MeanInterval(Defined(mean), Defined(deviation), 10).low, 0);
+    EXPECT_EQ(MeanInterval(Defined(-mean), Defined(deviation), 10).high, 0);
+  }
+  EXPECT_GT(rounded, 5);
+}
+
 TEST(ComparePairsTest, SwapsSignsWithItsSides) {
   for (const size_t n : {2, 3, 7, 20, 30}) {
     const std::vector<double> a = OracleR(n, n, 2, .1), b = OracleR(n + 100, n, 2.02, .1);

@@ -378,6 +378,28 @@ TEST(ReselectionTest, KeepsTheShiftsAroundTheMeanFromEightPairsOn) {
   EXPECT_LT(reaches_far(8), 3);
 }
 
+// Accuracies are whole numbers of right answers: with many ties an end of the interval is often 0.
+TEST(ReselectionTest, EndsAtZeroWhereRoundingIsLeft) {
+  Noise noise(6);
+  int zeros = 0;
+  for (int i = 0; i < 200; ++i) {
+    TunedPair pair = DrawPair({2, 10}, 0, &noise);
+    for (std::vector<Trial>* side : {&pair.setting, &pair.baseline}) {
+      for (Trial& trial : *side) {
+        const double level = trial.value > 1 ? 3 : trial.value > .5 ? 2 : 1;
+        trial.value = (10 + level) / 30;
+      }
+    }
+    const Interval interval = TestByReselection(pair, Better::kHigher).interval;
+    if (!interval.defined()) continue;
+    for (const double end : {interval.low, interval.high}) {
+      EXPECT_TRUE(end == 0 || std::abs(end) > 1e-9) << end;
+      zeros += end == 0 ? 1 : 0;
+    }
+  }
+  EXPECT_GT(zeros, 5);
+}
+
 TEST(ReselectionTest, CoversATrueDifference) {
   constexpr int kExperiments = 500;
   const double least = .95 - 2 * std::sqrt(.05 * .95 / kExperiments);
