@@ -75,7 +75,7 @@ std::vector<report::Axis> AxesOf(const v1::ExperimentSpec& spec, bool cuda) {
     report::Axis axis;
     axis.name = plans[i].name;
     for (const spec::Point& point : plans[i].points) axis.labels.push_back(point.label);
-    axis.tuned = spec.axes(static_cast<int>(i)).tune();
+    axis.tuned = plans[i].selects();
     axis.values = NumbersOf(spec.axes(static_cast<int>(i)));
     axis.base = BaseLabel(plans[i], spec.base(), filled, cuda);
     axes.push_back(std::move(axis));

@@ -33,7 +33,7 @@ report::ComparisonInput InputOf(const spec::Resolution& resolution) {
     report::Axis axis;
     axis.name = plan.name;
     for (const spec::Point& point : plan.points) axis.labels.push_back(point.label);
-    axis.tuned = plan.tuned;
+    axis.tuned = plan.selects();
     input.axes.push_back(std::move(axis));
   }
   for (const spec::ResolvedCell& of : resolution.cells) {

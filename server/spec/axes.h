@@ -44,6 +44,10 @@ struct AxisPlan {
   bool is_field = false;
   bool tuned = false;
   std::vector<Point> points;  // at least one
+
+  // Returns true if comparisons select a value. A tuned axis of one value, such as one that --axis
+  // left, is fixed.
+  bool selects() const { return tuned && points.size() > 1; }
 };
 
 // Reads the axes, one plan each, complete if there is no problem.

@@ -406,6 +406,19 @@ TEST(TrainedGridTest, KnowsADirectionOfLossesAndAccuraciesAlone) {
   }
 }
 
+// As --axis lr=0.01 leaves it.
+TEST(TrainedGridTest, FixesATunedAxisOfOneValue) {
+  for (const bool tuned : {true, false}) {
+    StoredGrid stored(absl::StrCat(SmallGrid(3), kPlacementAxis,
+                                   "axes { name: 'lr' field: 'training.learning_rate' ",
+                                   tuned ? "tune: true " : "", "values { number_value: 0.01 } }"));
+    const TrainedGrid grid = Loaded(stored);
+    ASSERT_EQ(grid.input.axes.size(), 2u);
+    EXPECT_FALSE(grid.input.axes[1].tuned);
+    EXPECT_EQ(grid.input.axes[1].labels, std::vector<std::string>{"0.01"});
+  }
+}
+
 TEST(TrainedGridTest, SeesThatTheLastPointIsNotFinite) {
   StoredGrid stored(absl::StrCat(SmallGrid(3), kPlacementAxis));
   const double nan = std::numeric_limits<double>::quiet_NaN();
