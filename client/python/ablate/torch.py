@@ -82,8 +82,8 @@ def _check_config(config: dict[str, Any], tensors: int) -> None:
         elif allowed is bool:
             fits, expected = isinstance(value, bool), "true or false"
         else:
-            fits = type(value) in (int, float) and -1e300 < value < 1e300
-            expected = "a finite number"
+            fits = type(value) in (int, float) and -1e18 <= value <= 1e18
+            expected = "a number from -1e18 to 1e18"
         if not fits:
             raise DataLoss(f"not a model's checkpoint: {path} is {str(value)[:64]!r}; "
                            f"expected {expected}")

@@ -131,7 +131,7 @@ class CheckpointTest(unittest.TestCase):
                    "layers": [0, 1, 3, 2_000_000_000, 2.0],
                    "vocabulary": [8, 2_000_000_000], "width": [2, 2_000_000_000], "heads": [3],
                    "positions": [1, "none", "learnt"], "tied_head": [1, True],
-                   "residual_scale": [float("nan"), 10**400, "1", True],
+                   "residual_scale": [float("nan"), 2**64, 10**400, "1", True],
                    "activation": ["swiglu", "tanh", ["relu"]],
                    "attention": [None, "softmax", {}, {"kind": "none"}],
                    "norm": [None, [], {}, {**CONFIG["norm"], "kind": "batch"},
