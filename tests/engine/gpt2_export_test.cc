@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 
+#include "base/utf8.h"
 #include "server/engine/layout.h"
 #include "server/engine/train/checkpoint.h"
 #include "tests/engine/gpt2_files.h"
@@ -310,6 +311,33 @@ TEST(Gpt2LogitsTest, RefuseTokensOutsideTheModel) {
     EXPECT_EQ(MessageOf(LogitsOf(TinyGpt2(), {token}).status()),
               absl::StrCat("tokens: ", token, " is outside the vocabulary; expected 0 to 4."));
   }
+}
+
+// The bounds of safetensors files must not refuse a file of ours.
+TEST(CheckpointTest, HoldsTheMostTensorsAndTheLongestVocabulary) {
+  ModelConfig model;
+  model.vocabulary = 2;
+  model.layers = 200;
+  model.width = 1;
+  model.heads = 1;
+  model.context = 1;
+  model.hidden = 1;
+  model.norm.kind = NormKind::kBatch;
+  model.norm.placement = NormPlacement::kSandwich;
+  std::string characters = "{\"characters\":[\"a\"";
+  for (char32_t point = 0x10000; point < 0x110000; ++point) {
+    absl::StrAppend(&characters, ",\"", text::EncodeUtf8(point), "\"");
+  }
+  characters += "]}";
+  const ParameterLayout layout = MakeLayout(model, LearningRule::kFeedbackAlignment);
+  const std::string parameters(static_cast<size_t>(layout.size) * 4, '\0');
+  const std::string buffers(static_cast<size_t>(layout.buffer_size) * 4, '\0');
+  const BackendIdentity backend = {"torch", "any", "torch_version", "2"};
+  const auto file = WriteCheckpoint({model, backend, 9, characters}, layout,
+                                    {TensorType::kF32, parameters, buffers, {}});
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_GT(layout.parameters.size() + layout.buffers.size(), 5000u);
+  EXPECT_TRUE(ReadCheckpoint(layout, *file).ok()) << ReadCheckpoint(layout, *file).status();
 }
 
 }  // namespace
