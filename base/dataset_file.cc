@@ -110,6 +110,22 @@ std::string WriteTokenFile(const TokenizerFiles& tokenizer, uint32_t vocabulary,
   return *WriteSafetensors(views, {{kKindKey, kTokensName}});
 }
 
+size_t FindIdBytes(absl::Span<const uint32_t> ids, size_t id_bytes) {
+  constexpr size_t kFewest = 16;
+  size_t step = 1;  // only every step-th id isn't 0
+  while (step < 4 && ids.size() >= kFewest && ids.size() % (2 * step) == 0) {
+    bool zeros = true, all = true;
+    for (size_t i = 0; i < ids.size(); i += step) {
+      const bool zero = ids[i] == 0;
+      if (i % (2 * step) != 0) zeros &= zero;
+      all &= zero;
+    }
+    if (!zeros || all) break;
+    step *= 2;
+  }
+  return step * id_bytes;
+}
+
 absl::StatusOr<DatasetFile> ReadDatasetFile(absl::string_view bytes) {
   const absl::StatusOr<SafetensorsFile> file = ParseSafetensors(bytes);
   if (!file.ok()) return file.status();

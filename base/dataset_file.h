@@ -4,6 +4,7 @@
 #ifndef ABLATE_BASE_DATASET_FILE_H_
 #define ABLATE_BASE_DATASET_FILE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -47,6 +48,11 @@ std::string WriteTokenizerFile(const TokenizerFiles& tokenizer);
 std::string WriteTokenFile(const TokenizerFiles& tokenizer, uint32_t vocabulary,
                            absl::Span<const uint32_t> tokens,
                            absl::Span<const uint32_t> lengths = {});
+
+// Returns the bytes of an id in the file that `ids` were read from, `id_bytes` each: more than
+// `id_bytes` if every second one is 0, because ids of twice or four times the width leave such
+// zeros. At least 16 ids decide; fewer, or zeros alone, have the width that they were read with.
+size_t FindIdBytes(absl::Span<const uint32_t> ids, size_t id_bytes);
 
 // Returns INVALID_ARGUMENT with the problem. Doesn't read the tokenizer's files.
 absl::StatusOr<DatasetFile> ReadDatasetFile(absl::string_view file);

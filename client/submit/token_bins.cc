@@ -72,6 +72,19 @@ absl::StatusOr<uint64_t> SizeOf(const std::string& path, uint64_t id_bytes) {
                                                  text::Grouped(bytes), " bytes", expected));
 }
 
+// Refuses ids that were read with fewer bytes than they have.
+absl::Status CheckWidth(const std::string& path, absl::Span<const uint32_t> ids,
+                        uint64_t id_bytes) {
+  const size_t found = FindIdBytes(ids, id_bytes);
+  if (found == id_bytes) return absl::OkStatus();
+  const std::string file = absl::StrCat("\"", path, "\"");
+  return absl::InvalidArgumentError(absl::StrCat(
+      path, ": its ids have ", found, " bytes each, because every second number of ", id_bytes,
+      " bytes is 0; expected ids of ", id_bytes, " bytes, by the size of the vocabulary. Convert ",
+      "the file: `python3 -c 'import numpy; numpy.fromfile(", file, ", \"<u", found,
+      "\").astype(\"<u", id_bytes, "\").tofile(", file, ")'`"));
+}
+
 // Appends the ids of a file of that size. `vocabulary` is the number of tokens.
 absl::Status AppendIds(const std::string& path, uint64_t bytes, uint32_t vocabulary,
                        std::vector<uint32_t>* ids) {
@@ -81,6 +94,7 @@ absl::Status AppendIds(const std::string& path, uint64_t bytes, uint32_t vocabul
     return absl::PermissionDeniedError(absl::StrCat(path, ": can't be read"));
   }
   const uint64_t id_bytes = IdBytes(vocabulary);
+  const size_t before = ids->size();
   for (size_t i = 0; i < read.size(); i += id_bytes) {
     uint32_t id = 0;
     for (size_t j = 0; j < id_bytes; ++j) {
@@ -93,7 +107,7 @@ absl::Status AppendIds(const std::string& path, uint64_t bytes, uint32_t vocabul
     }
     ids->push_back(id);
   }
-  return absl::OkStatus();
+  return CheckWidth(path, absl::MakeConstSpan(*ids).subspan(before), id_bytes);
 }
 
 }  // namespace

@@ -110,6 +110,12 @@ absl::StatusOr<FileFacts> InspectFile(storage::Blobs* blobs, const storage::Blob
   if (!bytes.ok()) return bytes.status();
   absl::StatusOr<DatasetFile> file = ReadDatasetFile(*bytes);
   if (!file.ok()) return file.status();
+  if (FindIdBytes(file->tokens, 1) > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("every second one of its ", text::Grouped(file->tokens.size()),
+                     " tokens is 0, as if ids of 32 bits were read as ids of 16; expected one "
+                     "number per id. Read the ids with their own width"));
+  }
   FileFacts facts{file->kind, {}};
   if (!file->lengths.empty()) {
     const auto documents = engine::ReadDocuments(*bytes);

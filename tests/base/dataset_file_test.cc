@@ -78,6 +78,34 @@ TEST(DatasetFileTest, KeepsTheLengthsOfDocuments) {
   }
 }
 
+// Returns ids 1, 2, … with `zeros` zeros after each.
+std::vector<uint32_t> Spread(size_t ids, size_t zeros) {
+  std::vector<uint32_t> spread(ids * (zeros + 1));
+  for (size_t i = 0; i < ids; ++i) spread[i * (zeros + 1)] = static_cast<uint32_t>(i + 1);
+  return spread;
+}
+
+TEST(DatasetFileTest, FindsTheWidthOfIdsByTheirZeros) {
+  EXPECT_EQ(FindIdBytes(Spread(100, 0), 2), 2u);
+  EXPECT_EQ(FindIdBytes(Spread(100, 1), 2), 4u);
+  EXPECT_EQ(FindIdBytes(Spread(8, 1), 2), 4u);
+  EXPECT_EQ(FindIdBytes(Spread(100, 1), 4), 8u);
+  EXPECT_EQ(FindIdBytes(Spread(100, 3), 2), 8u);
+  EXPECT_EQ(FindIdBytes(Spread(100, 2), 2), 2u) << "no width has three numbers";
+}
+
+TEST(DatasetFileTest, TakesIdsAsTheyAreUnlessZerosSayOtherwise) {
+  EXPECT_EQ(FindIdBytes({}, 2), 2u);
+  EXPECT_EQ(FindIdBytes(Spread(7, 1), 2), 2u) << "too few to tell";
+  EXPECT_EQ(FindIdBytes(std::vector<uint32_t>(100), 2), 2u) << "one token, again and again";
+  std::vector<uint32_t> ids = Spread(100, 1);
+  ids[101] = 5;
+  EXPECT_EQ(FindIdBytes(ids, 2), 2u);
+  ids = Spread(100, 1);
+  ids.push_back(0);
+  EXPECT_EQ(FindIdBytes(ids, 2), 2u) << "half an id at the end";
+}
+
 TEST(DatasetFileTest, TellsTextFromFiles) {
   EXPECT_TRUE(IsText(""));
   EXPECT_TRUE(IsText("emma\nolivia\n"));

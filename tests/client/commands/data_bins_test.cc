@@ -107,6 +107,17 @@ TEST_F(DataBinsTest, ReadsNoPickle) {
   }
 }
 
+TEST_F(DataBinsTest, NamesTheWidthOfIdsThatAreTooWide) {
+  std::vector<uint32_t> wide;
+  for (uint32_t id = 0; id < 20; ++id) wide.insert(wide.end(), {id, 0});
+  Put("val.bin", Bin(wide));
+  const std::string file = absl::StrCat("\"", plays_, "/val.bin\"");
+  ExpectRefused(absl::StrCat(
+      plays_, "/val.bin: its ids have 4 bytes each, because every second number of 2 bytes is 0; ",
+      "expected ids of 2 bytes, by the size of the vocabulary. Convert the file: `python3 -c ",
+      "'import numpy; numpy.fromfile(", file, ", \"<u4\").astype(\"<u2\").tofile(", file, ")'`"));
+}
+
 TEST_F(DataBinsTest, NamesTheFileThatIsMissing) {
   for (const std::string name : {"train.bin", "val.bin", "vocab.json", "merges.txt"}) {
     const std::string bytes = Read(plays_ + "/" + name);
