@@ -12,6 +12,7 @@
 #include "client/output/table.h"
 #include "client/output/terminal_stream.h"
 #include "client/output/terminal_text.h"
+#include "client/output/wrap.h"
 
 namespace ablate::client {
 namespace {
@@ -31,12 +32,20 @@ int TerminalWidth() {
   return kDefaultWidth;
 }
 
+// Breaks a text between words if a person reads it.
+std::string WrapForErr(const Console& console, const std::string& text) {
+  return console.err_is_terminal ? WrapProse(text, console.width) : text;
+}
+
 void PrintLabelled(const Console& console, absl::string_view label, TerminalControl color,
                    absl::string_view message) {
+  // Lines after the first begin below the message.
+  const std::string indent(label.size() + 2, ' ');
+  const std::string text = WrapForErr(console, absl::StrCat(indent, Printable(message)));
   if (console.color) *console.err << color;
   *console.err << label << ':';
   if (console.color) *console.err << kResetColor;
-  *console.err << ' ' << Printable(message) << std::endl;
+  *console.err << ' ' << absl::string_view(text).substr(indent.size()) << std::endl;
 }
 
 }  // namespace
@@ -49,7 +58,9 @@ void Console::Note(absl::string_view message) const {
   PrintLabelled(*this, "note", kYellow, message);
 }
 
-void Console::Info(absl::string_view message) const { *err << Printable(message) << std::endl; }
+void Console::Info(absl::string_view message) const {
+  *err << WrapForErr(*this, Printable(message)) << std::endl;
+}
 
 int Console::FileOf(const std::ostream* stream) const {
   return stream == out ? STDOUT_FILENO : STDERR_FILENO;

@@ -39,7 +39,8 @@ struct Console {
   bool color = false;  // err may be coloured: a terminal, and NO_COLOR is not set
   int width = 80;      // columns of the terminal
 
-  // Prints a line on `err` after a word for its kind; made fit for a terminal.
+  // Prints a line on `err` after a word for its kind; made fit for a terminal, and on a terminal
+  // broken between words.
   void Error(absl::string_view message) const;
   void Note(absl::string_view message) const;
   // Prints a line on `err` without such a word.

@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/output/terminal_text.h"
 
@@ -66,6 +67,16 @@ std::string Wrap(absl::string_view text, int width) {
     AppendWrapped(line, width, &out);
   }
   return out;
+}
+
+std::string WrapProse(absl::string_view text, int width) {
+  std::vector<std::string> lines;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    const size_t indent = std::min(line.find_first_not_of(' '), line.size());
+    const bool row = line.find("  ", indent) != absl::string_view::npos;
+    lines.push_back(row ? std::string(line) : Wrap(line, width));
+  }
+  return absl::StrJoin(lines, "\n");
 }
 
 std::string TermList(const std::vector<std::pair<std::string, std::string>>& rows, int width,

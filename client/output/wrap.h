@@ -16,6 +16,9 @@ namespace ablate::client {
 // line that begins with "  ablate ".
 std::string Wrap(absl::string_view text, int width);
 
+// Does the same for the lines that aren't rows of a table, which have two spaces between columns.
+std::string WrapProse(absl::string_view text, int width);
+
 // Returns terms and their texts in two columns, each row ending in a line break. The text of a term
 // that is wider than 26 columns begins on the next line. The column of terms has at least `least`
 // columns.

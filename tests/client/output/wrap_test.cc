@@ -23,6 +23,12 @@ TEST(WrapTest, KeepsCommandsWhole) {
   EXPECT_EQ(Wrap("  ablate ls --limit 3", 12), "  ablate ls --limit 3");
 }
 
+TEST(WrapProseTest, KeepsRowsOfTables) {
+  EXPECT_EQ(WrapProse("setting   mean  n\n\nthree four five", 9),
+            "setting   mean  n\n\nthree\nfour five");
+  EXPECT_EQ(WrapProse("  one two three", 9), "  one two\n  three");
+}
+
 TEST(TermListTest, AlignsTexts) {
   EXPECT_EQ(TermList({{"a", "one"}, {"bb", "two three"}}, 12),
             "  a   one\n  bb  two\n      three\n");
