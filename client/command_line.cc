@@ -50,7 +50,11 @@ std::string Explain(const CLI::ParseError& error, const CLI::App& root, const CL
   }
   std::string problem =
       absl::StrCat(FullName(command), ": unexpected argument \"", extras.front(), "\"");
-  if (!absl::StartsWith(extras.front(), "-")) return problem;
+  if (!absl::StartsWith(extras.front(), "-")) {
+    const bool sets =
+        absl::StrContains(extras.front(), '=') && command.get_option_no_throw("--set") != nullptr;
+    return sets ? absl::StrCat(problem, "; did you mean --set ", extras.front(), "?") : problem;
+  }
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options()) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);

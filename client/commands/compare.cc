@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/command_table.h"
 #include "client/names.h"
+#include "client/output/wrap.h"
 #include "proto/reflect/text.h"
 
 namespace ablate::client {
@@ -16,12 +17,13 @@ constexpr int32_t kEnd = -1;
 
 absl::Status AddBaseline(const std::string& text, v1::CompareRequest* request) {
   const size_t equals = text.find('=');
-  if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--baseline: ", reflect::Quoted(text),
-                     " is not a label of an axis; expected AXIS=LABEL, such as placement=none"));
+  if (equals == 0 || equals + 1 == text.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("--baseline: ", reflect::Quoted(text),
+                                                   " is not a label of an axis; expected "
+                                                   "AXIS=LABEL"));
   }
-  const std::string axis = text.substr(0, equals);
+  // Without an axis the server, which knows them, says what is meant.
+  const std::string axis = equals == std::string::npos ? "" : text.substr(0, equals);
   if (!request->mutable_baseline()->insert({axis, text.substr(equals + 1)}).second) {
     return absl::InvalidArgumentError(
         absl::StrCat("--baseline: ", reflect::Quoted(axis), " is given twice"));
@@ -43,7 +45,9 @@ absl::StatusOr<int> Compare(const CompareOptions& options, const v1::CompareRequ
   const absl::StatusOr<v1::Comparison> comparison = connection->Compare(request);
   if (!comparison.ok()) return comparison.status();
   if (options.json) return PrintJson(context, *comparison);
-  *context.console.out << comparison->text();
+  const Console& console = context.console;
+  *console.out << (console.out_is_terminal ? WrapProse(comparison->text(), console.width)
+                                           : comparison->text());
   return kSuccess;
 }
 

@@ -83,6 +83,24 @@ std::vector<report::Axis> AxesOf(const v1::ExperimentSpec& spec, bool cuda) {
   return axes;
 }
 
+// Returns INVALID_ARGUMENT for a baseline without an axis, with the axes that have it as a label,
+// also if their name is before it, as in the names of cells.
+absl::Status NoAxis(const std::string& given, const std::vector<std::string>& axes,
+                    const std::map<std::string, const std::vector<std::string>*>& labels) {
+  if (axes.empty()) return NotAnAxis("baseline", given, axes, "a label of an axis");
+  std::vector<std::string> meant;
+  for (const std::string& axis : axes) {
+    for (const std::string& label : *labels.at(axis)) {
+      if (given != label && given != axis + label) continue;
+      meant.push_back(absl::StrCat(axis, "=", label));
+    }
+  }
+  const std::string hint =
+      meant.empty() ? "" : absl::StrCat(" (did you mean ", reflect::AnyOf(meant), "?)");
+  return rpc::InvalidField("baseline", absl::StrCat(reflect::Quoted(given), " has no axis", hint),
+                           absl::StrCat("AXIS=LABEL, with the axis ", reflect::AnyOf(axes)));
+}
+
 // Returns INVALID_ARGUMENT at field `by` or `baseline` for an unknown axis or label, or a tuned
 // axis.
 absl::Status CheckAgainstAxes(const std::vector<report::Axis>& axes, const std::string& by,
@@ -96,6 +114,7 @@ absl::Status CheckAgainstAxes(const std::vector<report::Axis>& axes, const std::
   }
   if (!by.empty() && !Contains(names, by)) return NotAnAxis("by", by, names, "an axis");
   for (const auto& [name, label] : baseline) {
+    if (name.empty()) return NoAxis(label, compared, labels);
     if (!Contains(compared, name)) {
       return NotAnAxis("baseline", name, compared, "an axis that is compared");
     }

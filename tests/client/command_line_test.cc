@@ -162,6 +162,11 @@ TEST_F(CommandLineTest, SaysWhatWasMeant) {
       {{"submit"},
        "error: ablate submit: FILE is missing; give a file, --again EXP or --extend EXP\n"},
       {{"show"}, "error: ablate show: EXP is required\nsee ablate show --help\n"},
+      {{"submit", "f.yaml", "training.lr=0.1"},
+       "error: ablate submit: unexpected argument \"training.lr=0.1\"; did you mean --set "
+       "training.lr=0.1?\nsee ablate submit --help\n"},
+      {{"show", "a", "b=1"},
+       "error: ablate show: unexpected argument \"b=1\"\nsee ablate show --help\n"},
       {{"show", "a", "b"},
        "error: ablate show: unexpected argument \"b\"\nsee ablate show --help\n"},
       {{"ls", "-n", "few"},

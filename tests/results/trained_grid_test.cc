@@ -467,7 +467,19 @@ TEST(TrainedGridTest, NamesWhatIsNotThere) {
   query.baseline = {{"lr", "0.01"}};
   EXPECT_EQ(ErrorOf(stored, query),
             "baseline: \"lr\" isn't an axis that is compared; expected placement");
+  query.baseline = {{"", "post"}};
+  EXPECT_EQ(ErrorOf(stored, query),
+            "baseline: \"post\" has no axis (did you mean placement=post?); expected AXIS=LABEL, "
+            "with the axis placement");
   query.by = "lr";
+  query.baseline = {{"", "lr0.01"}};
+  EXPECT_EQ(ErrorOf(stored, query),
+            "baseline: \"lr0.01\" has no axis (did you mean lr=0.01?); expected AXIS=LABEL, with "
+            "the axis lr");
+  query.baseline = {{"", "none"}};
+  EXPECT_EQ(ErrorOf(stored, query),
+            "baseline: \"none\" has no axis; expected AXIS=LABEL, with the axis lr");
+  query.baseline = {{"lr", "0.01"}};
   EXPECT_TRUE(Load(stored, query).ok()) << "then lr is compared";
   query.baseline = {{"placement", "post"}};
   EXPECT_EQ(ErrorOf(stored, query),
