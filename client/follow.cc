@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/follow_screen.h"
 #include "client/names.h"
+#include "client/output/experiment_state.h"
 #include "client/output/experiment_text.h"
 #include "client/output/progress.h"
 #include "client/output/screen.h"
@@ -120,9 +121,21 @@ absl::StatusOr<v1::Experiment> FollowWithProgress(Connection* connection, const 
   options.primary = PrimaryMetric(experiment.spec());
   options.line = {false, context.console.width, out, context.now};
   Progress progress(std::move(options));
+  ExperimentState state(experiment);
+  absl::Time asked = absl::InfinitePast();
   absl::StatusOr<v1::Experiment> ended =
-      Follow(connection, context, experiment,
-             [&](const v1::ExperimentEvent& event) { progress.Update(event); });
+      Follow(connection, context, experiment, [&](const v1::ExperimentEvent& event) {
+        const absl::Time now = context.now();
+        state.Update(event, now);
+        if (now - asked >= kLanesAskEvery) {
+          asked = now;
+          const auto workers =
+              ListAll(connection, &Connection::ListWorkers,
+                      &v1::ListWorkersResponse::mutable_workers, v1::ListWorkersRequest());
+          if (workers.ok()) state.SetWorkers(*workers);
+        }
+        progress.Update(event, state.CountOnLanes());
+      });
   progress.Finish();
   if (!ended.ok()) return ended;
   const auto comparison = CompareEnded(connection, *ended);

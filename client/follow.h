@@ -23,6 +23,10 @@ using OnAway = std::function<void(const absl::Status& reason, absl::Time lost)>;
 // Time that a server gets to come back.
 inline constexpr absl::Duration kMaxTimeAway = absl::Seconds(60);
 
+// Between questions about lanes beside a watch. They follow events: a server in which nothing
+// happens is asked nothing.
+inline constexpr absl::Duration kLanesAskEvery = absl::Seconds(1);
+
 // Watches again until a watch is OK or fails for good. A server that went away, or has no room for
 // a watch, gets kMaxTimeAway from when it was missed. Without `on_away`, prints a note if it is
 // away for long.

@@ -21,9 +21,6 @@ namespace ablate::client {
 namespace {
 
 constexpr std::chrono::milliseconds kScreenDrawEvery{200};
-// Between questions to the server beside the watch. They follow events: a server in which nothing
-// happens is asked nothing.
-constexpr absl::Duration kLanesAskEvery = absl::Seconds(1);
 constexpr absl::Duration kAwayLookEvery = absl::Milliseconds(500);
 constexpr absl::Duration kAnswerTime = absl::Seconds(2);
 constexpr uint32_t kMaxCurvePoints = 160;

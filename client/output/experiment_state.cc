@@ -167,6 +167,10 @@ std::vector<std::string> ExperimentState::RunsOnLanes() const {
   return on_lanes;
 }
 
+uint64_t ExperimentState::CountOnLanes() const {
+  return workers_.workers().empty() ? UINT64_MAX : RunsOnLanes().size();
+}
+
 std::vector<std::string> ExperimentState::TakeRunsWithoutCurve() {
   std::vector<std::string> runs;
   for (const std::string& run : RunsOnLanes()) {

@@ -38,6 +38,8 @@ class ExperimentState {
   void SetCurve(const v1::Series& series);
   // Returns the runs on lanes whose first part is missing, and counts on it to be set.
   std::vector<std::string> TakeRunsWithoutCurve();
+  // Returns the number of runs on lanes, by the last list of workers; as many as may be before one.
+  uint64_t CountOnLanes() const;
   // Records why the watch waits: the server is away since `lost`, or `notice`.
   void SetWaiting(std::optional<absl::Time> lost, const std::string& notice);
   // Takes the ended experiment; the comparison replaces the leader board. Null if there is none.

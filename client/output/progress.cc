@@ -1,5 +1,6 @@
 #include "client/output/progress.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,8 +12,9 @@ namespace ablate::client {
 
 Progress::Progress(ProgressOptions options) : options_(std::move(options)), line_(options_.line) {}
 
-void Progress::Update(const v1::ExperimentEvent& event) {
+void Progress::Update(const v1::ExperimentEvent& event, uint64_t on_lanes) {
   counts_ = event.counts();
+  on_lanes_ = on_lanes;
   const std::string analyses = event.has_analyses() ? AnalysesText(event.analyses()) : "";
   const bool stall_changed = std::exchange(stalled_, event.stalled()) != event.stalled();
   const bool went_on = std::exchange(analyses_, analyses) != analyses && line_.Due();
@@ -46,7 +48,8 @@ void Progress::Finish() {
 std::string Progress::Line() const {
   const uint64_t ended = EndedRuns(counts_), all = AllRuns(counts_);
   std::string line = absl::StrCat(ended, "/", all, " ended");
-  const std::pair<uint32_t, const char*> parts[] = {{counts_.running(), "running"},
+  const uint64_t running = std::min<uint64_t>(counts_.running(), on_lanes_);
+  const std::pair<uint64_t, const char*> parts[] = {{running, "running"},
                                                     {counts_.diverged(), "diverged"},
                                                     {counts_.failed(), "failed"},
                                                     {counts_.cancelled(), "cancelled"}};

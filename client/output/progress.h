@@ -3,6 +3,7 @@
 #ifndef ABLATE_CLIENT_OUTPUT_PROGRESS_H_
 #define ABLATE_CLIENT_OUTPUT_PROGRESS_H_
 
+#include <cstdint>
 #include <string>
 
 #include "ablate/v1/experiment.pb.h"
@@ -22,8 +23,9 @@ class Progress {
  public:
   explicit Progress(ProgressOptions options);
 
-  // Takes an event of the experiment. The first event of a cell is its state when watching began.
-  void Update(const v1::ExperimentEvent& event);
+  // Takes an event of the experiment, and how many of its runs have lanes; others that a worker
+  // holds don't count as running. The first event of a cell is its state when watching began.
+  void Update(const v1::ExperimentEvent& event, uint64_t on_lanes = UINT64_MAX);
   // Draws the last state and leaves the line.
   void Finish();
 
@@ -40,6 +42,7 @@ class Progress {
   const ProgressOptions options_;
   StatusLine line_;
   v1::RunCounts counts_;
+  uint64_t on_lanes_ = 0;
   WorkDone work_;
   std::string latest_metric_;
   std::string analyses_;  // their progress; empty if the experiment asks for none

@@ -59,6 +59,15 @@ TEST_F(ProgressTest, ShowsCountsRateTimeLeftAndMetric) {
   EXPECT_THAT(progress.Line(), ::testing::EndsWith("   eval/loss 3 of a"));
 }
 
+TEST_F(ProgressTest, CountsRunsOnLanesAsRunning) {
+  Progress progress = Make(true);
+  counts_.set_running(5);
+  progress.Update(Event("a", v1::RunState::RUNNING, 500), 2);
+  EXPECT_EQ(progress.Line(), "0/5 ended, 2 running");
+  progress.Update(Event("a", v1::RunState::RUNNING, 500), 0);
+  EXPECT_EQ(progress.Line(), "0/5 ended");
+}
+
 TEST_F(ProgressTest, SaysAtOnceThatAnExperimentStallsAndGoesOn) {
   Progress progress = Make(false);
   counts_.set_running(1);
