@@ -1,4 +1,6 @@
-// `ablate top`: the server's workers, lanes and queue, drawn again until Ctrl-C.
+// `ablate top`: the server's workers, lanes and queue, drawn again until a key leaves it.
+#include <unistd.h>
+
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -38,7 +40,8 @@ struct Reading {
   absl::Time time;
   v1::ListWorkersResponse workers;
   v1::ListExperimentsResponse experiments;
-  v1::ListRunsResponse runs;  // that workers hold
+  v1::ListRunsResponse runs;          // that workers hold
+  v1::ListAnalysesResponse analyses;  // the newest; empty if the server lists none
 };
 
 // Reads the newest experiments, and older ones of which a worker holds a run.
@@ -76,6 +79,9 @@ absl::StatusOr<Reading> ReadServer(Connection* connection, const Context& contex
   if (!runs.ok()) return runs.status();
   reading.runs = *std::move(runs);
   if (absl::Status read = ReadExperiments(connection, &reading); !read.ok()) return read;
+  if (auto analyses = connection->ListAnalyses({}); analyses.ok()) {
+    reading.analyses = *std::move(analyses);
+  }
   reading.time = context.now();
   return reading;
 }
@@ -145,6 +151,7 @@ TopView TopState::View(const Reading& reading, bool owners) {
   for (const v1::RunRow& row : reading.runs.rows()) {
     if (training.count(row.run()) > 0) ++on_lanes[row.experiment()];
   }
+  uint64_t planned = 0;  // analyses that experiments wait for
   for (const v1::Experiment& experiment : reading.experiments.experiments()) {
     ActiveExperiment& row = view.experiments.emplace_back();
     const v1::RunCounts& counts = experiment.counts();
@@ -155,22 +162,35 @@ TopView TopState::View(const Reading& reading, bool owners) {
     row.training = std::min(on_lanes[experiment.name()], row.all - row.ended);
     row.queued = row.all - row.ended - row.training;
     row.failed = counts.failed();
+    row.analyses = uint64_t{experiment.analyses().queued()} + experiment.analyses().running();
+    planned += experiment.analyses().queued();
     if (!experiment.stalled().empty()) view.stalled = experiment.stalled();
   }
+  // The newest may be of experiments, too.
+  const auto queued = std::count_if(
+      reading.analyses.analyses().begin(), reading.analyses.analyses().end(),
+      [](const v1::Analysis& analysis) { return analysis.state() == v1::AnalysisState::QUEUED; });
+  view.queued_analyses = std::max(planned, static_cast<uint64_t>(queued));
   seen_ = std::move(seen);
   return view;
 }
 
-// Draws until Ctrl-C ends the process, or an error that doesn't pass.
+// Draws until q is pressed, Ctrl-C ends the process, or an error doesn't pass.
 absl::Status ShowTop(Connection* connection, const Context& context, TopState* state,
                      TopView view) {
   const Console& console = context.console;
+  const Keys keys(console.in_is_terminal ? STDIN_FILENO : -1);
   Screen screen(console.out, console.FileOf(console.out), {console.width, WindowSize().height}, "");
   while (true) {
     for (absl::Time read = context.now(); context.now() - read < kTopReadEvery;) {
       const WindowSize size = screen.size();
+      view.live = keys.is_terminal();
       screen.Draw(TopScreen(view, size.width, size.height, context.now()));
-      context.sleep(kTopDrawEvery);
+      if (!keys.is_terminal()) {
+        context.sleep(kTopDrawEvery);
+      } else if (keys.WaitFor('q', kTopDrawEvery)) {
+        return absl::OkStatus();
+      }
     }
     const auto reading = ReadServer(connection, context);
     if (reading.ok()) {
@@ -193,7 +213,9 @@ absl::StatusOr<int> Top(const TopOptions& options, const Context& context, Conne
   TopState state;
   TopView view = state.View(*reading, ShowsOwners(*connection, reading->experiments.experiments()));
   if (context.console.out_is_live()) {
-    return ShowTop(connection, context, &state, std::move(view));
+    const absl::Status shown = ShowTop(connection, context, &state, std::move(view));
+    if (!shown.ok()) return shown;
+    return kSuccess;
   }
   for (const std::string& line :
        TopScreen(view, context.console.table_width(), /*height=*/0, context.now())) {
@@ -209,9 +231,9 @@ Action DefineTop(Command* command) {
   command->Flag(&options->json, "--json",
                 "Print once, as an array: workers, active experiments, runs that workers hold");
   command->Footer(
-      "On a terminal the screen is drawn again until Ctrl-C. In a pipe or file, and if TERM is "
-      "dumb, it is printed once. Runs that wait in a worker for one of its lanes count as "
-      "queued.\n\n"
+      "On a terminal the screen is drawn again until q or Ctrl-C. In a pipe or file, and if TERM "
+      "is dumb, it is printed once. Runs that wait in a worker for one of its lanes count as "
+      "queued. Analyses left are those that an experiment's file asks for, queued or running.\n\n"
       "Example:\n  ablate top");
   return WithServer(options, Top);
 }

@@ -111,7 +111,7 @@ ScreenBlock LeaderBoard(const ExperimentView& view, int width) {
   for (const SettingRow& row : rows) {
     const std::string n = text::Grouped(row.n);
     std::vector<std::string> cells = {
-        row.setting, row.mean.has_value() ? Short(*row.mean) : "—",
+        row.setting, row.mean.has_value() ? ShortAligned(*row.mean) : "—",
         row.seeds > 0 ? absl::StrCat(n, "/", text::Grouped(row.seeds)) : n};
     if (diverged) cells.push_back(text::Grouped(row.diverged));
     if (chosen) cells.push_back(row.chosen);

@@ -40,6 +40,12 @@ std::string Short(double value) {
   return fmt::format("{:.4g}", value);
 }
 
+std::string ShortAligned(double value) {
+  if (!std::isfinite(value)) return Short(value);
+  constexpr double kNoFraction = 1000;  // from here on four digits are a whole number
+  return std::fabs(value) < kNoFraction ? fmt::format("{:#.4g}", value) : Short(value);
+}
+
 std::string Bytes(uint64_t bytes) {
   constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
   auto value = static_cast<double>(bytes);

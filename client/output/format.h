@@ -17,6 +17,8 @@ namespace ablate::client {
 std::string Exact(double value);
 // Returns four significant digits.
 std::string Short(double value);
+// Returns the same with zeros at the end, so that the values of a column have equal digits.
+std::string ShortAligned(double value);
 // Returns a size such as 40 MB: powers of 1000, in whole units, or with one decimal below 10.
 std::string Bytes(uint64_t bytes);
 absl::Duration ToDuration(const google::protobuf::Duration& message);

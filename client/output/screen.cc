@@ -1,12 +1,17 @@
 #include "client/output/screen.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "client/output/terminal_stream.h"
 #include "client/output/terminal_text.h"
 
@@ -22,6 +27,21 @@ constexpr int kEndings[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGABRT, SIGSEGV, 
 // For signal handlers, which can't be passed anything.
 std::atomic<const SignalGuard*> guard = nullptr;
 std::atomic<bool> continued = false;
+
+// The modes of a terminal whose keys are read.
+struct KeyModes {
+  int file;
+  termios before, keys;
+};
+std::atomic<const KeyModes*> key_modes = nullptr;
+
+void ShowKeys() {
+  if (const KeyModes* modes = key_modes.load()) tcsetattr(modes->file, TCSANOW, &modes->before);
+}
+
+void HideKeys() {
+  if (const KeyModes* modes = key_modes.load()) tcsetattr(modes->file, TCSANOW, &modes->keys);
+}
 
 void WriteAll(int file, const char* text, size_t size) {
   while (size > 0) {
@@ -39,6 +59,7 @@ void PassOn(int signal_number) {
 }
 
 void LeaveScreen() {
+  ShowKeys();
   const SignalGuard* now = guard.load();
   if (now != nullptr && now->terminal() >= 0) WriteAll(now->terminal(), kLeave, sizeof(kLeave) - 1);
 }
@@ -74,6 +95,7 @@ void OnStop(int) {
   if (const SignalGuard* now = guard.load()) {
     WriteAll(now->terminal(), kEnter, sizeof(kEnter) - 1);
   }
+  HideKeys();
   continued = true;
 }
 
@@ -104,6 +126,34 @@ SignalGuard::~SignalGuard() {
 }
 
 bool SignalGuard::Continued() { return continued.exchange(false); }
+
+Keys::Keys(int file) : file_(-1) {
+  static KeyModes modes;
+  if (tcgetattr(file, &modes.before) != 0) return;
+  file_ = modes.file = file;
+  modes.keys = modes.before;
+  modes.keys.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+  modes.keys.c_cc[VMIN] = 1;
+  modes.keys.c_cc[VTIME] = 0;
+  key_modes = &modes;
+  HideKeys();
+}
+
+Keys::~Keys() {
+  ShowKeys();
+  key_modes = nullptr;
+}
+
+bool Keys::WaitFor(char key, absl::Duration time) const {
+  const absl::Time end = absl::Now() + time;
+  while (true) {
+    const int64_t left = std::max<int64_t>(absl::ToInt64Milliseconds(end - absl::Now()), 0);
+    pollfd ready{file_, POLLIN, 0};
+    char pressed = 0;
+    if (poll(&ready, 1, static_cast<int>(left)) <= 0 || read(file_, &pressed, 1) != 1) return false;
+    if (pressed == key) return true;
+  }
+}
 
 Screen::Screen(std::ostream* out, int terminal, WindowSize otherwise, const std::string& message)
     : out_(out), terminal_(terminal), otherwise_(otherwise), guard_(terminal, message) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
+
 namespace ablate::client {
 
 struct WindowSize {
@@ -34,6 +36,25 @@ class SignalGuard {
  private:
   const int terminal_;
   const std::string message_;
+};
+
+// While it lives, a terminal passes on single keys, without showing them. A signal that ends or
+// stops the process first restores the terminal's mode. At most one may live at a time.
+class Keys {
+ public:
+  // Reads nothing if `file` isn't a terminal.
+  explicit Keys(int file);
+  ~Keys();
+  Keys(const Keys&) = delete;
+  Keys& operator=(const Keys&) = delete;
+
+  // Returns true if keys can be read.
+  bool is_terminal() const { return file_ >= 0; }
+  // Waits for a key; returns true as soon as it is `key`, false after `time`.
+  bool WaitFor(char key, absl::Duration time) const;
+
+ private:
+  int file_;  // -1: no terminal
 };
 
 // Not thread-safe. Shows the terminal's second screen, without a cursor, so that the text before is

@@ -146,7 +146,7 @@ ScreenBlock LaneBlock(const std::vector<LaneRow>& lanes, int width) {
     std::vector<std::string>& row = rows.emplace_back();
     row = {lane.cell, absl::StrCat(text::Grouped(lane.step), "/", text::Grouped(lane.steps))};
     if (has_rate) row.push_back(RateText(lane.steps_per_second));
-    row.push_back(lane.losses.empty() ? "" : Short(lane.losses.back()));
+    row.push_back(lane.losses.empty() ? "" : ShortAligned(lane.losses.back()));
     if (has_curve) row.push_back(Sparkline(lane.losses, curve));
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], DisplayWidth(row[i]));
   }

@@ -28,6 +28,10 @@ ScreenBlock TopHeading(const TopView& view, int width, absl::Time now) {
   std::string text = absl::StrCat(text::Grouped(training), " of ", Count(lanes, "lane"),
                                   " training, ", Count(queued, "run"), " queued, ",
                                   Count(view.experiments.size(), "experiment"), " active");
+  if (view.queued_analyses > 0) {
+    absl::StrAppend(&text, ", ", text::Grouped(view.queued_analyses),
+                    view.queued_analyses == 1 ? " analysis" : " analyses", " queued");
+  }
   if (!view.stalled.empty()) absl::StrAppend(&text, "\nSTALLED: ", Printable(view.stalled));
   if (view.lost.has_value()) {
     absl::StrAppend(&text, "\nconnection lost ", Duration(now - *view.lost), " ago; trying again");
@@ -56,20 +60,30 @@ ScreenBlock ExperimentBlock(const TopView& view, int width) {
                {"ended", true},
                {"training", true},
                {"queued", true},
+               {"analyses left", true, true},
                {"failed", true, true}});
   for (const ActiveExperiment& row : view.experiments) {
     table.Add({row.experiment, row.owner, PartOf(row.ended, row.all), text::Grouped(row.training),
-               text::Grouped(row.queued), row.failed == 0 ? "" : text::Grouped(row.failed)});
+               text::Grouped(row.queued), row.analyses == 0 ? "" : text::Grouped(row.analyses),
+               row.failed == 0 ? "" : text::Grouped(row.failed)});
   }
   return TableBlock(table.Render(width));
+}
+
+ScreenBlock TopFooter(bool live) {
+  ScreenBlock block;
+  block.whole = true;
+  if (live) block.rows.emplace_back("q leaves");
+  return block;
 }
 
 }  // namespace
 
 std::vector<std::string> TopScreen(const TopView& view, int width, int height, absl::Time now) {
-  return FitBlocks({TopHeading(view, width, now), WorkerBlock(view, width),
-                    ExperimentBlock(view, width), LaneBlock(view.lanes, width)},
-                   height);
+  return FitBlocks(
+      {TopHeading(view, width, now), WorkerBlock(view, width), ExperimentBlock(view, width),
+       LaneBlock(view.lanes, width), TopFooter(view.live)},
+      height);
 }
 
 }  // namespace ablate::client

@@ -29,6 +29,7 @@ struct ActiveExperiment {
   uint64_t training = 0;
   uint64_t queued = 0;
   uint64_t failed = 0;
+  uint64_t analyses = 0;  // queued and running
 };
 
 struct TopView {
@@ -37,6 +38,8 @@ struct TopView {
   std::vector<ActiveExperiment> experiments;  // that aren't ended
   std::string stalled;                        // why nothing proceeds; empty unless stalled
   std::optional<absl::Time> lost;             // when the server was first missed
+  uint64_t queued_analyses = 0;
+  bool live = false;  // a key leaves it
 };
 
 // Returns the screen in at most `width` columns and `height` lines; 0 stands for any number.

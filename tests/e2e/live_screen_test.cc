@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -87,6 +88,13 @@ class TerminalProgram {
     return std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {
       return line.find(text) != std::string::npos;
     });
+  }
+
+  // Returns true if the terminal shows what is typed, and passes it on by lines.
+  bool HasItsModes() const {
+    termios modes{};
+    EXPECT_EQ(tcgetattr(terminal_, &modes), 0);
+    return (modes.c_lflag & ECHO) != 0 && (modes.c_lflag & ICANON) != 0;
   }
 
   // Waits for the end; returns the exit code, or 128 and the signal.
@@ -180,7 +188,20 @@ TEST(LiveScreenTest, GivesTheTerminalBackWhenItIsTerminated) {
     program.Send(SIGTERM);
     EXPECT_EQ(program.End(), 128 + SIGTERM);
     EXPECT_THAT(program.Read(), ::testing::EndsWith(kBack));
+    EXPECT_TRUE(program.HasItsModes());
   }
+}
+
+TEST(LiveScreenTest, LeavesTopByAKey) {
+  PersonalServer server;
+  server.Up();
+  TerminalProgram top(server, {"top"}, 80, 24);
+  ASSERT_TRUE(Eventually([&] { return top.Shows("q leaves"); }));
+  EXPECT_FALSE(top.HasItsModes());
+  top.Type("xq");
+  EXPECT_EQ(top.End(), 0);
+  EXPECT_THAT(top.Read(), ::testing::EndsWith(kBack));
+  EXPECT_TRUE(top.HasItsModes());
 }
 
 TEST(LiveScreenTest, GoesOnAfterTheServerWasAway) {

@@ -81,6 +81,19 @@ TEST_F(TopTest, CountsTheLanesOfARunWithSeveralThreads) {
   EXPECT_THAT(Run({"top"}).out, HasSubstr("2 of 2 lanes training")) << "all that there are";
 }
 
+TEST_F(TopTest, CountsAnalysesThatWait) {
+  answers_.get = [](const v1::GetExperimentRequest& request, v1::Experiment* experiment) {
+    experiment->set_name(request.name());
+    experiment->mutable_analyses()->set_queued(4);
+    experiment->mutable_analyses()->set_running(1);
+    return absl::OkStatus();
+  };
+  const std::string out = Run({"top"}).out;
+  EXPECT_THAT(out, HasSubstr(", 4 analyses queued\n"));
+  EXPECT_THAT(out,
+              HasSubstr("analyses left\nsmall-1a2b    0/0         0       0              5\n"));
+}
+
 TEST_F(TopTest, PrintsTheMessagesAsJson) {
   const auto json = nlohmann::json::parse(Run({"top", "--json"}).out);
   ASSERT_EQ(json.size(), 3u);

@@ -223,7 +223,7 @@ TEST_F(WaitTest, WatchDrawsAScreenAndLeavesItsEndBehind) {
   EXPECT_EQ(outcome.code, kSuccess);
   EXPECT_THAT(outcome.out, ::testing::StartsWith("\x1b[?1049h"));
   const std::string end = outcome.out.substr(outcome.out.find("\x1b[?1049l"));
-  EXPECT_THAT(end, HasSubstr("1 of 1 ended\n\neval/loss\nsetting  mean  n\nbase      2.5  1\n"));
+  EXPECT_THAT(end, HasSubstr("1 of 1 ended\n\neval/loss\nsetting   mean  n\nbase     2.500  1\n"));
   EXPECT_THAT(end, EndsWith("\n\nNothing to compare.\n"));
   EXPECT_EQ(outcome.err, "small-1a2b: 1 done\n");
 }

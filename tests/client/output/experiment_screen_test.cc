@@ -55,9 +55,9 @@ names-norm-7f3k   Does norm placement matter once each vari…
 ███████████░░░░░░░░░░░░  48 %  ETA 1 min 20 s  2,315 steps/s
 86 of 180 ended, 2 training, 92 queued, 1 diverged, 1 failed
 
-training                       step  steps/s  loss
-post-lr0.01-s43   123,456/1,000,000    1,234  1.25  █▆▃▇▃▁▂▁
-none-of…001-s100        5/1,000,000
+training                      step  steps/s   loss
+post-lr0.01-s43  123,456/1,000,000    1,234  1.250  █▆▃▇▃▁▂▁
+none-o…001-s100        5/1,000,000
 
 eval/loss, preliminary
 setting                   mean      n  diverged  best so far
@@ -76,9 +76,9 @@ names-norm-7f3k   Does norm placement matter once each variant has its own lear�
 ███████████████████▎░░░░░░░░░░░░░░░░░░░░  48 %  ETA 1 min 20 s  2,315 steps/s
 86 of 180 ended, 2 training, 92 queued, 1 diverged, 1 failed
 
-training                                           step  steps/s  loss
-post-lr0.01-s43                       123,456/1,000,000    1,234  1.25  █▆▃▇▃▁▂▁
-none-of-the-usual-names-lr0.001-s100        5/1,000,000
+training                                          step  steps/s   loss
+post-lr0.01-s43                      123,456/1,000,000    1,234  1.250  █▆▃▇▃▁▂▁
+none-of-the-usual-names-lr…001-s100        5/1,000,000
 
 eval/loss, preliminary
 setting                                   mean      n  diverged  best so far
@@ -96,8 +96,8 @@ names-norm-7f3k   Does norm placement matter once each variant has its own learn
 ███████████████████▎░░░░░░░░░░░░░░░░░░░░  48 %  ETA 1 min 20 s  2,315 steps/s
 86 of 180 ended, 2 training, 92 queued, 1 diverged, 1 failed
 
-training                                           step  steps/s  loss
-post-lr0.01-s43                       123,456/1,000,000    1,234  1.25  █▆▃▇▃▁▂▁
+training                                           step  steps/s   loss
+post-lr0.01-s43                       123,456/1,000,000    1,234  1.250  █▆▃▇▃▁▂▁
 none-of-the-usual-names-lr0.001-s100        5/1,000,000
 
 eval/loss, preliminary

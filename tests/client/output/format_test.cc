@@ -39,6 +39,15 @@ TEST(ExactTest, IsShort) {
   EXPECT_EQ(Exact(-std::numeric_limits<double>::infinity()), "-inf");
 }
 
+TEST(ShortAlignedTest, KeepsZerosAtTheEnd) {
+  EXPECT_EQ(ShortAligned(2.4), "2.400");
+  EXPECT_EQ(ShortAligned(2.43678), "2.437");
+  EXPECT_EQ(ShortAligned(0), "0.000");
+  EXPECT_EQ(ShortAligned(1234), "1234");
+  EXPECT_EQ(ShortAligned(0.000012), "1.200e-05");
+  EXPECT_EQ(ShortAligned(std::nan("")), "nan");
+}
+
 TEST(ShortTest, HasFourDigits) {
   EXPECT_EQ(Short(2.43678), "2.437");
   EXPECT_EQ(Short(0.000012345), "1.234e-05");

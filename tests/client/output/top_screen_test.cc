@@ -31,6 +31,22 @@ std::string DrawTop(int width, int height = 24) {
                       "\n");
 }
 
+TEST(TopScreenTest, ShowsAnalysesAndTheKeyThatLeaves) {
+  TopView view;
+  view.experiments = {{"one-7f3k", "", 2, 2, 0, 0, 0, 3}, {"two-2b8c", "", 0, 1, 1, 0, 0}};
+  view.queued_analyses = 2;
+  view.live = true;
+  EXPECT_EQ(absl::StrCat("\n", absl::StrJoin(TopScreen(view, 80, 24, kTopNow), "\n"), "\n"), R"(
+0 of 0 lanes training, 0 runs queued, 2 experiments active, 2 analyses queued
+
+experiment  ended  training  queued  analyses left
+one-7f3k      2/2         0       0              3
+two-2b8c      0/1         1       0
+
+q leaves
+)");
+}
+
 TEST(TopScreenTest, CutsNamesAt60Columns) {
   EXPECT_EQ(DrawTop(60), R"(
 2 of 2 lanes training, 116 runs queued, 2 experiments active
@@ -44,9 +60,9 @@ experiment        ended  training  queued  failed
 names-norm-7f3k  86/180         1      93       1
 heads-2b8c         0/24         1      23
 
-training                            step  steps/s  loss
-names-norm-7f3k…0.01-s43       500/1,000    1,234     1  █▅▁
-heads-2b8c/heads4-s0      20,000/100,000      3.2   2.5  ▁
+training                           step  steps/s   loss
+names-norm-7f3…0.01-s43       500/1,000    1,234  1.000  █▅▁
+heads-2b8c/heads4-s0     20,000/100,000      3.2  2.500  ▁
 )");
 }
 
@@ -63,9 +79,9 @@ experiment        ended  training  queued  failed
 names-norm-7f3k  86/180         1      93       1
 heads-2b8c         0/24         1      23
 
-training                                   step  steps/s  loss
-names-norm-7f3k/post-lr0.01-s43       500/1,000    1,234     1  █▅▁
-heads-2b8c/heads4-s0             20,000/100,000      3.2   2.5  ▁
+training                                   step  steps/s   loss
+names-norm-7f3k/post-lr0.01-s43       500/1,000    1,234  1.000  █▅▁
+heads-2b8c/heads4-s0             20,000/100,000      3.2  2.500  ▁
 )");
 }
 
@@ -82,9 +98,9 @@ experiment        ended  training  queued  failed
 names-norm-7f3k  86/180         1      93       1
 heads-2b8c         0/24         1      23
 
-training                                   step  steps/s  loss
-names-norm-7f3k/post-lr0.01-s43       500/1,000    1,234     1  █▅▁
-heads-2b8c/heads4-s0             20,000/100,000      3.2   2.5  ▁
+training                                   step  steps/s   loss
+names-norm-7f3k/post-lr0.01-s43       500/1,000    1,234  1.000  █▅▁
+heads-2b8c/heads4-s0             20,000/100,000      3.2  2.500  ▁
 )");
 }
 
