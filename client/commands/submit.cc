@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/command_table.h"
 #include "client/follow.h"
 #include "client/names.h"
@@ -172,6 +173,9 @@ std::string Misuse(const SubmitOptions& options) {
   if (!options.again.empty() && !options.file.empty()) {
     return "--again takes the stored experiment; remove FILE";
   }
+  if (!options.extend.empty() && options.steps) {
+    return "--extend keeps the trained cells; remove --steps";
+  }
   if (!options.extend.empty() && options.fresh) {
     return "--extend keeps the trained cells; remove --fresh";
   }
@@ -206,6 +210,10 @@ int Submit(SubmitOptions options, const Context& context) {
   if (!submission.ok()) {
     context.console.Error(submission.status().message());
     return kUsage;
+  }
+  if (!submission->shortened.left_out.empty()) {
+    context.console.Note(absl::StrCat("--steps ", *options.steps, " leaves out ",
+                                      absl::StrJoin(submission->shortened.left_out, ", ")));
   }
   const ExperimentFile& file = submission->file;
   if (!file.readable) return ReportProblems(context, file.name, file.problems);
@@ -258,6 +266,9 @@ Action DefineSubmit(Command* command) {
                    "folder");
   command->Option(&options->seeds, "--seeds", "SEEDS",
                   "Use these seeds: 8 for 0 to 7, 0..9 or 1,2,5 [the file's]");
+  command->Option(&options->steps, "--steps", "N",
+                  "Train N steps, for a short trial: leaves out checkpoints, analyses and their "
+                  "steps beyond N, and notes them [the file's]");
   command->Option(&options->name, "--name", "NAME", "Name the experiment [the file's name]");
   command->Options(&options->tags, "--tag", "TAG", "Add a tag, by which `ablate ls` finds it");
   command->Option(&options->note, "--note", "TEXT", "Add a note, which `ablate show` prints");
@@ -281,6 +292,7 @@ Action DefineSubmit(Command* command) {
       "Examples:\n  ablate submit examples/names-norm.yaml --seeds 42..44 --set "
       "training.steps=500\n"
       "  ablate submit examples/names-norm.yaml --axis lr=1e-3,3e-3,1e-2 --seeds 42..49\n"
+      "  ablate submit examples/residual-depth.yaml --steps 3 --seeds 1 --name trial\n"
       "  ablate submit --extend names-norm --seeds 42..61\n"
       "  ablate submit --again names-norm --set training.optimizer=sgd --name names-sgd");
   return [options](const Context& context) { return Submit(*options, context); };

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -50,6 +52,8 @@ struct Origin {
 Origin OriginOf(absl::string_view field, const Submission& submission) {
   if (submission.seeds_given && IsWithin(field, "seeds")) return {"--seeds", "seeds"};
   if (submission.name_given && field == "name") return {"--name", "name"};
+  constexpr char kStepsField[] = "base.training.steps";
+  if (submission.steps_given && field == kStepsField) return {"--steps", kStepsField};
   if (IsWithin(field, "tags")) return {"--tag", std::string(field)};
   if (field == "note") return {"--note", "note"};
   for (const auto& [index, option] : submission.axes) {
@@ -133,6 +137,19 @@ std::vector<std::string> Marked(const FieldPath& unread) {
   return known;
 }
 
+// Returns the field as the file has it, whose analyses may be more than those that are left.
+std::string FieldInFile(absl::string_view field, const ShortenedSpec& shortened) {
+  constexpr absl::string_view kAnalyses = "analyses[";
+  size_t index = 0;
+  const size_t end = field.find(']');
+  if (!absl::StartsWith(field, kAnalyses) || end == absl::string_view::npos ||
+      !absl::SimpleAtoi(field.substr(kAnalyses.size(), end - kAnalyses.size()), &index) ||
+      index >= shortened.analyses.size()) {
+    return std::string(field);
+  }
+  return absl::StrCat(kAnalyses, shortened.analyses[index], field.substr(end));
+}
+
 bool IsKnown(const Diagnostic& problem, const std::vector<Diagnostic>& known) {
   return std::any_of(known.begin(), known.end(), [&problem](const Diagnostic& one) {
     return (one.position == problem.position || !one.where.empty()) && one.where == problem.where &&
@@ -155,6 +172,7 @@ std::vector<std::string> ChangesOf(const SubmitOptions& options, const v1::Exper
   std::vector<std::string> changes;
   if (options.file.empty()) changes.assign(stored->changes().begin(), stored->changes().end());
   if (!options.seeds.empty()) changes.push_back(absl::StrCat("seeds=", options.seeds));
+  if (options.steps) changes.push_back(absl::StrCat("steps=", *options.steps));
   changes.insert(changes.end(), options.axes.begin(), options.axes.end());
   for (std::string& change : changes) change = reflect::ShortText(change);
   if (changes.size() > kMaxChanges) changes.erase(changes.begin(), changes.end() - kMaxChanges);
@@ -178,6 +196,10 @@ absl::StatusOr<Submission> ReadSubmission(const SubmitOptions& options, std::ist
     if (!status.ok()) wrong.emplace_back(status.message());
   }
   if (!wrong.empty()) return absl::InvalidArgumentError(absl::StrJoin(wrong, "; "));
+  if (options.steps && overrides->count("training.steps") > 0) {
+    return absl::InvalidArgumentError(
+        "--steps: training.steps is set by --set, too; remove one of them");
+  }
   submission.overrides = *std::move(overrides);
   submission.file =
       options.file.empty() ? StoredFile(*stored) : LoadExperimentFile(options.file, in);
@@ -188,6 +210,16 @@ absl::StatusOr<Submission> ReadSubmission(const SubmitOptions& options, std::ist
   }
   CheckOverrides(submission.overrides, &submission.file.problems);
   if (submission.file.readable) submission.axes = ApplyAxes(*axes, &submission.file);
+  submission.steps_given = options.steps.has_value();
+  if (options.steps && submission.file.readable) {
+    absl::StatusOr<ShortenedSpec> shortened = Shorten(*options.steps, &submission.file.spec);
+    if (shortened.ok()) {
+      submission.shortened = *std::move(shortened);
+    } else {
+      submission.file.problems.push_back(
+          {{}, std::string(shortened.status().message()), "--steps"});
+    }
+  }
   if (!options.name.empty()) submission.file.spec.set_name(options.name);
   submission.seeds_given = !options.seeds.empty();
   submission.name_given = !options.name.empty();
@@ -262,7 +294,7 @@ std::vector<Diagnostic> Locate(const google::protobuf::RepeatedPtrField<v1::Prob
     });
     const Origin origin = OriginOf(field, submission);
     Diagnostic diagnostic = {
-        submission.file.positions.Find(field),
+        submission.file.positions.Find(FieldInFile(field, submission.shortened)),
         origin.option.empty() ? problem.message() : WithoutField(problem.message(), origin.field),
         origin.option};
     const bool marked =  // by MarkUnread

@@ -3,7 +3,9 @@
 #ifndef ABLATE_CLIENT_SUBMIT_SUBMISSION_H_
 #define ABLATE_CLIENT_SUBMIT_SUBMISSION_H_
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "client/connection.h"
 #include "client/context.h"
 #include "client/submit/experiment_file.h"
+#include "client/submit/shorten.h"
 
 namespace ablate::client {
 
@@ -26,6 +29,7 @@ struct SubmitOptions {
   std::vector<std::string> axes;
   std::vector<std::string> data;  // files and folders outside the file's, which it may name
   std::string seeds;
+  std::optional<uint32_t> steps;  // to train; what lies beyond is left out
   bool fresh = false;
   bool is_private = false;
   bool dry_run = false;
@@ -40,6 +44,8 @@ struct Submission {
   Overrides overrides;
   bool seeds_given = false;         // on the command line
   bool name_given = false;          // likewise
+  bool steps_given = false;         // likewise
+  ShortenedSpec shortened;          // by --steps
   std::map<int, std::string> axes;  // options that gave axes their values, by index
 };
 

@@ -92,6 +92,52 @@ TEST_F(SubmitTest, PrintsOneLineAndNotes) {
   EXPECT_EQ(requests_[0].request_id().size(), 32u);
 }
 
+TEST_F(SubmitTest, ShortensAFileAndNotesWhatItLeavesOut) {
+  const std::string file = R"(name: a
+base:
+  task: {legacy_recall: {}}
+  training: {steps: 200, warmup: 20, checkpoints: [0, 50, -1]}
+analyses:
+  - {weights: {}, name: late, at: [50, 100]}
+  - {gradient_flow: {}, at: [0, 50, -1]}
+)";
+  FindProblems({{"analyses[0].at[0]", "E"}, {"base.training.steps", "base.training.steps: S"}});
+  const Outcome outcome = Run({"submit", "-", "--steps", "3", "--dry-run"}, file);
+  EXPECT_EQ(outcome.err,
+            "note: --steps 3 leaves out warmup beyond step 3, checkpoint 50, step 50 of late, step "
+            "100 of late, analysis late, step 50 of gradient_flow\n"
+            "<stdin>:7:30: E\n--steps: S\nerror: 2 problems; nothing was created\n");
+  ASSERT_EQ(requests_.size(), 1u);
+  const v1::ExperimentSpec& spec = requests_[0].spec();
+  EXPECT_EQ(spec.base().training().steps(), 3u);
+  EXPECT_THAT(spec.base().training().checkpoints(), ElementsAre(0, -1));
+  ASSERT_EQ(spec.analyses_size(), 1);
+  EXPECT_THAT(spec.analyses(0).at(), ElementsAre(0, -1));
+  EXPECT_THAT(requests_[0].changes(), ElementsAre("steps=3"));
+}
+
+TEST_F(SubmitTest, RefusesStepsThatAreGivenTwice) {
+  const Outcome set = Run({"submit", "-", "--steps", "3", "--set", "training.steps=4"}, kFile);
+  EXPECT_EQ(set.code, kUsage);
+  EXPECT_EQ(set.err, "error: --steps: training.steps is set by --set, too; remove one of them\n");
+  const Outcome axis = Run({"submit", "-", "--steps", "3", "--axis", "training.steps=4,5"}, kFile);
+  EXPECT_THAT(axis.err, HasSubstr("--steps: axis training.steps varies training.steps; expected an "
+                                  "experiment of one length. Use --axis or --set\n"));
+  EXPECT_THAT(Run({"submit", "--extend", "a", "--steps", "3"}).err,
+              HasSubstr("--extend keeps the trained cells; remove --steps"));
+}
+
+TEST_F(SubmitTest, BreaksNotesBetweenWordsOnATerminal) {
+  answers_.create = [](const v1::CreateExperimentRequest&, v1::CreateExperimentResponse* response) {
+    response->add_notes("one two three four `ablate data add` five six");
+    return absl::OkStatus();
+  };
+  console_.err_is_terminal = true;
+  console_.width = 24;
+  EXPECT_THAT(Run({"submit", "-", "--dry-run"}, kFile).err,
+              HasSubstr("note: one two three four\n      `ablate data add`\n      five six\n"));
+}
+
 TEST_F(SubmitTest, PassesSetSeedsAndFreshOn) {
   const Outcome outcome = Run({"submit", "-", "--set", "training.steps=5", "--set",
                                "training.betas=[0.1,0.2]", "--seeds", "4,9", "--fresh"},
