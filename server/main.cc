@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/log_file.h"
@@ -211,16 +212,22 @@ launch::WorkerCommand GpuWorker(const launch::ListedDevice& device, const std::s
   return command;
 }
 
+absl::StatusOr<std::vector<launch::ListedDevice>> ChosenDevices(const Flags& flags) {
+  return launch::FindDevices(*launch::ReadDeviceChoice(flags.devices),
+                             std::filesystem::absolute(flags.worker).string());
+}
+
 // `blobs` is the folder of the server's blobs.
-std::vector<launch::WorkerCommand> LocalCommands(const Flags& flags, const launch::Home& home,
+std::vector<launch::WorkerCommand> LocalCommands(const Flags& flags,
+                                                 const std::vector<launch::ListedDevice>& devices,
+                                                 const launch::Home& home,
                                                  const std::string& blobs) {
   if (flags.no_workers) return {};
   std::vector<launch::WorkerCommand> commands = {
       LocalWorker(kTrainer, "train", kTrainer, flags, home, blobs),
       LocalWorker(kAnalyst, "analysis", kAnalyst, flags, home, blobs)};
   AddLanes(flags.lanes, &commands[0]);
-  const launch::DeviceChoice choice = *launch::ReadDeviceChoice(flags.devices);
-  for (const launch::ListedDevice& device : launch::FindDevices(choice, commands[0].program)) {
+  for (const launch::ListedDevice& device : devices) {
     commands.push_back(GpuWorker(device, "train", flags, home, blobs));
     commands.push_back(GpuWorker(device, "analysis", flags, home, blobs));
   }
@@ -252,6 +259,7 @@ class Program {
   absl::Status StartScheduler(const Flags& flags, const launch::Home& home);
   absl::Status StartWorkers(const Flags& flags, const launch::Home& home);
 
+  std::vector<launch::ListedDevice> devices_;  // GPUs to use
   Commits commits_;
   HungProcesses hung_;
   std::unique_ptr<launch::Presence> presence_;
@@ -265,6 +273,13 @@ class Program {
 
 absl::Status Program::Start(const Flags& flags, const launch::Home& home) {
   if (absl::Status started = StartScheduler(flags, home); !started.ok()) return started;
+  // GPUs that the caller names must be there before clients can connect; others are found
+  // afterwards, because that takes seconds.
+  if (!flags.no_workers && !launch::ReadDeviceChoice(flags.devices)->all) {
+    auto devices = ChosenDevices(flags);
+    if (!devices.ok()) return devices.status();
+    devices_ = *std::move(devices);
+  }
   // The store has locked the folder.
   presence_ = std::make_unique<launch::Presence>(home);
   service::ServerOptions options;
@@ -331,8 +346,11 @@ absl::Status Program::StartWorkers(const Flags& flags, const launch::Home& home)
                      absl::EndsWith(exit.worker, kAnalysisSuffix), exit.drained});
     });
   };
+  if (!flags.no_workers && launch::ReadDeviceChoice(flags.devices)->all) {
+    devices_ = *ChosenDevices(flags);
+  }
   std::vector<launch::WorkerCommand> commands =
-      LocalCommands(flags, home, store_->blobs()->folder());
+      LocalCommands(flags, devices_, home, store_->blobs()->folder());
   if (!flags.no_workers) launch::EndLeftovers(home.run_folder, kGpuPrefix, commands);
   auto workers = launch::LocalWorkers::Start(std::move(commands), std::move(events));
   if (!workers.ok()) return workers.status();

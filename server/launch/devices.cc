@@ -131,24 +131,30 @@ absl::StatusOr<std::vector<ListedDevice>> ListDevices(const std::string& program
   return absl::NotFoundError(reason.empty() ? absl::StrCat(program, " lists none") : reason);
 }
 
-std::vector<ListedDevice> FindDevices(const DeviceChoice& choice, const std::string& program) {
-  if (choice.none() || (choice.all && !HasNvidiaDriver())) return {};
+absl::StatusOr<std::vector<ListedDevice>> FindDevices(const DeviceChoice& choice,
+                                                      const std::string& program) {
+  if (choice.none() || (choice.all && !HasNvidiaDriver())) return std::vector<ListedDevice>();
   absl::StatusOr<std::vector<ListedDevice>> listed = ListDevices(program, kListTimeout);
-  if (!listed.ok()) {
+  if (choice.all) {
+    if (listed.ok()) return listed;
     spdlog::warn("no GPU is used: {}", std::string(listed.status().message()));
-    return {};
+    return std::vector<ListedDevice>();
   }
-  if (choice.all) return *std::move(listed);
   std::vector<ListedDevice> chosen;
   for (const uint32_t index : choice.indexes) {
+    const auto missing = [index](const std::string& why) {
+      return absl::NotFoundError(
+          absl::StrCat("--devices: there is no ", kCudaPrefix, index, " (", why,
+                       "); expected GPUs that ablate-worker --list-devices prints, all or none"));
+    };
+    if (!listed.ok()) return missing(std::string(listed.status().message()));
     const auto found = std::find_if(listed->begin(), listed->end(),
                                     [index](const auto& device) { return device.index == index; });
-    if (found != listed->end()) {
-      chosen.push_back(*found);
-    } else {
-      spdlog::warn("--devices: there is no cuda:{}; ablate-worker --list-devices prints {} devices",
-                   index, listed->size());
+    if (found == listed->end()) {
+      return missing(
+          absl::StrCat(listed->size(), listed->size() == 1 ? " GPU is" : " GPUs are", " listed"));
     }
+    chosen.push_back(*found);
   }
   return chosen;
 }

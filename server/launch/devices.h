@@ -33,10 +33,11 @@ absl::StatusOr<DeviceChoice> ReadDeviceChoice(absl::string_view text);
 absl::StatusOr<std::vector<ListedDevice>> ListDevices(const std::string& program,
                                                       absl::Duration timeout);
 
-// Returns the chosen devices that `program` lists. Logs why it lists none, and which chosen ones it
-// doesn't list. If all are chosen and NVIDIA's driver isn't installed, there are none, and the
-// program isn't started.
-std::vector<ListedDevice> FindDevices(const DeviceChoice& choice, const std::string& program);
+// Returns the chosen devices that `program` lists. NOT_FOUND names the first one of a list that it
+// doesn't list. If all are chosen, there may be none: then the reason is logged, and the program
+// isn't started unless NVIDIA's driver is installed.
+absl::StatusOr<std::vector<ListedDevice>> FindDevices(const DeviceChoice& choice,
+                                                      const std::string& program);
 
 }  // namespace ablate::launch
 

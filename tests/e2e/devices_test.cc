@@ -76,6 +76,13 @@ TEST_F(DevicesTest, ADeviceThatCannotBeUsedIsShownAndTheCoresTrain) {
   EXPECT_THAT(refused.err, HasSubstr("no GPU worker is known to this server"));
 }
 
+TEST_F(DevicesTest, RefusesADeviceThatIsNotThere) {
+  const Output output = RunProgram({bin_ + "/ablate", "up", "--devices", "cuda:0"}, "",
+                                   {{"ABLATE_HOME", server_.home()}, {"ABLATE_SERVER", ""}});
+  EXPECT_EQ(output.exit_code, 1);
+  EXPECT_THAT(output.err, HasSubstr("--devices: there is no cuda:0 (1 GPU is listed)"));
+}
+
 TEST_F(DevicesTest, NoneIsUsedIfNoneIsWanted) {
   Up("none");
   ASSERT_TRUE(Eventually([this] { return !Worker("cpu-train").is_null(); }));

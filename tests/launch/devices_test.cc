@@ -94,16 +94,24 @@ TEST(ListDevicesTest, KillsAProgramThatHangs) {
 TEST(FindDevicesTest, TakesTheChosenOnesThatThereAre) {
   const TestFolder folder;
   const std::string program = folder.Script("worker", kTwoDevices);
-  EXPECT_THAT(Uuids(FindDevices({false, {3}}, program)), ElementsAre("GPU-b"));
-  EXPECT_THAT(Uuids(FindDevices({false, {1, 3}}, program)), ElementsAre("GPU-b"));
-  EXPECT_THAT(FindDevices({false, {1}}, program), IsEmpty());
-  EXPECT_THAT(FindDevices({false, {0}}, folder / "none"), IsEmpty());
+  EXPECT_THAT(Uuids(*FindDevices({false, {3}}, program)), ElementsAre("GPU-b"));
+  EXPECT_THAT(Uuids(*FindDevices({false, {0, 3}}, program)), ElementsAre("GPU-a", "GPU-b"));
+}
+
+TEST(FindDevicesTest, RefusesAChosenOneThatIsNotThere) {
+  const TestFolder folder;
+  const auto status = FindDevices({false, {1, 3}}, folder.Script("worker", kTwoDevices)).status();
+  EXPECT_EQ(status, absl::NotFoundError(
+                        "--devices: there is no cuda:1 (2 GPUs are listed); expected GPUs that "
+                        "ablate-worker --list-devices prints, all or none"));
+  EXPECT_THAT(std::string(FindDevices({false, {0}}, folder / "none").status().message()),
+              ::testing::StartsWith("--devices: there is no cuda:0 ("));
 }
 
 TEST(FindDevicesTest, DoesNotAskIfNoneIsWanted) {
   const TestFolder folder;
   const std::string program = folder.Script("worker", "touch \"$0.asked\"\n");
-  EXPECT_THAT(FindDevices({false}, program), IsEmpty());
+  EXPECT_THAT(*FindDevices({false}, program), IsEmpty());
   EXPECT_FALSE(std::filesystem::exists(program + ".asked"));
 }
 
