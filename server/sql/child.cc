@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "ablate/v1/analysis.pb.h"
 #include "ablate/v1/metric.pb.h"
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -181,7 +183,8 @@ absl::Status Answer(const std::string& request) {
 // Returns "; did you mean X?" for SQLite's error about an unknown view, column or function.
 std::string HintFor(absl::string_view error) {
   std::vector<std::string> known;
-  if (absl::ConsumePrefix(&error, "no such table: ")) {
+  const bool is_table = absl::ConsumePrefix(&error, "no such table: ");
+  if (is_table) {
     for (const storage::SqlView& view : storage::SqlViews()) {
       const absl::string_view name = view.name;
       known.emplace_back(name.substr(0, name.find('(')));
@@ -193,8 +196,14 @@ std::string HintFor(absl::string_view error) {
   } else if (absl::ConsumePrefix(&error, "no such function: ")) {
     for (const absl::string_view function : storage::SqlFunctions()) known.emplace_back(function);
   }
-  const absl::string_view name = error.substr(0, error.find(" in line "));
-  return reflect::DidYouMean(name.substr(name.rfind('.') + 1), known);
+  const absl::string_view whole = error.substr(0, error.find(" in line "));
+  const absl::string_view name = whole.substr(whole.rfind('.') + 1);
+  const auto same = [name](const std::string& one) { return absl::EqualsIgnoreCase(one, name); };
+  const auto exact = std::find_if(known.begin(), known.end(), same);
+  if (exact == known.end()) return reflect::DidYouMean(name, known);
+  // It is known if its database was before it, as in main.runs, or if it is another view's column.
+  const bool has_database = is_table || absl::StartsWith(whole, "main.");
+  return has_database ? absl::StrCat("; did you mean ", *exact, ", without main. before it?") : "";
 }
 
 }  // namespace

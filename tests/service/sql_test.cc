@@ -374,6 +374,13 @@ TEST_F(SqlTest, SuggestsTheNearestNameWhenOneIsUnknown) {
   EXPECT_THAT(Ask("SELECT * FROM point('a', 'b')").error_message(), suggests("points"));
   EXPECT_THAT(Ask("SELECT 1,\n r.stat FROM runs AS r").error_message(), suggests("state"));
   EXPECT_THAT(Ask("SELECT coun(*) FROM runs").error_message(), suggests("count"));
+  EXPECT_THAT(Ask("SELECT * FROM main.runs").error_message(),
+              suggests("runs, without main. before it"));
+  EXPECT_THAT(Ask("SELECT main.runs.seed FROM runs").error_message(),
+              suggests("seed, without main. before it"));
+  EXPECT_THAT(Ask("SELECT e.seed FROM experiments AS e").error_message(),
+              Not(HasSubstr("did you mean")))
+      << "a column of another view";
 }
 
 TEST_F(SqlTest, RefusesHostileStatements) {
