@@ -1,5 +1,7 @@
 #include "base/utf8.h"
 
+#include <algorithm>
+
 namespace ablate::text {
 namespace {
 
@@ -45,6 +47,23 @@ char32_t DecodeUtf8(absl::string_view text, size_t& offset) {
   }
   offset += length;
   return point;
+}
+
+absl::string_view WideEncoding(absl::string_view beginning) {
+  const auto begins = [beginning](const char* mark, size_t bytes) {
+    return beginning.substr(0, bytes) == absl::string_view(mark, bytes);
+  };
+  if (begins("\xFF\xFE\0\0", 4) || begins("\0\0\xFE\xFF", 4)) return "UTF-32";
+  if (begins("\xFF\xFE", 2) || begins("\xFE\xFF", 2)) return "UTF-16";
+  constexpr size_t kFewest = 4, kMost = 64;
+  const size_t bytes = std::min(beginning.size() / 2 * 2, kMost);
+  bool little = bytes >= kFewest, big = little;
+  for (size_t i = 0; i < bytes; i += 2) {
+    const bool first = beginning[i] == '\0', second = beginning[i + 1] == '\0';
+    little &= !first && second;
+    big &= first && !second;
+  }
+  return little ? "UTF-16LE" : big ? "UTF-16BE" : "";
 }
 
 std::string EncodeUtf8(char32_t code_point) {

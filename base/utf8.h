@@ -29,6 +29,11 @@ size_t FindNotUtf8(absl::string_view text);
 
 inline bool IsUtf8(absl::string_view text) { return FindNotUtf8(text) == absl::string_view::npos; }
 
+// Returns the name by which iconv knows the encoding of a text in UTF-16 or UTF-32, given its
+// beginning: by its byte order mark, or because every second byte is 0 in ASCII's characters. ""
+// for any other text.
+absl::string_view WideEncoding(absl::string_view beginning);
+
 // Returns true for a control character: C0, DEL or C1.
 constexpr bool IsControl(char32_t code_point) {
   return code_point < 0x20 || (code_point >= 0x7F && code_point < 0xA0);

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/dataset_file.h"
 #include "base/tokenizer/encoder.h"
+#include "base/utf8.h"
 #include "client/command_table.h"
 #include "client/download.h"
 #include "client/output/format.h"
@@ -67,8 +68,15 @@ absl::StatusOr<EncodedSize> EncodeStream(std::istream* in, const std::string& na
     const size_t bytes = static_cast<size_t>(in->gcount());
     if (in->bad()) return absl::DataLossError(absl::StrCat(name, ": reading failed"));
     ends = bytes < block.size();
+    const absl::string_view read = absl::string_view(block).substr(0, bytes);
+    const absl::string_view encoding = size.bytes == 0 ? text::WideEncoding(read) : "";
+    if (!encoding.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(name, ": the text is in ", encoding,
+                                                     "; expected UTF-8. Convert it: `iconv -f ",
+                                                     encoding, " -t UTF-8 OLD > NEW`"));
+    }
     ids.clear();
-    encoder->Add(absl::string_view(block).substr(0, bytes), &ids);
+    encoder->Add(read, &ids);
     if (ends) encoder->Finish(&ids);
     size.bytes += bytes;
     size.tokens += ids.size();

@@ -190,7 +190,8 @@ absl::StatusOr<Upload> UploadSource(Connection* connection, const Context& conte
         return dataset.status();
       });
   if (!sent.ok()) {
-    return absl::Status(sent.code(), absl::StrCat(path, ": ", sent.message()));
+    return absl::Status(sent.code(),
+                        absl::StrCat(path, ": ", WithoutField(sent.message(), "data")));
   }
   return Upload{*std::move(dataset), true};
 }

@@ -120,6 +120,9 @@ size_t SourceText::Offset(int line, int byte_column) const {
 
 std::vector<Diagnostic> SourceText::Check() const {
   if (text_.size() > kMaxFileBytes) return {{{}, std::string(TooLarge().message()), ""}};
+  if (const absl::string_view encoding = text::WideEncoding(text_); !encoding.empty()) {
+    return {{At(0), absl::StrCat("the file is in ", encoding, ": save it as UTF-8"), ""}};
+  }
   for (size_t i = 0; i < text_.size();) {
     const Character c = FirstCharacter(absl::string_view(text_).substr(i));
     if (!c.valid) {

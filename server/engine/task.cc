@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/text_split.h"
 #include "base/utf8.h"
 #include "server/engine/data/batches.h"
@@ -188,6 +189,7 @@ absl::Status DocumentInspector::Add(absl::string_view piece) {
 
 absl::StatusOr<DocumentFacts> DocumentInspector::Finish() {
   if (absl::Status status = Inspect(line_); !status.ok()) return status;
+  if (!problems_.empty()) return absl::InvalidArgumentError(absl::StrJoin(problems_, "; "));
   if (facts_.documents == 0) {
     return absl::InvalidArgumentError("the text has no document (a non-empty line)");
   }
@@ -196,13 +198,18 @@ absl::StatusOr<DocumentFacts> DocumentInspector::Finish() {
 }
 
 absl::Status DocumentInspector::Inspect(absl::string_view lines) {
-  DocumentReader reader(lines, inspected_);
-  inspected_ += lines.size();
+  constexpr size_t kMostProblems = 10;
+  DocumentReader reader(lines, facts_.line_ends + 1);
   facts_.line_ends += static_cast<uint64_t>(std::count(lines.begin(), lines.end(), '\n'));
   std::u32string document;
   while (true) {
     const absl::StatusOr<bool> found = reader.Next(document);
-    if (!found.ok()) return found.status();
+    if (!found.ok()) {
+      const bool full = problems_.size() == kMostProblems;
+      problems_.emplace_back(full ? "and more" : found.status().message());
+      if (full) return absl::InvalidArgumentError(absl::StrJoin(problems_, "; "));
+      continue;
+    }
     if (!*found) return absl::OkStatus();
     CountDocument(document.size(), &facts_);
     for (const char32_t point : document) characters_->seen.set(point);

@@ -36,8 +36,8 @@ struct DocumentFacts {
 // takes one more position than it has code points, because of the token that ends it.
 uint64_t CutDocuments(const std::vector<uint64_t>& lengths, uint64_t context);
 
-// Returns INVALID_ARGUMENT if the text isn't UTF-8 (with the byte offset), holds a control
-// character other than line ends and tabs, or has no document.
+// Returns INVALID_ARGUMENT if the text isn't UTF-8 or holds a control character other than line
+// ends and tabs, with line and column of the first ten lines that do, or has no document.
 absl::StatusOr<DocumentFacts> InspectDocuments(absl::string_view text);
 
 // Returns the facts of documents that a tokenizer has encoded.
@@ -56,13 +56,14 @@ class DocumentInspector {
  private:
   struct Characters;
 
-  // Adds whole lines, which follow those inspected before.
+  // Adds whole lines, which follow those inspected before. Keeps the problems of the first lines
+  // that aren't text; returns them if there are too many.
   absl::Status Inspect(absl::string_view lines);
 
   std::unique_ptr<Characters> characters_;
   DocumentFacts facts_;
   std::string line_;  // the incomplete last line so far
-  size_t inspected_ = 0;
+  std::vector<std::string> problems_;
 };
 
 // Facts of a text read as a whole: a line end is a character then.

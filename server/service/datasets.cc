@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/conllu.h"
 #include "base/dataset_file.h"
+#include "base/utf8.h"
 #include "server/analysis/document_facts.h"
 #include "server/engine/task.h"
 #include "server/rpc/blob_streams.h"
@@ -202,6 +203,11 @@ absl::StatusOr<storage::DatasetCounts> UploadDatasetReactor::Inspect(
   storage::Blobs* blobs = backend_->store->blobs();
   const auto beginning = blobs->Read(pin_->sha256(), 0, kConlluBeginningBytes);
   if (!beginning.ok()) return beginning.status();
+  if (const absl::string_view encoding = text::WideEncoding(*beginning); !encoding.empty()) {
+    return rpc::InvalidField(
+        "data", absl::StrCat("the text is in ", encoding),
+        absl::StrCat("UTF-8. Convert it: `iconv -f ", encoding, " -t UTF-8 OLD > NEW`"));
+  }
   absl::Status problem;
   if (IsText(*beginning) && (IsConllu(*beginning) || HasTaggedName(display_name_))) {
     const auto facts = InspectTagged(blobs, *pin_);

@@ -35,6 +35,21 @@ TEST(IsUtf8Test, KnowsWellFormedText) {
   }
 }
 
+TEST(WideEncodingTest, KnowsMarksAndZerosOfAscii) {
+  const auto encoding = [](absl::string_view text) { return std::string(WideEncoding(text)); };
+  using namespace std::string_literals;
+  EXPECT_EQ(encoding("\xFF\xFEa\0"s), "UTF-16");
+  EXPECT_EQ(encoding("\xFE\xFF\x4E\x2D"s), "UTF-16");
+  EXPECT_EQ(encoding("\xFF\xFE\0\0a\0\0\0"s), "UTF-32");
+  EXPECT_EQ(encoding("\0\0\xFE\xFF"s), "UTF-32");
+  EXPECT_EQ(encoding("a\0b\0\n\0"s), "UTF-16LE");
+  EXPECT_EQ(encoding("\0a\0b\0"s), "UTF-16BE");
+  for (const std::string& text : {""s, "a"s, "a\0"s, "abcd"s, "\xEF\xBB\xBF"s + "a"s, "\xFF\n"s,
+                                  "a\0b\0cd"s, "\0\0\0\0"s, "@\0\0\0\0\0\0\0{}"s}) {
+    EXPECT_EQ(encoding(text), "") << text.size();
+  }
+}
+
 TEST(HasControlCharacterTest, KnowsBothRangesAndExceptions) {
   EXPECT_FALSE(HasControlCharacter("é ü"));
   EXPECT_TRUE(HasControlCharacter("a\tb"));

@@ -432,7 +432,7 @@ TEST(MakeBatchSourceTest, RefusesWhatCannotBeTrainedOn) {
   EXPECT_EQ(ReadDocumentsTask("", 0).status().message(),
             "the text has no document (a non-empty line)");
   EXPECT_EQ(ReadDocumentsTask("a\xFF", 0).status().message(),
-            "the text is not UTF-8: byte 1 is 0xff");
+            "line 1, column 2: byte 0xff isn't UTF-8");
 }
 
 }  // namespace

@@ -56,32 +56,20 @@ TEST(InspectDocumentsTest, RefusesWhatIsNotText) {
   } cases[] = {
       {"", "the text has no document (a non-empty line)"},
       {"\n\r\n\n", "the text has no document (a non-empty line)"},
-      {"ab\n\xFF", "the text is not UTF-8: byte 3 is 0xff"},
-      {"a\x80", "the text is not UTF-8: byte 1 is 0x80"},
-      {"a\xC3", "the text is not UTF-8: byte 1 is 0xc3"},             // cut short
-      {"\xC0\xAF", "the text is not UTF-8: byte 0 is 0xc0"},          // overlong
-      {"\xE0\x9F\xBF", "the text is not UTF-8: byte 0 is 0xe0"},      // overlong
-      {"\xF0\x8F\xBF\xBF", "the text is not UTF-8: byte 0 is 0xf0"},  // overlong
-      {"\xED\xA0\x80", "the text is not UTF-8: byte 0 is 0xed"},      // surrogate
-      {"\xF4\x90\x80\x80", "the text is not UTF-8: byte 0 is 0xf4"},  // above U+10FFFF
-      {"\xE2\x82g", "the text is not UTF-8: byte 0 is 0xe2"},         // the third byte isn't a
-                                                                      // continuation
-      {std::string("a\0b", 3),
-       "the text has the control character U+0000 at byte 1; only tabs and line ends (LF, CR LF) "
-       "are "
-       "allowed"},
-      {"a\rb\n",
-       "the text has the control character U+000D at byte 1; only tabs and line ends (LF, CR LF) "
-       "are "
-       "allowed"},
-      {"ab\x7F",
-       "the text has the control character U+007F at byte 2; only tabs and line ends (LF, CR LF) "
-       "are "
-       "allowed"},
-      {"a\xC2\x85",
-       "the text has the control character U+0085 at byte 1; only tabs and line ends (LF, CR LF) "
-       "are "
-       "allowed"},
+      {"ab\n\xFF", "line 2, column 1: byte 0xff isn't UTF-8"},
+      {"a\x80", "line 1, column 2: byte 0x80 isn't UTF-8"},
+      {"a\xC3", "line 1, column 2: byte 0xc3 isn't UTF-8"},             // cut short
+      {"\xC0\xAF", "line 1, column 1: byte 0xc0 isn't UTF-8"},          // overlong
+      {"\xE0\x9F\xBF", "line 1, column 1: byte 0xe0 isn't UTF-8"},      // overlong
+      {"\xF0\x8F\xBF\xBF", "line 1, column 1: byte 0xf0 isn't UTF-8"},  // overlong
+      {"\xED\xA0\x80", "line 1, column 1: byte 0xed isn't UTF-8"},      // surrogate
+      {"\xF4\x90\x80\x80", "line 1, column 1: byte 0xf4 isn't UTF-8"},  // above U+10FFFF
+      {"\xE2\x82g", "line 1, column 1: byte 0xe2 isn't UTF-8"},         // the third byte isn't a
+                                                                        // continuation
+      {std::string("a\0b", 3), "line 1, column 2: control character U+0000"},
+      {"a\rb\n", "line 1, column 2: control character U+000D, CR without LF"},
+      {"ab\x7F", "line 1, column 3: control character U+007F"},
+      {"a\xC2\x85", "line 1, column 2: control character U+0085"},
   };
   for (const auto& item : cases) {
     const auto facts = InspectDocuments(item.text);
@@ -90,8 +78,26 @@ TEST(InspectDocumentsTest, RefusesWhatIsNotText) {
   }
 }
 
+TEST(InspectDocumentsTest, ListsTheLinesThatAreNotText) {
+  EXPECT_EQ(InspectDocuments("\xEF\xBB\xBF"
+                             "ok\n\xFF\n\r\n\xC3\xA9\f\f\nlast\x01")
+                .status()
+                .message(),
+            "line 2, column 1: byte 0xff isn't UTF-8; line 4, column 2: control character U+000C; "
+            "line 5, column 5: control character U+0001");
+  std::string bad, first;
+  for (int line = 1; line <= 12; ++line) {
+    bad += "\f\n";
+    if (line > 10) continue;
+    first += absl::StrCat("line ", line, ", column 1: control character U+000C; ");
+  }
+  EXPECT_EQ(InspectDocuments(bad).status().message(), first + "and more");
+}
+
 TEST(DocumentInspectorTest, FindsTheSameInPiecesOfAnySize) {
   const std::string texts[] = {
+      "ok\nbad\f\nfine\n\xFF\r\nworse\x01\n",
+      "\f\n\f\n\f\n\f\n\f\n\f\n\f\n\f\n\f\n\f\n\f\n\f\n",
       "\xEF\xBB\xBF"
       "ab\r\n\nb\xC3\xA9\xF0\x9F\x99\x82\tz\r\nlast",
       "a\n\xEF\xBB\xBF\n\xE2\x82g",  // a byte order mark inside is a character

@@ -298,9 +298,9 @@ Table UploadRequests() {
                           " isn't the hash of the 2 received bytes; expected the SHA-256 of all "
                           "data. Upload again")),
       upload("UploadOfNoUtf8",
-             "display_name: \"names.txt\" data: \"\\377\\376\\n\" "
-             "sha256: \"6ff31c28bd3e1fb78657aaf43bf59f5a1a61169ff26a0b42022ae3c08269877c\"",
-             "data: the text is not UTF-8: byte 0 is 0xff; expected UTF-8 text without "
+             "display_name: \"names.txt\" data: \"\\377\\n\" "
+             "sha256: \"e4688624e5f1ad0629505e6768e3bb36244f2f3e33e751215afa820334a76ed3\"",
+             "data: line 1, column 1: byte 0xff isn't UTF-8; expected UTF-8 text without "
              "control characters other than tabs and line breaks, tagged sentences in CoNLL-U, or "
              "a file of a tokenizer or of tokens"),
   };

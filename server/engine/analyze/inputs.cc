@@ -177,7 +177,7 @@ absl::StatusOr<std::optional<SequencesRead>> EncodeCharacters(absl::string_view 
                                                               const TokenizedText& own,
                                                               uint64_t most,
                                                               std::vector<uint32_t>* tokens) {
-  LineReader reader(text, 0);
+  LineReader reader(text, 1);
   std::u32string line;
   for (uint64_t number = 1; tokens->size() < most; ++number) {
     const absl::StatusOr<bool> found = reader.Next(line);

@@ -15,34 +15,38 @@ constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 }  // namespace
 
-LineReader::LineReader(absl::string_view text, size_t begins_at)
-    : text_(text), begins_at_(begins_at) {
-  if (begins_at == 0 && absl::StartsWith(text_, kByteOrderMark)) offset_ = kByteOrderMark.size();
+LineReader::LineReader(absl::string_view text, size_t first_line) : text_(text), line_(first_line) {
+  if (first_line == 1 && absl::StartsWith(text_, kByteOrderMark)) offset_ = kByteOrderMark.size();
 }
 
 absl::StatusOr<bool> LineReader::Next(std::u32string& line) {
   line.clear();
   if (offset_ == text_.size()) return false;
+  ++line_;
   while (offset_ < text_.size()) {
-    const size_t start = offset_;
     const char32_t point = text::DecodeUtf8(text_, offset_);
     if (point == text::kNotUtf8) {
-      return absl::InvalidArgumentError(absl::StrFormat("the text is not UTF-8: byte %d is 0x%02x",
-                                                        begins_at_ + start,
-                                                        static_cast<unsigned char>(text_[start])));
+      return Problem(line.size(), absl::StrFormat("byte 0x%02x isn't UTF-8",
+                                                  static_cast<unsigned char>(text_[offset_])));
     }
     const bool ends_line = offset_ == text_.size() || text_[offset_] == '\n';
     if (point == '\r' && ends_line) continue;
     if (text::IsControl(point) && point != '\t' && point != '\n') {
-      return absl::InvalidArgumentError(absl::StrFormat(
-          "the text has the control character U+%04X at byte %d; only tabs and line "
-          "ends (LF, CR LF) are allowed",
-          static_cast<uint32_t>(point), begins_at_ + start));
+      return Problem(line.size(),
+                     absl::StrFormat("control character U+%04X%s", static_cast<uint32_t>(point),
+                                     point == '\r' ? ", CR without LF" : ""));
     }
     line.push_back(point);
     if (point == '\n') break;
   }
   return true;
+}
+
+absl::Status LineReader::Problem(size_t read, absl::string_view problem) {
+  const size_t end = text_.find('\n', offset_);
+  offset_ = end == absl::string_view::npos ? text_.size() : end + 1;
+  return absl::InvalidArgumentError(
+      absl::StrCat("line ", line_ - 1, ", column ", read + 1, ": ", problem));
 }
 
 std::u32string NumberCharacters(std::vector<uint32_t>& tokens) {

@@ -18,17 +18,20 @@ namespace ablate::engine {
 // isn't part of the text. The text must outlive the reader.
 class LineReader {
  public:
-  // `text` begins with a line, at byte `begins_at` of the whole text.
-  LineReader(absl::string_view text, size_t begins_at);
+  // `text` begins with a line, which has the number `first_line`, from 1, in the whole text.
+  LineReader(absl::string_view text, size_t first_line);
 
   // Stores the code points of the next line in `line`, with a final line feed if a line end
-  // follows. Returns false at the end, and INVALID_ARGUMENT at a byte that isn't UTF-8 or at a
-  // control character other than a tab or line end.
+  // follows. Returns false at the end. INVALID_ARGUMENT, with line and column, for a byte that
+  // isn't UTF-8 and a control character other than a tab or line end; the line after it is next.
   absl::StatusOr<bool> Next(std::u32string& line);
 
  private:
+  // Returns the problem after `read` characters of a line, and goes to the next one.
+  absl::Status Problem(size_t read, absl::string_view problem);
+
   absl::string_view text_;
-  const size_t begins_at_;
+  size_t line_;  // the next one's number
   size_t offset_ = 0;
 };
 

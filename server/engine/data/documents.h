@@ -19,9 +19,9 @@ namespace ablate::engine {
 // Iterates over the non-empty lines of a text, which must outlive the reader.
 class DocumentReader {
  public:
-  explicit DocumentReader(absl::string_view text) : DocumentReader(text, 0) {}
-  // `text` begins with a line, at byte `begins_at` of the whole text.
-  DocumentReader(absl::string_view text, size_t begins_at) : lines_(text, begins_at) {}
+  explicit DocumentReader(absl::string_view text) : DocumentReader(text, 1) {}
+  // `text` begins with a line, which has the number `first_line`, from 1, in the whole text.
+  DocumentReader(absl::string_view text, size_t first_line) : lines_(text, first_line) {}
 
   // Stores the code points of the next document in `document`. Returns false at the end. Errors as
   // LineReader::Next.

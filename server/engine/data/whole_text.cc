@@ -27,7 +27,7 @@ bool TokenizedText::operator==(const TokenizedText& other) const {
 absl::StatusOr<TokenizedText> TokenizeText(absl::string_view text) {
   TokenizedText whole;
   whole.tokens.reserve(text.size());
-  LineReader reader(text, 0);
+  LineReader reader(text, 1);
   std::u32string line;
   while (true) {
     const absl::StatusOr<bool> found = reader.Next(line);

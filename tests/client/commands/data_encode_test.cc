@@ -53,6 +53,17 @@ TEST_F(DataEncodeTest, WritesIdsOf16Bits) {
   EXPECT_EQ(Read(out_), std::string("\x01\x01\x20\0\x61\0", 6));
 }
 
+TEST_F(DataEncodeTest, RefusesWideEncodings) {
+  const std::string text = Write("text", std::string("\xFF\xFE"
+                                                     "a\0b\0",
+                                                     6));
+  const Outcome outcome = Run(Arguments(text, {"-o", out_}));
+  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_EQ(outcome.err, "error: " + text +
+                             ": the text is in UTF-16; expected UTF-8. Convert it: "
+                             "`iconv -f UTF-16 -t UTF-8 OLD > NEW`\n");
+}
+
 TEST_F(DataEncodeTest, WritesIdsOf32BitsOfALargeVocabulary) {
   std::string vocabulary = SmallTokenizer{{"a b"}, {}}.VocabularyFile().text;
   vocabulary.pop_back();
