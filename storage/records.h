@@ -92,6 +92,12 @@ struct ShorterRun {
 };
 
 // The resume state from which a cancelled run continues.
+// A DONE run from which an equal run with more steps could continue if it had its state.
+struct LostState {
+  uint32_t steps = 0;
+  std::string why;  // "was deleted because the disk was full"
+};
+
 struct SavedState {
   uint32_t step = 0;
   std::string environment;  // in which it can continue; empty if unknown

@@ -80,6 +80,8 @@ struct KnownRun {
   // anyway.
   std::vector<ShorterRun> shorter;
   // The saved state from which a cancelled run continues.
+  // The longest run without a saved training state that is longer than these; likewise.
+  std::optional<LostState> lost;
   std::optional<SavedState> saved;
 };
 

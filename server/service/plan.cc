@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -202,6 +203,25 @@ void NoteSaved(size_t runs, Plan* plan) {
 struct Alternative {
   storage::NewRun other;
   size_t chosen = 0;  // index of plan.runs
+// Notes runs that train steps again because a shorter run's saved training state is gone.
+void NoteLost(Plan* plan) {
+  using Loss = std::tuple<uint32_t, uint32_t, std::string>;  // first step, lost step and reason
+  std::map<Loss, size_t> runs;
+  for (size_t i = 0; i < plan->runs.size(); ++i) {
+    const std::optional<storage::LostState>& lost = plan->known[i].lost;
+    if (plan->reused[i] || !lost.has_value()) continue;
+    ++runs[{plan->first_step[i], lost->steps, lost->why}];
+  }
+  for (const auto& [loss, count] : runs) {
+    const auto& [first, lost, why] = loss;
+    plan->resolution.notes.push_back(
+        absl::StrCat(text::Grouped(count), count == 1 ? " run starts" : " runs start", " at step ",
+                     text::Grouped(first), " instead of step ", text::Grouped(lost),
+                     count == 1 ? " of a shorter run" : " of shorter runs",
+                     ": the saved training state there ", why));
+  }
+}
+
 };
 
 // Returns the alternatives of the runs that will be trained from step 0, except those that a cell
@@ -481,6 +501,7 @@ absl::Status PlanRuns(const Backend& backend, const rpc::View& view, const std::
       [&backend](absl::string_view shape) { return backend.store->MeasuredStepTime(shape); },
       {devices.lanes, backend.store->last_states_bytes()});
   if (!cost.ok()) return cost.status();
+    NoteLost(plan);
   plan->cost = *cost;
   absl::Status added = AddAnalyses(view, private_to, plan);
   if (!added.ok()) return added;

@@ -1,6 +1,8 @@
 #include "storage/sqlite/last_states.h"
 
+#include "absl/strings/str_cat.h"
 #include "storage/sqlite/artifacts.h"
+#include "storage/sqlite/runs.h"
 
 namespace ablate::storage {
 namespace {
@@ -9,6 +11,7 @@ namespace {
 constexpr int kMaxTrimmed = 200;
 // Beyond this number, hardly any is from the same environment.
 constexpr int kMaxShorter = 20;
+constexpr char kStateDeleted[] = "state deleted";  // kind of event
 
 // Updates the stored total size of saved training states: a server has thousands, and one more with
 // every run that ends.
@@ -30,6 +33,12 @@ std::optional<LastState> FindFinalState(Connection& db, int64_t run) {
                 run);
   if (!row.Row()) return std::nullopt;
   return LastState{row.As<uint32_t>(0), row.Text(1), row.As<uint64_t>(2), row.Text(3)};
+}
+
+void RecordDeletion(Transaction& t, int64_t run, absl::string_view why) {
+  const std::optional<RunRow> row = LoadRun(t.db, run);
+  if (!row.has_value()) return;
+  RecordEvent(t, *row, kStateDeleted, absl::StrCat("its saved training state was deleted ", why));
 }
 
 }  // namespace
@@ -55,7 +64,9 @@ void KeepLastState(Transaction& t, Blobs* blobs, int64_t run, uint64_t budget) {
               run, t.NextChange(), state->step, state->blob, state->bytes, state->environment)
         .Run();
     CountBytes(t, static_cast<int64_t>(state->bytes));
-    TrimLastStates(t, budget);
+    TrimLastStates(t, budget, kBeyondBudget);
+  } else if (state.has_value()) {
+    RecordDeletion(t, run, kBeyondBudget);
   }
   DropResumeState(t, run);
 }
@@ -68,7 +79,7 @@ void DropLastState(Transaction& t, int64_t run) {
   }
 }
 
-bool TrimLastStates(Transaction& t, uint64_t budget) {
+bool TrimLastStates(Transaction& t, uint64_t budget, absl::string_view why) {
   for (int trimmed = 0; trimmed < kMaxTrimmed; ++trimmed) {
     if (AllBytes(t.db) <= budget) return trimmed > 0;
     Statement oldest(t.db,
@@ -77,9 +88,18 @@ bool TrimLastStates(Transaction& t, uint64_t budget) {
                      "WHERE origin = last_states.run AND taken = 0 AND runs.state = 0) "
                      "ORDER BY id LIMIT 1");
     if (!oldest.Row()) return trimmed > 0;
+    RecordDeletion(t, oldest.Int(0), why);
     DropLastState(t, oldest.Int(0));
   }
   return true;
+}
+
+std::string WhyLost(Connection& db, int64_t run) {
+  Statement event(db,
+                  "SELECT substr(message, length('its saved training state ') + 1) FROM run_events "
+                  "WHERE run = ?1 AND kind = ?2 ORDER BY id DESC LIMIT 1",
+                  run, kStateDeleted);
+  return event.Row() ? event.Text(0) : "doesn't exist (any more)";
 }
 
 std::vector<ShorterRun> FindShorterRuns(Connection& db, absl::string_view growth, uint32_t steps) {
@@ -93,6 +113,18 @@ std::vector<ShorterRun> FindShorterRuns(Connection& db, absl::string_view growth
                 growth, steps, kMaxShorter);
   while (row.Row()) shorter.push_back({row.Text(0), row.As<uint32_t>(1), row.Text(2)});
   return shorter;
+}
+
+std::optional<LostState> FindLostState(Connection& db, absl::string_view growth, uint32_t above,
+                                       uint32_t below) {
+  Statement row(db,
+                "SELECT id, steps FROM runs WHERE growth = ?1 AND growth <> '' AND state = 2 "
+                "AND steps > ?2 AND steps < ?3 "
+                "AND NOT EXISTS (SELECT 1 FROM last_states WHERE run = runs.id) "
+                "ORDER BY steps DESC, id DESC LIMIT 1",
+                growth, above, below);
+  if (!row.Row()) return std::nullopt;
+  return LostState{row.As<uint32_t>(1), WhyLost(db, row.Int(0))};
 }
 
 }  // namespace ablate::storage

@@ -78,8 +78,8 @@ absl::Status Maintenance::Pass(bool list_folder) {
   // An earlier start may have allowed more; states that only save time must not stop training.
   const bool full = options_.room != nullptr && options_.room->full();
   const uint64_t last_states_bytes = full ? 0 : options_.last_states_bytes;
-  status.Update(Repeat(/*frees=*/true, [last_states_bytes](Transaction& t) {
-    return TrimLastStates(t, last_states_bytes);
+  status.Update(Repeat(/*frees=*/true, [last_states_bytes, full](Transaction& t) {
+    return TrimLastStates(t, last_states_bytes, full ? kDiskFull : kBeyondBudget);
   }));
   status.Update(SweepBlobs(list_folder));
   // The rest stores something.

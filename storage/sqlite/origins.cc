@@ -96,7 +96,9 @@ absl::Status CopyCheckpoints(Transaction& t, Blobs* blobs, const Origin& origin,
 absl::StatusOr<LastState> UsableLastState(Connection& db, Blobs* blobs, const LeaseHolder& holder,
                                           const Origin& origin) {
   std::optional<LastState> state = FindLastState(db, origin.run);
-  if (!state.has_value()) return absl::NotFoundError("its saved training state was deleted");
+  if (!state.has_value()) {
+    return absl::NotFoundError(absl::StrCat("its saved training state ", WhyLost(db, origin.run)));
+  }
   absl::Status there = CheckBlob(blobs, "its saved training state", state->blob);
   if (!there.ok()) return there;
   if (state->environment.empty() || state->environment == holder.environment) {

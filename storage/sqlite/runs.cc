@@ -103,7 +103,11 @@ KnownRun LookUpRun(Connection& db, const NewRun& wanted, absl::string_view owner
       known.saved = {state->step, state->environment};
     }
   }
-  if (begins) known.shorter = FindShorterRuns(db, wanted.growth, wanted.steps);
+  if (begins) {
+    known.shorter = FindShorterRuns(db, wanted.growth, wanted.steps);
+    const uint32_t longest = known.shorter.empty() ? 0 : known.shorter.front().steps;
+    known.lost = FindLostState(db, wanted.growth, longest, wanted.steps);
+  }
   Statement relatives(db,
                       "SELECT name FROM runs WHERE trajectory = ?1 AND fingerprint != ?2 "
                       "ORDER BY id LIMIT ?3",

@@ -65,6 +65,18 @@ TEST_F(GrowingTest, SaysBeforehandWhichRunsContinueAndCountsTheirRestAlone) {
   EXPECT_NEAR(seconds(preview) / seconds(fresh), (2 * 1'000 + 2 * 1'010) / (4. * 1'010), 1e-6);
 }
 
+TEST_F(GrowingTest, SaysThatAShorterRunHasNoStateToContinueFrom) {
+  const auto worker = MakeWorkerIn("");
+  Create(SmallSpec());
+  for (int i = 0; i < 2; ++i) Train(worker.get(), worker->NextRun(), 10, /*state=*/false);
+  constexpr char kNote[] =
+      "2 runs start at step 0 instead of step 10 of shorter runs: the saved training state there "
+      "doesn't exist (any more)";
+  EXPECT_THAT(Preview(SmallSpec(1, "longer", 30)).notes(), Contains(kNote));
+  EXPECT_THAT(Preview(SmallSpec(1, "longer", 30), /*fresh=*/true).notes(), Not(Contains(kNote)));
+  EXPECT_THAT(Preview(SmallSpec(1, "shorter", 5)).notes(), Not(Contains(kNote)));
+}
+
 TEST_F(GrowingTest, ContinuesAndSaysSo) {
   const auto worker = TrainShort();
   const v1::CreateExperimentResponse longer = Create(SmallSpec(1, "longer", 30));

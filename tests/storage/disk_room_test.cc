@@ -225,6 +225,8 @@ int LoseALastState(const std::string& disk) {
   }
   // Data that only saves time is removed to make room.
   if (!(*store)->Maintain().ok() || shorter() != 0) return __LINE__;
+  const auto lost = Value((*store)->LookUpRuns({longer}))[0].lost;
+  if (!lost || lost->why != "was deleted because the disk was full") return __LINE__;
   if (!(*store)->Maintain().ok() || !(*store)->stalled().empty()) return __LINE__;
   return (*store)->CreateExperiment(MakeExperiment({"c"})).ok() ? 0 : __LINE__;
 }

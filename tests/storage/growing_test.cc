@@ -249,6 +249,14 @@ TEST_P(GrowingTest, LetsTheOldestLastStatesGo) {
   Reopen();
   ASSERT_TRUE(store().Maintain().ok());
   EXPECT_THAT(ShorterNames(kLong), IsEmpty());
+  EXPECT_EQ(LastMessage("c", "state deleted"),
+            "its saved training state was deleted to stay within --last-states");
+  NewRun longer = MakeRun("e", kLong);
+  longer.growth = "g";
+  const std::optional<LostState> lost = Value(store().LookUpRuns({longer}))[0].lost;
+  ASSERT_TRUE(lost.has_value());
+  EXPECT_EQ(lost->steps, kShort);
+  EXPECT_EQ(lost->why, "was deleted to stay within --last-states");
   SubmitRun("d", kShort);
   Lease lease(&store(), "of d", {"d"});
   EXPECT_FALSE(lease.granted()[0].keep_state);
