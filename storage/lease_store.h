@@ -181,8 +181,8 @@ class LeaseStore {
                                                        uint32_t limit) = 0;
   // Returns the shares of all users who were ever charged.
   virtual absl::StatusOr<DeviceShares> GetShares() = 0;
-  // Returns the mean lane microseconds per step of finished runs of this shape; nothing if there
-  // are none.
+  // Returns the mean lane microseconds per step of finished runs of this shape. If there are none,
+  // returns that of runs that have trained for a second; nothing if there are none either.
   virtual absl::StatusOr<std::optional<double>> MeasuredStepTime(absl::string_view shape) = 0;
   // The writes don't wait for the disk: `done` is called on the writer's thread after the commit
   // and must not block.

@@ -14,8 +14,6 @@
 namespace ablate::client {
 namespace {
 
-constexpr absl::Duration kLaneRateWindow = absl::Seconds(10);
-constexpr absl::Duration kMinLaneRateTime = absl::Milliseconds(500);
 constexpr size_t kMaxLaneLosses = 512;
 constexpr char kLoss[] = "train/loss";
 
@@ -94,7 +92,7 @@ void ExperimentState::SetResult(const std::string& cell, v1::RunState::Value sta
   Count(result, 1);
 }
 
-void ExperimentState::UpdateOpenRun(const v1::ExperimentEvent& event, absl::Time now) {
+void ExperimentState::UpdateOpenRun(const v1::ExperimentEvent& event) {
   if (event.state() != v1::RunState::RUNNING) {
     open_.erase(event.run());
     asked_.erase(event.run());
@@ -109,16 +107,10 @@ void ExperimentState::UpdateOpenRun(const v1::ExperimentEvent& event, absl::Time
     run.granted = ++grants_;
     run.seen_from = event.step();
   }
-  if (event.step() < run.step) run.samples.clear();  // rewound
   const bool moved = event.step() != run.step;
   run.step = event.step();
   run.steps = event.steps();
   if (!moved) return;
-  // Only after its first steps a run surely has a lane.
-  run.samples.emplace_back(now, run.step);
-  while (run.samples.size() > 2 && now - run.samples[1].first >= kLaneRateWindow) {
-    run.samples.pop_front();
-  }
   const auto loss = event.last().find(kLoss);
   if (loss == event.last().end()) return;
   run.losses.push_back(loss->second);
@@ -135,7 +127,7 @@ void ExperimentState::Update(const v1::ExperimentEvent& event, absl::Time now) {
   view_.analyses = event.has_analyses() ? AnalysesText(event.analyses()) : "";
   if (event.cell().empty()) return;
   work_.Update(event, now);
-  UpdateOpenRun(event, now);
+  UpdateOpenRun(event);
   const auto value = event.last().find(view_.primary);
   SetResult(event.cell(), event.state(), value == event.last().end() ? nullptr : &value->second);
 }
@@ -269,11 +261,7 @@ ExperimentView ExperimentState::View() {
   for (const std::string& name : slots_) {
     const OpenRun& run = open_.at(name);
     LaneRow& lane = view.lanes.emplace_back();
-    lane = {run.cell, run.step, run.steps, 0, run.losses};
-    if (run.samples.empty()) continue;
-    const absl::Duration time = run.samples.back().first - run.samples.front().first;
-    const uint32_t steps = run.samples.back().second - run.samples.front().second;
-    if (time >= kMinLaneRateTime) lane.steps_per_second = steps / absl::ToDoubleSeconds(time);
+    lane = {run.cell, run.step, run.steps, work_.StepsPerSecond(name), run.losses};
   }
   view.settings = Settings();
   return view;

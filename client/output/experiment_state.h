@@ -3,7 +3,6 @@
 #define ABLATE_CLIENT_OUTPUT_EXPERIMENT_STATE_H_
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -70,14 +69,13 @@ class ExperimentState {
     uint32_t steps = 0;
     uint64_t granted = 0;    // order of the grants that were seen
     uint32_t seen_from = 0;  // the step at which it was first seen
-    std::deque<std::pair<absl::Time, uint32_t>> samples;
     std::vector<double> losses;
   };
 
   // Adds the cell's result to its combination, or takes it away again.
   void Count(const CellResult& cell, int sign);
   void SetResult(const std::string& cell, v1::RunState::Value state, const double* value);
-  void UpdateOpenRun(const v1::ExperimentEvent& event, absl::Time now);
+  void UpdateOpenRun(const v1::ExperimentEvent& event);
   std::vector<std::string> RunsOnLanes() const;
   // Keeps runs in the rows that they have, and gives others the free rows.
   void FillSlots();

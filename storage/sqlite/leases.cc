@@ -7,6 +7,7 @@
 #include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/database.h"
 #include "storage/sqlite/origins.h"
+#include "storage/sqlite/shares.h"
 #include "storage/sqlite/summaries.h"
 #include "storage/store.h"
 
@@ -256,9 +257,15 @@ absl::StatusOr<std::vector<QueuedRun>> Store::Queue(absl::string_view device_kin
 
 absl::StatusOr<std::optional<double>> Store::MeasuredStepTime(absl::string_view shape) {
   return db_->Read([&](Connection& db) -> std::optional<double> {
-    Statement row(db, "SELECT device_time, steps FROM step_times WHERE shape = ?1", shape);
-    if (!row.Row()) return std::nullopt;
-    return static_cast<double>(row.Int(0)) / static_cast<double>(row.Int(1));
+    Statement finished(db, "SELECT device_time, steps FROM step_times WHERE shape = ?1", shape);
+    if (finished.Row()) return finished.Real(0) / finished.Real(1);
+    Statement training(db,
+                       "SELECT sum(device_time), sum(step) FROM runs WHERE state = 1 AND "
+                       "shape = ?1 AND step > 0 AND device_time >= ?2",
+                       shape, kLeastMeasured);
+    training.Row();
+    const double steps = training.Real(1);
+    return steps > 0 ? std::optional(training.Real(0) / steps) : std::nullopt;
   });
 }
 

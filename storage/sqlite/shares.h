@@ -16,6 +16,9 @@ namespace ablate::storage {
 // a user who starts now.
 inline constexpr Micros kShareHalfLife = Micros{3600} * 1'000'000;
 
+// Device time from which on the speed of a training run counts as measured.
+inline constexpr Micros kLeastMeasured = 1'000'000;
+
 // Adds device time to a user's account.
 void Charge(Transaction& t, const std::string& user, Micros device_time);
 

@@ -151,5 +151,24 @@ TEST_P(LeaseEndsTest, MeasuresStepTimes) {
   EXPECT_EQ(Value(store().MeasuredStepTime("shape")), 20.0);  // outlives the runs
 }
 
+TEST_P(LeaseEndsTest, MeasuresStepTimesOfTrainingRunsWhileNoneHasFinished) {
+  Submit({"a", "b"});
+  Lease lease(&store(), "l", {"a", "b"});
+  PointsEvent points = MakePoints(5, {});
+  points.spent.device_time = 900'000;
+  lease.Send("a", points);
+  EXPECT_FALSE(Value(store().MeasuredStepTime("shape")).has_value()) << "too short to judge";
+  points = MakePoints(10, {});
+  points.spent.device_time = 1'100'000;
+  lease.Send("a", points);
+  EXPECT_EQ(Value(store().MeasuredStepTime("shape")), 200'000.0);
+  EXPECT_FALSE(Value(store().MeasuredStepTime("other")).has_value());
+  points = MakePoints(100, {});
+  points.spent.device_time = 1000;
+  lease.Send("b", points);
+  lease.Send("b", FinishedEvent{false, 100});
+  EXPECT_EQ(Value(store().MeasuredStepTime("shape")), 10.0);
+}
+
 }  // namespace
 }  // namespace ablate::storage

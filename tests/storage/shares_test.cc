@@ -109,6 +109,18 @@ TEST_P(SharesTest, SayWhatTheRunsOfEachStillTake) {
   EXPECT_LT(Value(store().GetShares()).at("ann").expected, shares.at("ann").expected);
 }
 
+TEST_P(SharesTest, ExpectWhatATrainingRunTakesAtItsOwnSpeed) {
+  SubmitAs("ann", {"x"});
+  SubmitAs("bob", {"y"});
+  Lease lease(&store(), "l", {"x", "y"});
+  lease.Send("x", Spend(kSteps, 1000));
+  lease.Send("x", FinishedEvent{false, kSteps});
+  const double expected = Value(store().GetShares()).at("bob").expected;
+  EXPECT_EQ(expected, 1000) << "as the finished run of its shape";
+  lease.Send("y", Spend(kSteps / 2, 60'000'000));
+  EXPECT_EQ(Value(store().GetShares()).at("bob").expected, 60e6);
+}
+
 TEST_P(SharesTest, CountWhatIsAtAUsersCharge) {
   NewExperiment experiment = MakeExperiment({"x", "y"});
   experiment.owner = "ann";

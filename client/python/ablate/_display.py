@@ -1,6 +1,7 @@
 """Shows tables in notebooks, and the progress of an experiment in one line."""
 from __future__ import annotations
 
+import collections
 import html
 import importlib
 import shutil
@@ -14,6 +15,7 @@ from ablate.v1 import experiment_pb2, run_pb2
 ENDED = (run_pb2.RunState.DONE, run_pb2.RunState.DIVERGED, run_pb2.RunState.FAILED,
          run_pb2.RunState.CANCELLED)
 _REDRAW = 0.2  # seconds between two lines
+_WINDOW = 20.0  # seconds over which speeds are measured
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "") -> str:
@@ -34,27 +36,73 @@ def counts_text(counts: experiment_pb2.RunCounts) -> str:
     return ", ".join(parts) or "no runs"
 
 
+class GrowthRate:
+    """Measures how fast a count grows. Starts again if the count falls."""
+
+    def __init__(self) -> None:
+        self._samples: collections.deque[tuple[float, int]] = collections.deque()
+
+    def add(self, now: float, count: int) -> None:
+        samples = self._samples
+        if samples and count < samples[-1][1]:
+            samples.clear()
+        samples.append((now, count))
+        while len(samples) > 2 and now - samples[1][0] >= _WINDOW:
+            samples.popleft()
+
+    def per_second(self) -> float:
+        """Returns 0 if less than a second is known."""
+        if not self._samples or self._samples[-1][0] - self._samples[0][0] < 1:
+            return 0
+        (begin, first), (end, last) = self._samples[0], self._samples[-1]
+        return (last - first) / (end - begin)
+
+
 class Progress:
     """Draws one line: over itself in a terminal, as one display in a notebook, else not at all."""
 
     def __init__(self, name: str, primary: str) -> None:
         self._name, self._primary = name, primary
-        self._steps: dict[str, tuple[int, int]] = {}  # of each run: made, and in all
-        self._began, self._drawn = time.monotonic(), 0.0
-        self._made_before: int | None = None
+        self._steps: dict[str, tuple[int, int]] = {}  # of each run: made, and left
+        self._training: dict[str, GrowthRate] = {}  # runs that have made steps
+        self._made, self._speed = 0, GrowthRate()  # of all runs since this began
+        self._drawn = 0.0
         self._metric = ""
         self._display = _notebook_display()
         self._event = experiment_pb2.ExperimentEvent()  # the newest one
 
     def update(self, event: experiment_pb2.ExperimentEvent) -> None:
         if event.cell:
-            over = event.state in ENDED
-            self._steps[event.run] = (event.steps if over else event.step, event.steps)
+            self._count(event, time.monotonic())
             if self._primary in event.last:
                 self._metric = f"   {self._primary} {event.last[self._primary]:.4g}"
         self._event = event
         if time.monotonic() - self._drawn >= _REDRAW:
             self._draw()
+
+    def _count(self, event: experiment_pb2.ExperimentEvent, now: float) -> None:
+        before = self._steps.get(event.run)
+        left = 0 if event.state in ENDED else max(event.steps - event.step, 0)
+        self._steps[event.run] = (event.step, left)
+        if before is not None:
+            self._made += event.step - before[0]
+        self._speed.add(now, self._made)
+        if event.state != run_pb2.RunState.RUNNING:
+            self._training.pop(event.run, None)
+        elif event.step != (before or (0, 0))[0]:  # before its first steps a run may have no lane
+            self._training.setdefault(event.run, GrowthRate()).add(now, event.step)
+
+    def _seconds_left(self) -> float | None:
+        """Returns the time of the slowest run at its own speed, or of all runs at theirs; None if unknown."""
+        longest, others = 0.0, sum(left for _, left in self._steps.values())
+        speed, everything = self._speed.per_second(), others
+        for run, rate in self._training.items():
+            if (own := rate.per_second()) > 0:
+                longest = max(longest, self._steps[run][1] / own)
+                others -= self._steps[run][1]
+        if others > 0 and speed <= 0:
+            return None
+        return max(longest, everything / speed) if others > 0 else longest
 
     def finish(self) -> None:
         self._draw()
@@ -63,17 +111,12 @@ class Progress:
 
     def _line(self) -> str:
         event = self._event
-        made = sum(step for step, _ in self._steps.values())
-        left = sum(steps for _, steps in self._steps.values()) - made
-        if self._made_before is None and event.counts.running:
-            self._made_before, self._began = made, time.monotonic()
-        seconds = time.monotonic() - self._began
-        speed = (made - (self._made_before or 0)) / seconds if seconds >= 1 else 0
+        left, speed = self._seconds_left(), self._speed.per_second()
         line = f"{self._name}  {counts_text(event.counts)}"
         if event.stalled:
             line += f"   STALLED: {event.stalled}"
-        elif left > 0 and speed > 0:
-            line += f"   {speed:,.0f} steps/s, {left / speed:.0f} s left"
+        elif left and speed > 0:
+            line += f"   {speed:,.0f} steps/s, {left:.0f} s left"
         elif event.HasField("analyses") and event.analyses.planned:
             line += f"   {event.analyses.queued + event.analyses.running} analyses left"
         return line + self._metric

@@ -68,6 +68,33 @@ TEST_F(ProgressTest, CountsRunsOnLanesAsRunning) {
   EXPECT_EQ(progress.Line(), "0/5 ended");
 }
 
+TEST_F(ProgressTest, TakesTheTimeLeftFromTheRunThatStillTrains) {
+  Progress progress = Make(true);
+  progress.Update(Event("fast", v1::RunState::RUNNING, 0));
+  progress.Update(Event("slow", v1::RunState::QUEUED, 0));
+  now_ += absl::Seconds(2);
+  progress.Update(Event("fast", v1::RunState::DONE, 1000));
+  for (int second = 1; second <= 3; ++second) {
+    now_ += absl::Seconds(1);
+    progress.Update(Event("slow", v1::RunState::RUNNING, second));
+  }
+  // 1,003 steps in 5 s, but the slow run makes one a second.
+  EXPECT_THAT(progress.Line(), ::testing::HasSubstr("200 steps/s   ETA 16 min 37 s"));
+}
+
+TEST_F(ProgressTest, IsNotMisledByASlowRunThatHasEnded) {
+  Progress progress = Make(true);
+  progress.Update(Event("slow", v1::RunState::RUNNING, 900));
+  progress.Update(Event("fast", v1::RunState::QUEUED, 0));
+  now_ += absl::Seconds(15);
+  progress.Update(Event("slow", v1::RunState::DONE, 1000));
+  for (int second = 0; second < 2; ++second) {
+    now_ += absl::Seconds(1);
+    progress.Update(Event("fast", v1::RunState::RUNNING, 100 + 100 * second));
+  }
+  EXPECT_THAT(progress.Line(), ::testing::HasSubstr("ETA 8 s"));
+}
+
 TEST_F(ProgressTest, SaysAtOnceThatAnExperimentStallsAndGoesOn) {
   Progress progress = Make(false);
   counts_.set_running(1);
