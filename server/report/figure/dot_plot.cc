@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/clean.h"
 #include "server/report/compare/column_digits.h"
@@ -77,16 +77,18 @@ constexpr size_t kRoomy = 8;                      // rows in all
 constexpr double kMaxPlotHeight = 9.5;            // of a page
 constexpr double kHeader = 0.15, kNumbers = 0.2, kGroupGap = 0.1, kAxisTitle = 0.16;
 constexpr double kMaxColumn = 0.9;  // of texts at the right: more would leave no room for the axis
-constexpr double kLabelLine = 0.145;  // of a label on a line of its own
+constexpr double kLabelLine = 0.125, kRemarkLine = 0.1;
+constexpr double kRowMargin = 0.04;  // above and below a row's names together
+constexpr size_t kMostLabelLines = 4;
 constexpr double kValueSize = 7.5, kHeadSize = 6.5;
 
 // Positions across the figure, in inches.
 struct Columns {
   bool wide = false;
-  double longest = 1;          // longest label beside its marks; a longer one has a line of its own
-  double label = 1;            // width of the labels
-  double left = 1, right = 2;  // of the axes
-  double value = 2;            // left edge of the values, or right edge of the short ones
+  size_t lines = 1;             // most lines of a label
+  double label = 1;             // width of the labels
+  double left = 1, right = 2;   // of the axes
+  double value = 2;             // left edge of the values, or right edge of the short ones
   std::vector<double> centers;  // of the columns
 };
 
@@ -97,28 +99,53 @@ void ForEachRow(const DotPlot& dots, Visit visit) {
   }
 }
 
-double LabelWidth(const DotRow& row) { return TextWidth(text::CleanText(row.label), kTitleSize); }
-
-bool HasLabelLine(const Columns& columns, const DotRow& row) {
-  return LabelWidth(row) > columns.longest;
+// Returns a label's lines in its column, broken after spaces and punctuation.
+std::vector<std::string> LabelLines(const Columns& columns, absl::string_view label) {
+  const std::string clean = text::CleanText(label);
+  std::vector<std::string> lines(1);
+  for (size_t begin = 0, end = 0; begin < clean.size(); begin = end) {
+    end = std::min(clean.find_first_of(" ,.-_/=", begin), clean.size() - 1) + 1;
+    const std::string longer = absl::StrCat(lines.back(), clean.substr(begin, end - begin));
+    const bool fits =
+        TextWidth(absl::StripTrailingAsciiWhitespace(longer), kTitleSize) <= columns.label;
+    if (fits || lines.back().empty() || lines.size() == columns.lines) {
+      lines.back() = longer;
+    } else {
+      lines.push_back(clean.substr(begin, end - begin));
+    }
+  }
+  for (std::string& line : lines) {
+    line = ElideMiddle(absl::StripTrailingAsciiWhitespace(line), columns.label, kTitleSize);
+  }
+  return lines;
 }
 
 const std::string& RemarkOf(const Columns& columns, const DotRow& row) {
   return columns.wide ? row.remark : row.narrow_remark;
 }
 
-// Arranges the columns. With `lines`, labels that are too long get lines of their own; otherwise
-// they are elided.
+// Returns the height of a row's label and remark.
+double NamesHeight(const Columns& columns, const DotRow& row) {
+  return kLabelLine * static_cast<double>(LabelLines(columns, row.label).size()) +
+         (RemarkOf(columns, row).empty() ? 0 : kRemarkLine);
+}
+
+double RowHeight(const Columns& columns, const DotRow& row, double least) {
+  return std::max(least, NamesHeight(columns, row) + kRowMargin);
+}
+
+// Arranges the columns. With `lines`, labels that are too long are broken; otherwise they are
+// elided.
 Columns Arrange(const DotPlot& dots, double width, bool lines) {
   Columns columns;
   columns.wide = width >= 5;
   const double most = width * (columns.wide ? 0.22 : 0.25);
-  columns.longest = lines ? most : std::numeric_limits<double>::infinity();
+  columns.lines = lines ? kMostLabelLines : 1;
   double label = 0, value = TextWidth(dots.value_title, kHeadSize), narrow = 0;
   std::vector<double> widths;
   for (const std::string& title : dots.column_titles) widths.push_back(TextWidth(title, kHeadSize));
   ForEachRow(dots, [&](const DotRow& row) {
-    if (!HasLabelLine(columns, row)) label = std::max(label, LabelWidth(row));
+    label = std::max(label, TextWidth(text::CleanText(row.label), kTitleSize));
     label = std::max(label, TextWidth(RemarkOf(columns, row), kSmallSize));
     value = std::max(value, TextWidth(row.value, kValueSize));
     narrow = std::max(
@@ -157,27 +184,16 @@ Axis AxisOf(const DotPlot& dots, const DotGroup& group, double inches) {
   return axis;
 }
 
-// Adds a label on a line of its own, and removes what is behind it in the panel.
-void AddLabelLine(const DotRow& row, double y, Panel* panel, Figure* figure) {
-  const std::string label = ElideMiddle(row.label, figure->width - 2 * kEdge, kTitleSize);
-  const double end = kEdge + TextWidth(label, kTitleSize) + 0.03;
-  constexpr double kPaper = kTitleSize * 1.1;  // points
-  if (end > panel->left) {
-    panel->rules.push_back({panel->left - 0.02, y, end, y, kWhite, kPaper});
-  }
-  figure->texts.push_back({kEdge, y, label, kTitleSize, row.style.text});
-}
-
 void AddRowTexts(const DotRow& row, const Columns& columns, double y, Figure* figure) {
   const std::string& remark = RemarkOf(columns, row);
-  const bool label = !HasLabelLine(columns, row), two_lines = label && !remark.empty();
-  if (label) {
-    figure->texts.push_back({kEdge, two_lines ? y + 0.055 : y,
-                             ElideMiddle(row.label, columns.label, kTitleSize), kTitleSize,
-                             row.style.text});
+  const std::vector<std::string> label = LabelLines(columns, row.label);
+  double line = y + (NamesHeight(columns, row) - kLabelLine) / 2;
+  for (const std::string& text : label) {
+    figure->texts.push_back({kEdge, line, text, kTitleSize, row.style.text});
+    line -= kLabelLine;
   }
   if (!remark.empty()) {
-    figure->texts.push_back({kEdge, two_lines ? y - 0.055 : y,
+    figure->texts.push_back({kEdge, line + (kLabelLine - kRemarkLine) / 2,
                              ElideMiddle(remark, columns.label, kSmallSize), kSmallSize,
                              kSecondary});
   }
@@ -226,9 +242,7 @@ struct Heights {
 
 double RowsHeight(const DotGroup& group, const Columns& columns, const Heights& heights) {
   double height = 0;
-  for (const DotRow& row : group.rows) {
-    height += heights.row + (HasLabelLine(columns, row) ? kLabelLine : 0);
-  }
+  for (const DotRow& row : group.rows) height += RowHeight(columns, row, heights.row);
   return height;
 }
 
@@ -253,13 +267,11 @@ void AddGroup(const DotPlot& dots, const DotGroup& group, const Axis& axis, cons
   }
   double top = panel.top;
   for (const DotRow& row : group.rows) {
-    if (HasLabelLine(columns, row)) {
-      AddLabelLine(row, top - kLabelLine / 2 - 0.02, &panel, figure);
-      top -= kLabelLine;
-    }
-    top -= heights.row;
-    AddRowMarks(row, NumbersOf(dots), {top - bottom, heights.row}, &panel, figure);
-    AddRowTexts(row, columns, top + heights.row / 2, figure);
+    const double height = RowHeight(columns, row, heights.row);
+    top -= height;
+    const double base = top + (height - heights.row) / 2;
+    AddRowMarks(row, NumbersOf(dots), {base - bottom, heights.row}, &panel, figure);
+    AddRowTexts(row, columns, top + height / 2, figure);
   }
   figure->panels.push_back(std::move(panel));
 }
@@ -333,7 +345,7 @@ size_t RowsIn(const DotPlot& dots) {
 }  // namespace
 
 absl::StatusOr<Figure> DrawDotPlot(const DotPlot& dots, double width) {
-  // Labels get lines of their own if the page has room for them.
+  // Long labels have several lines if the page has room for them.
   for (const bool lines : {true, false}) {
     const Columns columns = Arrange(dots, width, lines);
     std::string footnote = dots.footnote;

@@ -153,27 +153,31 @@ TEST(DotPlotTest, HasOneScaleWhereMostRowsEqualTheBaseline) {
   EXPECT_THAT(ArrowsOf(figure->panels[0]), IsEmpty());
 }
 
-TEST(DotPlotTest, GivesALabelALineWhereItHasNoRoomBesideItsMarks) {
-  const std::string longer = "a label that has no room in the column";
+TEST(DotPlotTest, BreaksALongLabelSoThatItCrossesNeitherMarksNorZero) {
   for (const double width : kWidths) {
     const auto figure =
-        DrawDotPlot(PlotOf({RowAt("a", 1, {1}), RowAt(longer, 2, {2}), RowAt("b", 3, {3})}), width);
+        DrawDotPlot(PlotOf({RowAt("a", 1, {1}), RowAt("post, without any_residual.path", 2, {2}),
+                            RowAt("b", 3, {3})}),
+                    width);
     ASSERT_TRUE(figure.ok());
     const Panel& panel = figure->panels[0];
+    std::string label;
+    for (const Text& text : figure->texts) {
+      if (text.size != 8 || text.align != Align::kLeft) continue;
+      EXPECT_LT(text.x + TextWidth(text.text, text.size), panel.left) << text.text;
+      absl::StrAppend(&label, text.text, "|");
+    }
+    EXPECT_EQ(label, width < 5 ? "a|post, without|any_residual.|path|b|"
+                               : "a|post, without any_residual.|path|b|");
     std::vector<double> means;  // inches, from the top
     for (const Layer& layer : panel.layers) {
       const auto* strokes = std::get_if<Strokes>(&layer);
-      if (strokes != nullptr && strokes->dx[0] > 0) {
-        means.push_back(panel.bottom + strokes->y[0] / panel.y.high * (panel.top - panel.bottom));
-      }
+      if (strokes != nullptr && strokes->dx[0] > 0) means.push_back(strokes->y[0]);
     }
     ASSERT_EQ(means.size(), 3u);
-    const Text& label = TextOf(*figure, longer);
-    EXPECT_GT(label.y, means[1]);
-    EXPECT_LT(label.y, means[0]);
-    EXPECT_GT(means[0] - means[1], means[1] - means[2]) << "a line more";
-    EXPECT_LT(panel.left, .5) << "the column is as wide as the labels in it";
-    EXPECT_THAT(TextList(*figure), Contains("b"));
+    EXPECT_NEAR(means[0] - means[1], means[1] - means[2], 1e-9) << "in the middle of its lines";
+    EXPECT_THAT(Overlapping(*figure), IsEmpty());
+    for (const Rule& rule : panel.rules) EXPECT_NE(rule.color.rgb, kWhite.rgb) << "covers zero";
   }
 }
 
