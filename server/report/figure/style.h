@@ -58,6 +58,11 @@ struct DarkColor {
 };
 std::vector<DarkColor> DarkPalette();
 
+// Colours of verdicts, as text. No setting has one like them, in light or dark, also for readers
+// with red-green blindness.
+inline constexpr DarkColor kBetterColor{{0x3F32B8}, {0xA594FF}},
+    kWorseColor{{0x7A3814}, {0xE8E07A}};
+
 // Returns the colour of a map at a fraction of its scale, 0 to 1: viridis, which goes from dark to
 // light in grey. Invisible for NaN.
 Color MapColor(double share);

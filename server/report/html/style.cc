@@ -14,7 +14,7 @@ namespace {
 constexpr absl::string_view kStyle = R"css(
 * { box-sizing: border-box; }
 :root { color-scheme: light dark; --paper: #ffffff; --ink: #222222; --muted: #595959; --rule: #c4c4c4; --line: #dedede;
-  --tint: #f4f4f4; --link: #0b5394; --good: #00734f; --bad: #b34e00; }
+  --tint: #f4f4f4; --link: #0b5394; }
 html { -webkit-text-size-adjust: 100%; text-size-adjust: 100%; }
 body { margin: 0 auto; max-width: 76rem; padding: 1.5rem 1.25rem 3rem; background: var(--paper); color: var(--ink);
   font: 1rem/1.5 -apple-system, 'Segoe UI', 'Liberation Sans', Arial, Helvetica, sans-serif; font-variant-numeric: lining-nums; }
@@ -108,8 +108,9 @@ pre code { font-size: 1em; }
 footer { border-top: 1px solid var(--rule); margin-top: 3rem; color: var(--muted); font-size: .875rem; }
 @media (min-width: 62rem) {
   .first { grid-template-columns: minmax(0, 7fr) minmax(0, 5fr); }
-  .gallery { grid-template-columns: repeat(2, minmax(0, 1fr)); }
-  figure.wide { grid-column: 1 / -1; }
+  .gallery { display: block; columns: 2; column-gap: 2.2rem; }
+  .gallery figure { break-inside: avoid; margin-bottom: 1.6rem; }
+  .gallery figure.wide { column-span: all; margin-top: 1.6rem; }
 }
 @media (max-width: 34rem) {
   .card { grid-template-columns: minmax(0, 1fr); }
@@ -168,9 +169,13 @@ footer { border-top: 1px solid var(--rule); margin-top: 3rem; color: var(--muted
 
 constexpr absl::string_view kDark =
     ":root { --paper: #16181b; --ink: #e6e6e6; --muted: #a8a8a8; --rule: #5c6066; --line: #3a3d41; "
-    "--tint: #212428; --link: #8ab8f0; --good: #4cc79b; --bad: #f09a5a; }\n";
+    "--tint: #212428; --link: #8ab8f0; }\n";
 
 std::string Hex(figure::Color color) { return absl::StrFormat("#%06X", color.rgb); }
+
+std::string VerdictColors(figure::Color better, figure::Color worse) {
+  return absl::StrCat(":root { --good: ", Hex(better), "; --bad: ", Hex(worse), "; }\n");
+}
 
 // Returns the colours of settings beside their names.
 std::string Chips() {
@@ -207,8 +212,10 @@ std::string Hash(absl::string_view text) {
 }  // namespace
 
 std::string PageStyle() {
-  return absl::StrCat(kStyle, Chips(), "@media screen and (prefers-color-scheme: dark) {\n", kDark,
-                      DarkFigures(), "}\n");
+  using figure::kBetterColor, figure::kWorseColor;
+  return absl::StrCat(kStyle, VerdictColors(kBetterColor.light, kWorseColor.light), Chips(),
+                      "@media screen and (prefers-color-scheme: dark) {\n", kDark,
+                      VerdictColors(kBetterColor.dark, kWorseColor.dark), DarkFigures(), "}\n");
 }
 
 std::string PagePolicy(absl::string_view style, absl::string_view script) {

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <set>
 #include <string>
 #include <utility>
@@ -46,6 +49,75 @@ TEST(PaletteTest, TellsCrossedSettingsApartByHueAndDash) {
     }
   }
   EXPECT_EQ(looks.size(), kHues * kHues);
+}
+
+using Triple = std::array<double, 3>;
+
+Triple Times(const std::array<Triple, 3>& matrix, const Triple& of) {
+  Triple result{};
+  for (size_t row = 0; row < 3; ++row) {
+    for (size_t i = 0; i < 3; ++i) result[row] += matrix[row][i] * of[i];
+  }
+  return result;
+}
+
+// Returns linear sRGB (IEC 61966-2-1).
+Triple Linear(Color color) {
+  Triple linear;
+  for (size_t i = 0; i < 3; ++i) {
+    const double c = ((color.rgb >> (16 - 8 * i)) & 0xFF) / 255.0;
+    linear[i] = c <= .04045 ? c / 12.92 : std::pow((c + .055) / 1.055, 2.4);
+  }
+  return linear;
+}
+
+double Contrast(Color a, Color b) {
+  const auto light = [](Color color) {
+    const Triple linear = Linear(color);
+    return .2126 * linear[0] + .7152 * linear[1] + .0722 * linear[2] + .05;
+  };
+  return std::max(light(a) / light(b), light(b) / light(a));
+}
+
+// Returns CIELAB of a colour as somebody sees it.
+Triple Seen(Color color, const std::array<Triple, 3>& vision) {
+  Triple xyz = Times({{{.4124, .3576, .1805}, {.2126, .7152, .0722}, {.0193, .1192, .9505}}},
+                     Times(vision, Linear(color)));
+  const Triple white = {.95047, 1, 1.08883};
+  for (size_t i = 0; i < 3; ++i) xyz[i] = std::cbrt(std::max(xyz[i] / white[i], 0.0));
+  return {116 * xyz[1] - 16, 500 * (xyz[0] - xyz[1]), 200 * (xyz[1] - xyz[2])};
+}
+
+TEST(PaletteTest, HasVerdictsInColoursThatNoSettingHas) {
+  // Full colour vision, protanopia and deuteranopia (Machado et al. 2009, table 1).
+  const std::array<Triple, 3> visions[] = {
+      {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}},
+      {{{.152286, 1.052583, -.204868},
+        {.114503, .786281, .099216},
+        {-.003882, -.048116, 1.051998}}},
+      {{{.367322, .860646, -.227968}, {.280085, .672501, .047413}, {-.011820, .042940, .968881}}}};
+  const auto expect_apart = [&visions](Color a, Color b) {
+    for (const auto& vision : visions) {
+      const Triple one = Seen(a, vision), other = Seen(b, vision);
+      EXPECT_GT(std::hypot(one[0] - other[0], one[1] - other[1], one[2] - other[2]), 15)
+          << absl::StrCat(absl::Hex(a.rgb), " ", absl::Hex(b.rgb));
+    }
+  };
+  expect_apart(kBetterColor.light, kWorseColor.light);
+  expect_apart(kBetterColor.dark, kWorseColor.dark);
+  for (const DarkColor& verdict : {kBetterColor, kWorseColor}) {
+    EXPECT_GT(Contrast(verdict.light, {0xF4F4F4}), 4.5);
+    EXPECT_GT(Contrast(verdict.dark, {0x212428}), 4.5);
+    for (size_t i = 0; i < kHues; ++i) {
+      const Style style = StyleOf(i);
+      for (const Color color : {style.line, style.text}) {
+        expect_apart(verdict.light, color);
+        for (const DarkColor& dark : DarkPalette()) {
+          if (dark.light.rgb == color.rgb) expect_apart(verdict.dark, dark.dark);
+        }
+      }
+    }
+  }
 }
 
 TEST(StyleIndicesTest, GoByTheRowOfOneAxisTheBaselineFirst) {
