@@ -109,6 +109,8 @@ TEST_F(GrowingTest, ContinuesFromTheLongestShorterRun) {
   EXPECT_THAT(preview.notes(),
               ElementsAre("1 run continues from step 10 of a shorter run",
                           "1 run continues from step 20 of a shorter run",
+                          "1 run starts at step 10 instead of step 20 of a shorter run: the saved "
+                          "training state there doesn't exist (any more)",
                           testing::HasSubstr("1 seed can't establish a difference")));
 }
 
