@@ -4,10 +4,13 @@
 #include <ATen/ATen.h>
 
 #include <cstring>
+#include <string>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/decimal.h"
 #include "server/engine/analyze/analysis_context.h"
 #include "server/engine/analyze/computation.h"
 #include "server/engine/analyze/inputs.h"
@@ -42,12 +45,45 @@ at::Tensor PartOfShape(const StateTensor& of, const std::vector<int64_t>& shape)
   return part.sizes() == shape ? part : at::Tensor();
 }
 
+// Returns why a model's held-out data end.
+std::string EndOfHeldOut(const RunConfig& config) {
+  const EvaluationConfig& evaluation = config.evaluation;
+  const bool documents = std::holds_alternative<DocumentsTask>(config.task);
+  if (!documents && evaluation.tokens > 0) {
+    return absl::StrCat("evaluation.tokens is ", evaluation.tokens);
+  }
+  if (!documents && evaluation.batches > 0) {
+    return absl::StrCat("evaluation.batches is ", evaluation.batches);
+  }
+  return "the run has no more held-out data";
+}
+
+// Returns the remark that less was read than asked for; empty if it wasn't. As whole sequences are
+// read, less than the next one may be missing. The default of a kind asks for what there is.
+std::string ShortfallText(const AnalysisKind& kind, const AnalysisInputs& asked,
+                          const AnalysisContext& analysis) {
+  if (!asked.prompt.empty() || analysis.batches.empty()) return "";
+  const RunConfig& config = analysis.subjects[0].config;
+  uint64_t sequences = 0;
+  for (const TokenBatch& batch : analysis.batches) sequences += static_cast<uint64_t>(batch.rows);
+  const bool by_documents = asked.documents > 0;
+  const auto next = static_cast<uint64_t>(config.model.context);
+  const bool few =
+      by_documents ? sequences < asked.documents
+                   : asked.tokens != kind.default_tokens && analysis.tokens + next <= asked.tokens;
+  if (!few) return "";
+  return absl::StrCat("read ", text::Grouped(by_documents ? sequences : analysis.tokens), " of ",
+                      text::Grouped(by_documents ? asked.documents : asked.tokens),
+                      by_documents ? " sequences: " : " tokens: ",
+                      asked.text != nullptr ? "the data set has no more" : EndOfHeldOut(config));
+}
+
 class PiecewiseAnalysis : public Analysis {
  public:
   // Creates the analysis from a checked request.
   static absl::StatusOr<std::unique_ptr<Analysis>> Make(
       AnalysisRequest request, const std::shared_ptr<Accelerator>& accelerator) {
-    auto made = std::make_unique<PiecewiseAnalysis>(request.options, accelerator);
+    auto made = std::make_unique<PiecewiseAnalysis>(request.options, request.inputs, accelerator);
     const absl::Status status = made->OnDevice([&]() -> absl::Status {
       auto analysis = ReadAnalysisContext(std::move(request), made->on_stream_.device());
       if (!analysis.ok()) return analysis.status();
@@ -62,10 +98,12 @@ class PiecewiseAnalysis : public Analysis {
     return made;
   }
 
-  PiecewiseAnalysis(AnalysisOptions options, const std::shared_ptr<Accelerator>& accelerator)
+  PiecewiseAnalysis(AnalysisOptions options, AnalysisInputs inputs,
+                    const std::shared_ptr<Accelerator>& accelerator)
       : device_name_(accelerator == nullptr ? "" : InfoOf(*accelerator).name),
         on_stream_(accelerator),
-        options_(std::move(options)) {}
+        options_(std::move(options)),
+        inputs_(std::move(inputs)) {}
 
   int64_t pieces() const override { return computation_->pieces(); }
   int64_t made() const override { return made_; }
@@ -154,6 +192,8 @@ class PiecewiseAnalysis : public Analysis {
     return OnDevice([&]() -> absl::StatusOr<AnalysisResult> {
       if (made_ < pieces()) return absl::FailedPreconditionError("pieces are missing");
       AnalysisResult result = computation_->Finish();
+      std::string shortfall = ShortfallText(KindOf(options_), inputs_, analysis_);
+      if (!shortfall.empty()) result.notes.push_back(std::move(shortfall));
       if (!device_name_.empty()) result.notes.push_back("computed on " + device_name_);
       return result;
     });
@@ -176,6 +216,7 @@ class PiecewiseAnalysis : public Analysis {
   const std::string device_name_;  // empty: the cores
   const OnStream on_stream_;       // before the tensors on it
   const AnalysisOptions options_;
+  const AnalysisInputs inputs_;
   AnalysisContext analysis_;
   std::unique_ptr<Computation> computation_;
   int64_t made_ = 0;

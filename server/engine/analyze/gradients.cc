@@ -81,15 +81,25 @@ Gradients GradientsOf(const AnalysisContext& analysis, const SubjectModel& subje
   if (wanted.parameters) inputs.insert(inputs.end(), leaves.all.begin(), leaves.all.end());
 
   const bool single = subject.values.scalar_type() == at::kFloat;
-  std::vector<at::Tensor> all = GradientsAt(1, loss, inputs, single);
+  double factor = 1;
+  std::vector<at::Tensor> all = GradientsAt(factor, loss, inputs, single || wanted.rounding);
   const auto [least, most] = RangeOfNorms(all);
   if (single && least < kSmallNorm && most > 0 && std::isfinite(most)) {
     const double exponent = std::min(kLargeExponent - std::ceil(std::log2(most)), kMostExponent);
-    std::vector<at::Tensor> again = GradientsAt(std::exp2(exponent), loss, inputs, false);
-    if (std::isfinite(RangeOfNorms(again).second)) all = std::move(again);
+    std::vector<at::Tensor> again = GradientsAt(std::exp2(exponent), loss, inputs, wanted.rounding);
+    if (std::isfinite(RangeOfNorms(again).second)) {
+      all = std::move(again);
+      factor = std::exp2(exponent);
+    }
   }
 
   Gradients gradients;
+  if (wanted.rounding) {
+    const std::vector<at::Tensor> others = GradientsAt(3 * factor, loss, inputs, false);
+    for (size_t i = hook_points; i < all.size(); ++i) {
+      gradients.rounding.push_back(NormOf(all[i].to(at::kDouble) - others[i]));
+    }
+  }
   for (size_t i = 0; i < all.size(); ++i) {
     if (i < hook_points) {
       gradients.hook_points.push_back(all[i].to(at::kDouble));

@@ -23,6 +23,7 @@ struct WantedGradients {
   std::vector<std::string> hook_points;  // gradients of the activations after these hook points
   // Hooks that observe the same pass.
   std::vector<std::pair<std::string, Hook>> observers;
+  bool rounding = false;  // of the parameters' gradients; takes another backward pass
 };
 
 // Gradients; 0 if the loss doesn't depend on a tensor.
@@ -31,6 +32,9 @@ struct Gradients {
   // was scaled.
   std::vector<at::Tensor> parameters;
   std::vector<at::Tensor> hook_points;  // one per hook point, [n, features], float64
+  // Size of the rounding errors in each parameter's gradient: the norm of its difference
+  // to a third of the gradient of three times the loss, which is rounded differently.
+  std::vector<double> rounding;
 };
 
 // Returns the contribution of `batch` to the gradients of the mean over all targets: a summand of

@@ -136,6 +136,27 @@ TEST(GradientAlignmentTest, EqualsTwoBackwardPassesInDrawnSettings) {
   EXPECT_GT(aligned, 50);
 }
 
+// A shift that the next BatchNorm removes has a gradient of 0, and its float32 one is rounding.
+TEST(GradientAlignmentTest, HasNoDirectionOfRoundingErrors) {
+  for (const Precision precision : {Precision::kFloat32, Precision::kFloat64}) {
+    RunConfig run = DrawnRun(8);
+    run.precision = precision;
+    run.model.layers = 2;
+    run.model.residual = true;
+    run.model.norm = NormConfig{.kind = NormKind::kBatch, .backward = NormBackward::kProjected};
+    run.model.norm.placement = NormPlacement::kPost;
+    run.model.norm.final = true;
+    run.model.norm.bias = true;
+    run.training.rule = LearningRule::kBackprop;
+    run.training.batch = 1000;
+    const AnalysisResult result = Analyzed(AlignmentRequest(SubjectOf(run, 8)));
+    const std::string shift = "/block.1.feed_forward.norm.bias";
+    EXPECT_EQ(ReasonIn(result, "cosine" + shift), Undefined::kZeroGradient);
+    EXPECT_EQ(ReasonIn(result, "norm_ratio" + shift), Undefined::kZeroGradient);
+    EXPECT_GT(NumberIn(result, "cosine/block.0.feed_forward.up.weight"), 0);
+  }
+}
+
 // Documents of several lengths, in one batch as in training.
 TEST(GradientAlignmentTest, EqualsWhatTrainingRecordsOfABatchNorm) {
   for (const NormBackward backward : {NormBackward::kIdentity, NormBackward::kCenterScale}) {

@@ -1,11 +1,21 @@
-// Tests which saved states Analysis::Restore rejects.
+// Tests which saved states Analysis::Restore rejects, and the note on a result that read less than
+// was asked for.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "base/safetensors.h"
 #include "tests/engine/analyze/small_models.h"
 
 namespace ablate::engine {
 namespace {
+
+using ::testing::Contains;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 std::unique_ptr<Analysis> AnalysisOf(const AnalysisOptions& options) {
   auto analysis = MakeAnalysis({options, {ModelM()}, {100, ""}});
@@ -54,6 +64,36 @@ TEST(RestoreTest, RefusesAStateOfAnotherKind) {
   const absl::Status restored =
       AnalysisOf(SpectrumOptions())->Restore(StateOfRevision(ActivationsOptions(), "0"));
   EXPECT_TRUE(absl::IsInvalidArgument(restored)) << restored;
+}
+
+// Returns the notes on an analysis of a model that holds out one window of 8 tokens.
+std::vector<std::string> NotesOf(const AnalysisInputs& inputs, const EvaluationConfig& evaluation) {
+  AnalysisSubject model = ModelM();
+  model.config.evaluation = evaluation;
+  return Analyzed({GradientFlowOptions{}, {model}, inputs}).notes;
+}
+
+TEST(ShortfallTest, NamesWhatLimitsTheHeldOutData) {
+  const EvaluationConfig all{.batches = 0};
+  EXPECT_THAT(NotesOf({16, ""}, all),
+              Contains("read 8 of 16 tokens: the run has no more held-out data"));
+  EXPECT_THAT(NotesOf({1500, ""}, {.batches = 1}),
+              Contains("read 8 of 1,500 tokens: evaluation.batches is 1"));
+  EXPECT_THAT(NotesOf({1500, ""}, {.tokens = 8}),
+              Contains("read 8 of 1,500 tokens: evaluation.tokens is 8"));
+  EXPECT_THAT(NotesOf({0, "", 5}, {.batches = 1}),
+              Contains("read 1 of 5 sequences: evaluation.batches is 1"));
+  const auto text = std::make_shared<const std::string>("abcdefgabc");
+  EXPECT_THAT(NotesOf({100, "", 0, text}, all),
+              Contains("read 8 of 100 tokens: the data set has no more"));
+}
+
+TEST(ShortfallTest, IsNotedOnlyIfASequenceIsMissingOfWhatWasAskedFor) {
+  const uint64_t by_default = KindOf(GradientFlowOptions()).default_tokens;
+  for (const AnalysisInputs& inputs : {AnalysisInputs{15, ""}, AnalysisInputs{by_default, ""},
+                                       AnalysisInputs{0, "", 1}, AnalysisInputs{0, "abc"}}) {
+    EXPECT_THAT(NotesOf(inputs, {.batches = 1}), Not(Contains(StartsWith("read "))));
+  }
 }
 
 }  // namespace
