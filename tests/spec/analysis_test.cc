@@ -579,9 +579,9 @@ TEST_F(AnalysisFingerprintTest, IsWhatItWasWhereNoDocumentsOrDataSetIsGiven) {
 
 // An analysis with changed numbers isn't found under its old fingerprint.
 TEST_F(AnalysisFingerprintTest, ChangesWithTheRevisionOfItsKind) {
-  ASSERT_EQ(engine::KindOf(engine::GradientAlignmentOptions()).revision, 1);
+  ASSERT_EQ(engine::KindOf(engine::GradientAlignmentOptions()).revision, 2);
   // It was 6tbb3j3oxafj without a revision.
-  EXPECT_EQ(AnalysisFingerprint(Asked(KindOf("gradient_alignment {}"))), "kblg4tgt7xq4");
+  EXPECT_EQ(AnalysisFingerprint(Asked(KindOf("gradient_alignment {}"))), "khntroityfsq");
 }
 
 TEST_F(AnalysisFingerprintTest, IsOfADataSetsBytesNotOfItsName) {
