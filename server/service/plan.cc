@@ -25,6 +25,7 @@
 #include "server/service/decidable.h"
 #include "server/service/initial_models.h"
 #include "server/service/quotas.h"
+#include "server/service/table_note.h"
 #include "server/spec/experiment_analyses.h"
 #include "server/spec/fingerprint.h"
 
@@ -88,9 +89,13 @@ absl::StatusOr<storage::DatasetRecord> LookUpRecord(const rpc::View& view,
 
 absl::StatusOr<spec::DatasetFacts> LookUpDataset(const rpc::View& view,
                                                  const std::string& private_to,
-                                                 absl::string_view name, bool as_text) {
+                                                 absl::string_view name, bool as_text,
+                                                 std::set<std::string>* notes) {
   const absl::StatusOr<storage::DatasetRecord> record = LookUpRecord(view, private_to, name);
   if (!record.ok()) return record.status();
+  if (std::string note = TableNote(view.store, *record); !note.empty()) {
+    notes->insert(std::move(note));
+  }
   absl::StatusOr<engine::DocumentFacts> facts = analysis::FactsOf(view.store, *record, as_text);
   if (!facts.ok()) return facts.status();
   return spec::DatasetFacts{*std::move(facts), record->id, record->sha256, record->kind};
@@ -602,8 +607,9 @@ absl::StatusOr<Plan> MakePlan(const Backend& backend, const rpc::View& view,
   surroundings.cuda = devices.cuda;
   surroundings.most_lanes = devices.most_lanes;
   surroundings.memory = devices.memory;
+  std::set<std::string> table_notes;
   surroundings.find_dataset = [&](absl::string_view name, bool as_text) {
-    return LookUpDataset(view, private_to, name, as_text);
+    return LookUpDataset(view, private_to, name, as_text, &table_notes);
   };
   Plan plan;
   surroundings.encode_dataset = [&](const std::string& text, const std::string& tokenizer,
@@ -616,6 +622,7 @@ absl::StatusOr<Plan> MakePlan(const Backend& backend, const rpc::View& view,
   plan.resolution =
       spec::Resolve(std::move(*request->mutable_spec()),
                     {request->overrides().begin(), request->overrides().end()}, surroundings);
+  plan.resolution.notes.insert(plan.resolution.notes.end(), table_notes.begin(), table_notes.end());
   spec::Problems problems;
   problems.Add(std::move(plan.resolution.problems));
   analysis::UnstoredData unstored;

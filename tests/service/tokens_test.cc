@@ -12,7 +12,9 @@
 namespace ablate::service {
 namespace {
 
+using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
 
 std::string Contents(const std::string& path) {
   std::ifstream in(absl::StrCat(ABLATE_EXAMPLES_DATA, "/", path), std::ios::binary);
@@ -67,6 +69,12 @@ TEST_F(TokensTest, RefusesFilesThatWouldFailLater) {
       {WriteTokenFile(files(), 512, {1, 512}), "token 1 is 512; expected an ID below 512"},
       {WriteTokenFile(files(), 512, {1, 512}, {1, 1}), "token 1 is 512; expected an ID below 512"},
       {WriteTokenizerFile({"{}", merges_}), "vocab.json"},
+      {WriteTokenFile(files(), 512, {5, 0, 1, 0, 2, 0, 511, 0, 5, 0, 1, 0, 2, 0, 511, 0}),
+       "every second one of its 16 tokens is 0, as if ids of 32 bits were read as ids of 16"},
+      {std::string("\xFF\xFE"
+                   "a\0b\0\n\0",
+                   8),
+       "the text is in UTF-16; expected UTF-8. Convert it: `iconv -f UTF-16 -t UTF-8 OLD > NEW`"},
       {std::string(100, '\0'), "safetensors"}};
   for (const auto& [file, message] : cases) {
     v1::UploadDatasetRequest upload;
@@ -79,6 +87,34 @@ TEST_F(TokensTest, RefusesFilesThatWouldFailLater) {
     EXPECT_THAT(status.error_message(), HasSubstr(message));
   }
   EXPECT_EQ(List().datasets_size(), 0);
+}
+
+TEST_F(TokensTest, NotesThatATableIsReadAsPlainText) {
+  const auto notes_of = [this](const std::string& name, const std::string& text) {
+    const auto notes =
+        Preview(SpecOf(absl::StrCat(R"(name: "a" base { task { documents { dataset: ")",
+                                    Upload(name, text).name(), R"(" held_out: 1 } }
+                                    model { layers: 1 width: 8 heads: 1 context: 16 }
+                                    training { steps: 2 batch: 2 } })")))
+            .notes();
+    return std::vector<std::string>(notes.begin(), notes.end());
+  };
+  const auto note = [](absl::string_view file, absl::string_view columns,
+                       absl::string_view delimiter) {
+    return absl::StrCat(
+        file, " is read as plain text, line by line, with its header (columns ", columns,
+        "); to train on one column, here the first, make a text of it: ",
+        "`python3 -c 'import csv; [print(row[0]) for row in list(csv.reader(open(\"", file, "\")",
+        delimiter, "))[1:] if row]' > column.txt`");
+  };
+  EXPECT_THAT(notes_of("names.csv", "\xEF\xBB\xBFname,\"sex\", n\r\nemma,f,1\nliam,m,2\n"),
+              Contains(note("names.csv", "name, sex, n", "")));
+  EXPECT_THAT(notes_of("half.csv", "name;n\nemma;1,5\nliam;2,5\n"),
+              Contains(note("half.csv", "name, n", ", delimiter=\";\"")));
+  EXPECT_THAT(notes_of("tabs.TSV", "name\tn\nemma\t1\nliam\t2\n"),
+              Contains(note("tabs.TSV", "name, n", ", delimiter=\"\\t\"")));
+  EXPECT_THAT(notes_of("names.txt", "name,n\nemma,1\nliam,2\n"),
+              Not(Contains(HasSubstr("is read as plain text"))));
 }
 
 TEST_F(TokensTest, DividesATextOnceForAllRuns) {
