@@ -17,6 +17,7 @@
 #include "client/command_table.h"
 #include "client/found_runs.h"
 #include "client/names.h"
+#include "client/near_values.h"
 #include "client/output/experiment_text.h"
 #include "client/output/format.h"
 #include "client/output/table.h"
@@ -196,8 +197,11 @@ absl::StatusOr<int> Runs(const RunsOptions& options, const RunsWanted& wanted,
         {"failure", false, /*optional=*/true, [](const v1::RunRow& row) { return row.failure(); }});
   }
   const auto runs =
-      ListFoundRuns(connection, std::move(request), options.limit.value_or(all ? kDefaultRuns : 0));
+      ListFoundRuns(connection, request, options.limit.value_or(all ? kDefaultRuns : 0));
   if (!runs.ok()) return runs.status();
+  if (runs->rows().empty()) {
+    for (const std::string& near : NearValues(connection, request)) context.console.Note(near);
+  }
   if (!runs->next_page_token().empty()) {
     context.console.Note("more runs match; -n 0 lists all");
   }

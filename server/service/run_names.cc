@@ -312,6 +312,8 @@ bool RunNames::Resolve(const filter::Name& name, RunKey* key, Mistake* mistake) 
   }
   for (const auto& [path, ignored] : spec::SpecPaths()) known.push_back(path);
   known.insert(known.end(), names_.axes.begin(), names_.axes.end());
+  known.insert(known.end(), names_.metrics.begin(), names_.metrics.end());
+  known.insert(known.end(), spec::Metrics().begin(), spec::Metrics().end());
   std::vector<std::string> meant = reflect::PathsEnding(v1::BaseSpec::descriptor(), text);
   const auto is_message = [](const std::string& path) {
     return spec::SpecPaths().count(path) == 0;
@@ -387,13 +389,35 @@ bool RunNames::ConvertTest(const Comparison& comparison, RunTest* test, Mistake*
   return true;
 }
 
+void RunNames::NameDatasets(const Comparison& comparison, storage::RunCondition* condition) const {
+  const RunTest test = condition->test;
+  const bool equals = comparison.op == Operator::kEqual;
+  if (datasets_ == nullptr || test.key.kind != Kind::kField ||
+      (!equals && comparison.op != Operator::kNotEqual) ||
+      !(absl::EndsWith(test.key.name, ".dataset") || absl::EndsWith(test.key.name, ".tokenizer"))) {
+    return;
+  }
+  const std::vector<std::string> names = datasets_(comparison.value);
+  if (names.empty()) return;  // a value that is stored, perhaps of a data set that was deleted
+  using To = storage::RunCondition::Kind;
+  condition->kind = equals ? To::kOr : To::kAnd;
+  for (const std::string& name : names) {
+    storage::RunCondition& operand = condition->operands.emplace_back();
+    operand.kind = To::kTest;
+    operand.test = test;
+    operand.test.constant = name;
+  }
+}
+
 bool RunNames::Convert(const filter::Expression& expression, storage::RunCondition* condition,
                        Mistake* mistake) const {
   using From = filter::Expression::Kind;
   using To = storage::RunCondition::Kind;
   if (expression.kind == From::kComparison) {
     condition->kind = To::kTest;
-    return ConvertTest(expression.comparison, &condition->test, mistake);
+    if (!ConvertTest(expression.comparison, &condition->test, mistake)) return false;
+    NameDatasets(expression.comparison, condition);
+    return true;
   }
   condition->kind = expression.kind == From::kAnd  ? To::kAnd
                     : expression.kind == From::kOr ? To::kOr

@@ -31,8 +31,15 @@ class RunNames {
   // Returns the labels on an axis.
   using Labels = std::function<std::vector<std::string>(absl::string_view axis)>;
 
-  RunNames(storage::QueryNames names, Labels labels, absl::Time now)
-      : names_(std::move(names)), labels_(std::move(labels)), now_(now) {}
+  // Returns the names, datasets/ID, of the data sets that have this ID or file name. Null: values
+  // are compared as they are.
+  using Datasets = std::function<std::vector<std::string>(absl::string_view id_or_name)>;
+
+  RunNames(storage::QueryNames names, Labels labels, Datasets datasets, absl::Time now)
+      : names_(std::move(names)),
+        labels_(std::move(labels)),
+        datasets_(std::move(datasets)),
+        now_(now) {}
 
   absl::StatusOr<storage::RunCondition> Filter(absl::string_view field,
                                                absl::string_view text) const;
@@ -48,11 +55,14 @@ class RunNames {
                filter::Mistake* mistake) const;
   bool ConvertTest(const filter::Comparison& comparison, storage::RunTest* test,
                    filter::Mistake* mistake) const;
+  // Replaces a data set's file name or ID by the names of all data sets that have it.
+  void NameDatasets(const filter::Comparison& comparison, storage::RunCondition* condition) const;
   bool CheckLabel(const filter::Comparison& comparison, const std::string& axis,
                   filter::Mistake* mistake) const;
 
   const storage::QueryNames names_;
   const Labels labels_;
+  const Datasets datasets_;
   const absl::Time now_;
 };
 

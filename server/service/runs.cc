@@ -10,6 +10,7 @@
 #include "ablate/v1/run.grpc.pb.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/sha256.h"
 #include "server/analysis/metrics.h"
@@ -221,6 +222,24 @@ absl::StatusOr<size_t> AddFound(storage::Store* store, const storage::RunQuery& 
   return cells.size();
 }
 
+// Returns the names of the visible data sets that have this ID or file name.
+std::vector<std::string> DatasetsCalled(const rpc::View& view, absl::string_view name) {
+  constexpr uint32_t kPage = 1'000;
+  absl::ConsumePrefix(&name, "datasets/");
+  std::vector<std::string> called;
+  std::string after;
+  while (true) {
+    const auto page = view.store->ListDatasets(view.viewer, after, kPage);
+    if (!page.ok()) return called;
+    for (const storage::DatasetRecord& dataset : *page) {
+      if (dataset.id != name && dataset.display_name != name) continue;
+      called.push_back(rpc::DatasetName(dataset.id));
+    }
+    if (page->size() < kPage) return called;
+    after = page->back().id;
+  }
+}
+
 // Lists the cells that match the filter, of one experiment, or of all if that is empty.
 absl::Status ListMatching(const Backend& backend, const rpc::View& view,
                           const std::string& experiment, const v1::ListRunsRequest& request,
@@ -248,8 +267,9 @@ absl::Status ListMatching(const Backend& backend, const rpc::View& view,
   const auto labels = [&](absl::string_view axis) {
     return backend.store->ListLabels(view.viewer, axis).value_or(std::vector<std::string>());
   };
+  const auto datasets = [&](absl::string_view name) { return DatasetsCalled(view, name); };
   const absl::Status read =
-      ReadNames(RunNames(*std::move(names), labels, position.now), request, &query);
+      ReadNames(RunNames(*std::move(names), labels, datasets, position.now), request, &query);
   if (!read.ok()) return read;
   auto cells = backend.store->FindCells(query);
   // The experiment itself was found.

@@ -175,7 +175,7 @@ size_t Ask(storage::Store* store, const std::string& filter, const std::string& 
   const auto labels = [&](absl::string_view axis) {
     return Value(store->ListLabels(viewer, axis));
   };
-  const RunNames names(Value(store->ListQueryNames(viewer)), labels, absl::Now());
+  const RunNames names(Value(store->ListQueryNames(viewer)), labels, nullptr, absl::Now());
   storage::RunQuery query;
   query.viewer = viewer;
   query.where = Value(names.Filter("filter", filter));
@@ -193,7 +193,8 @@ size_t Ask(storage::Store* store, const std::string& filter, const std::string& 
 }
 
 void WriteCsv(storage::Store* store, const std::string& path) {
-  const RunNames names(Value(store->ListQueryNames(storage::kServer)), nullptr, absl::Now());
+  const RunNames names(Value(store->ListQueryNames(storage::kServer)), nullptr, nullptr,
+                       absl::Now());
   storage::RunQuery query;
   query.viewer = storage::kServer;
   query.limit = 1000;

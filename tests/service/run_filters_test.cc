@@ -237,6 +237,22 @@ TEST_F(RunFiltersTest, PagesInOrder) {
   EXPECT_THAT(Refusal(request), HasSubstr("page_token| "));
 }
 
+TEST_F(RunFiltersTest, FindsDataSetsByFileNameAndId) {
+  const std::string first = Upload("names.txt", "ann\nbob\n").name();
+  const std::string second = Upload("names.txt", "cid\ndan\n").name();
+  const std::string other = Upload("towns.txt", "rom\nulm\n").name();
+  for (const std::string& dataset : {first, second, other}) Create(DocumentsSpec(dataset, 4));
+  const auto found = [this](const std::string& filter) { return Cells(filter).size(); };
+  EXPECT_EQ(found("task.documents.dataset = names.txt"), 2u);
+  EXPECT_EQ(found("task.documents.dataset = datasets/names.txt"), 2u);
+  EXPECT_EQ(found("task.documents.dataset != names.txt"), 1u);
+  EXPECT_EQ(found("NOT task.documents.dataset = names.txt"), 9u) << "with other tasks";
+  EXPECT_EQ(found("task.documents.dataset = " + first.substr(9)), 1u);
+  EXPECT_EQ(found("task.documents.dataset = " + first), 1u);
+  EXPECT_EQ(found("task.documents.dataset = nobody.txt"), 0u);
+  EXPECT_EQ(found("task.documents.dataset:names"), 2u);
+}
+
 TEST_F(RunFiltersTest, ExplainsWhatIsWrongWithAName) {
   EXPECT_THAT(Refusal("seed = 1 AND"),
               HasSubstr("filter| filter: column 13: the text ends too early; expected a name"));
@@ -252,6 +268,9 @@ TEST_F(RunFiltersTest, ExplainsWhatIsWrongWithAName) {
   EXPECT_THAT(Refusal("norm = rms"), Not(HasSubstr("mean model.norm?"))) << "has no value";
   EXPECT_THAT(Refusal("eval/los < 1"),
               HasSubstr("no run has the metric \"eval/los\"; did you mean eval/loss?"));
+  EXPECT_THAT(Refusal("evalloss < 3"),
+              HasSubstr("unknown name \"evalloss\"; did you mean eval/loss?"));
+  EXPECT_THAT(Refusal("eval/loss < 1e-400"), HasSubstr("\"1e-400\" isn't a number"));
   EXPECT_THAT(Refusal("mean(eval/loss) < 1"),
               HasSubstr("\"mean\" isn't a function; expected axis, last, min, max or best"));
   EXPECT_THAT(Refusal("axis(lr) = 1"), HasSubstr("no experiment has the axis \"lr\""));

@@ -135,6 +135,49 @@ TEST_F(RunsTest, ShowsTheStateBesideTheBestValueOfADivergedRun) {
               testing::StartsWith("cell,eval/loss\n"));
 }
 
+// Runs of 2, 4 and 6 layers on two data sets; the server meets no other comparison.
+class NearValuesTest : public ClientTest {
+ protected:
+  NearValuesTest() {
+    answers_.runs = [this](const v1::ListRunsRequest& request, v1::ListRunsResponse* response) {
+      asked_.push_back(request.filter());
+      if (request.filter() == "seed < 8") response->add_rows()->set_experiment("experiments/a");
+      if (request.columns().empty()) return absl::OkStatus();
+      for (const int layers : {2, 4, 6, 4}) {
+        v1::RunRow* row = response->add_rows();
+        row->set_experiment("experiments/a");
+        if (request.columns(0) == "model.layers") row->add_values()->set_number_value(layers);
+        if (request.columns(0) == "task.documents.dataset") {
+          row->add_values()->set_string_value(layers == 2 ? "datasets/a-1" : "datasets/names-2");
+        }
+      }
+      return absl::OkStatus();
+    };
+    StartServer();
+  }
+
+  std::string Notes(const std::string& filter) { return Run({"runs", filter}).err; }
+};
+
+TEST_F(NearValuesTest, NamesTheNearestValuesOfAFilterThatNoRunMeets) {
+  EXPECT_EQ(Notes("model.layers = 5 AND seed < 8"),
+            "note: no run has model.layers = 5; the values are 4, 6 or 2\nno run matches\n");
+  EXPECT_THAT(asked_, ElementsAre("model.layers = 5 AND seed < 8", "model.layers = 5",
+                                  "model.layers:*", "seed < 8"));
+  EXPECT_EQ(Notes("(task.documents.dataset = \"dataset/names-2\")"),
+            "note: no run has task.documents.dataset = \"dataset/names-2\"; the values are "
+            "datasets/names-2 or datasets/a-1\nno run matches\n");
+  EXPECT_EQ(Notes("min(eval/loss) < 1e-9"), "note: no run has min(eval/loss)\nno run matches\n");
+}
+
+TEST_F(NearValuesTest, ReadsComparisonsAsTheServerDoes) {
+  asked_.clear();
+  Notes("created>2026-11-26T10:00:00Z OR NOT ( \"a b\" != 'x = y' )");
+  EXPECT_THAT(asked_, ElementsAre("created>2026-11-26T10:00:00Z OR NOT ( \"a b\" != 'x = y' )",
+                                  "created>2026-11-26T10:00:00Z", "created:*", "\"a b\" != 'x = y'",
+                                  "\"a b\":*"));
+}
+
 TEST_F(RunsTest, SaysThatThereAreMoreOrNone) {
   more_ = true;
   EXPECT_THAT(Run({"runs", "seed > 0", "-n", "2"}).err, HasSubstr("more runs match; -n 0 lists"));
