@@ -58,6 +58,7 @@ v1::Difference PartMessage(report::Scale scale, const report::PairedStatistics& 
   Put(statistics.interval, &D::set_low, &D::set_high, "low", "high", &message);
   Put(statistics.deviation, &D::set_deviation, "deviation", &message);
   Put(statistics.t, &D::set_t, "t", &message);
+  Put(statistics.skewness, &D::set_skewness, "skewness", &message);
   message.set_by_rechoosing(statistics.by_reselection);
   if (bootstrap) {
     Put(statistics.bca, &D::set_bca_low, &D::set_bca_high, "bca_low", "bca_high", &message);
@@ -98,6 +99,7 @@ void PutStatistics(const report::ComparisonRow& row, v1::ComparisonRow* message)
   Put(difference.effect, &R::set_effect, "effect", message);
   Put(difference.effect_unbiased, &R::set_effect_unbiased, "effect_unbiased", message);
   Put(difference.correlation, &R::set_correlation, "correlation", message);
+  Put(row.noise_ratio, &R::set_noise_ratio, "noise_ratio", message);
   PutPairs(row, message);
 }
 
@@ -231,13 +233,30 @@ void PutDetails(const results::ComparedGrid& compared, size_t index, v1::Compari
 void PutWarnings(const report::Comparison& comparison, v1::Comparison* message) {
   using W = v1::ComparisonWarning;
   // In the order of WarningKind. A damaged run is a missing result whose warning has the reason.
-  static constexpr W::Kind kKinds[] = {
-      W::SCORED_DIFFERENTLY, W::MISSING_CELLS,    W::FAILED_CELLS,         W::NON_FINITE_VALUES,
-      W::UNBALANCED_SEEDS,   W::TOO_FEW_SEEDS,    W::NO_BASELINE,          W::UNEQUAL_PARAMETERS,
-      W::SEVERAL_CHANGES,    W::MIXED_PROVENANCE, W::CONTENDED_THROUGHPUT, W::GRID_EDGE,
-      W::TUNED_ON_SAME_SEED, W::MISSING_CELLS,    W::SEVERAL_EXPERIMENTS,  W::NOT_POSITIVE,
-      W::OTHER_CANDIDATES,   W::HIGH_START,       W::SEEDS_ADDED,          W::NOT_BY_SEQUENCE};
-  static_assert(std::size(kKinds) == static_cast<size_t>(report::WarningKind::kNotBySequence) + 1);
+  static constexpr W::Kind kKinds[] = {W::SCORED_DIFFERENTLY,
+                                       W::MISSING_CELLS,
+                                       W::FAILED_CELLS,
+                                       W::NON_FINITE_VALUES,
+                                       W::UNBALANCED_SEEDS,
+                                       W::TOO_FEW_SEEDS,
+                                       W::NO_BASELINE,
+                                       W::UNEQUAL_PARAMETERS,
+                                       W::SEVERAL_CHANGES,
+                                       W::MIXED_PROVENANCE,
+                                       W::CONTENDED_THROUGHPUT,
+                                       W::GRID_EDGE,
+                                       W::TUNED_ON_SAME_SEED,
+                                       W::MISSING_CELLS,
+                                       W::SEVERAL_EXPERIMENTS,
+                                       W::NOT_POSITIVE,
+                                       W::OTHER_CANDIDATES,
+                                       W::HIGH_START,
+                                       W::SEEDS_ADDED,
+                                       W::NOT_BY_SEQUENCE,
+                                       W::SKEWED_DIFFERENCES,
+                                       W::UNEQUAL_NOISE,
+                                       W::MANY_TIES};
+  static_assert(std::size(kKinds) == static_cast<size_t>(report::WarningKind::kManyTies) + 1);
   for (const report::Warning& warning : comparison.warnings) {
     v1::ComparisonWarning* added = message->add_warnings();
     added->set_kind(kKinds[static_cast<size_t>(warning.kind)]);

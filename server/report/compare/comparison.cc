@@ -200,6 +200,7 @@ ComparisonRow DescribeRow(const ComparisonInput& input, Scale scale, const CellG
   result.mean = result.own.mean;
   result.interval = result.own.interval;
   result.difference = NoPairs(Undefined::kNoBaseline);
+  result.noise_ratio = NoNumber(Undefined::kNoBaseline);
   result.p = NoNumber(Undefined::kNoBaseline);
   result.p_holm = NoNumber(Undefined::kNoBaseline);
   result.chosen = ChoicesOf(input, grid, row, runs);
@@ -208,6 +209,12 @@ ComparisonRow DescribeRow(const ComparisonInput& input, Scale scale, const CellG
   result.tokens_per_second = MeanOfRecorded(runs, &Cell::tokens_per_second);
   CountCells(input, row, picks, &result);
   return result;
+}
+
+Number NoiseRatio(const std::vector<double>& values, const std::vector<double>& baseline) {
+  const Number own = StandardDeviation(values), other = StandardDeviation(baseline);
+  if (own.undefined == Undefined::kZeroVariance && other.defined()) return Defined(0);
+  return Quotient(own, other);
 }
 
 // Adds the comparison with the baseline's runs to `row`: pairs, difference, and the mean and
@@ -230,6 +237,7 @@ void CompareRow(const std::vector<PickedRun>& runs, const std::vector<PickedRun>
   row->difference = all_diverged ? NoPairs(Undefined::kAllDiverged)
                                  : ComparePairs(values, baseline_values, options.resamples,
                                                 options.tests ? Signs::kFlip : Signs::kLeaveOut);
+  row->noise_ratio = NoiseRatio(values, baseline_values);
   if (values.empty()) return;  // mean and interval stay its own
   const Summary paired = OffScale(measure.scale, Summarize(values));
   row->mean = paired.mean;
@@ -354,6 +362,7 @@ void CompareRows(const Measure& measure, const std::vector<std::vector<PickedRun
     row.is_baseline = row.baseline == i;
     if (row.is_baseline) {
       row.difference = NoPairs(Undefined::kIsBaseline);
+      row.noise_ratio = NoNumber(Undefined::kIsBaseline);
       row.p = NoNumber(Undefined::kIsBaseline);
       row.p_holm = NoNumber(Undefined::kIsBaseline);
     } else if (row.baseline.has_value()) {
@@ -502,7 +511,10 @@ absl::StatusOr<Comparison> Compare(const ComparisonInput& input, const CompareOp
   comparison.exploratory = input.exploratory;
   if (measure.margin.has_value()) comparison.margin = input.margin;
   for (const size_t axis : grid->row_axes) comparison.row_axes.push_back(input.axes[axis].name);
-  for (const size_t axis : grid->tuned_axes) comparison.tuned_axes.push_back(input.axes[axis].name);
+  for (const size_t axis : grid->tuned_axes) {
+    comparison.tuned_axes.push_back(input.axes[axis].name);
+    comparison.tuned_labels.push_back(input.axes[axis].labels);
+  }
   comparison.edges_known =
       !grid->tuned_axes.empty() &&
       std::all_of(grid->tuned_axes.begin(), grid->tuned_axes.end(), [&input](size_t axis) {

@@ -147,6 +147,11 @@ struct Pairs {
   size_t converged = 0;                   // and both converged
   size_t wins = 0, losses = 0, ties = 0;  // of the row, over all pairs
   size_t only_row_diverged = 0, only_baseline_diverged = 0;
+
+  // Returns the number of converged pairs of equal values.
+  size_t equal() const {
+    return ties - (all - converged - only_row_diverged - only_baseline_diverged);
+  }
 };
 
 // Why a compared row gets no verdict.
@@ -190,6 +195,9 @@ struct ComparisonRow {
   Pairs pairs;
   // Row minus baseline over the pairs in which both converged; for ratios, of natural logarithms.
   PairedStatistics difference;
+  // The row's standard deviation over these pairs, on the scale, divided by the baseline's; 0 if
+  // only the row has no spread. kZeroVariance if the baseline has none.
+  Number noise_ratio;
   // p of the row's test: of the difference, or of the wins if in some pair only one of the two
   // diverged and the metric has a better direction. Undefined: difference.p_sign_flip's reasons.
   Number p;
@@ -244,6 +252,7 @@ struct Comparison {
   std::string choice_key, exploratory;  // as in ComparisonInput
   std::optional<double> margin;         // likewise; none if ratios were requested but impossible
   std::vector<std::string> row_axes, tuned_axes;
+  std::vector<std::vector<std::string>> tuned_labels;  // by tuned axis, in the spec's order
   // Row axes whose settings have different evaluation data, so that rows are compared within each
   // of them only.
   std::vector<std::string> within_axes;

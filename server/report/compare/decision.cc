@@ -89,7 +89,9 @@ Grade GradeOf(const Comparison& comparison, const ComparisonRow& row, const Deci
     return Grade::kInconclusive;
   }
   const bool sided = decision.toward != 0 && decision.ground != Ground::kElsewhere;
-  if (sided && AtMostAlpha(row.p_holm)) return Grade::kEstablished;
+  if (sided && AtMostAlpha(row.p_holm)) {
+    return HasDoubtfulNoise(comparison, row) ? Grade::kProbable : Grade::kEstablished;
+  }
   if (sided && AtMostAlpha(row.p_t_holm) && MayBeProbable(comparison, row)) return Grade::kProbable;
   if (decision.equivalent) return Grade::kEquivalent;
   return sided && AtMostAlpha(row.p) ? Grade::kLeans : Grade::kInconclusive;
@@ -99,6 +101,17 @@ Grade GradeOf(const Comparison& comparison, const ComparisonRow& row, const Deci
 
 bool DivergedBySequence(Unit unit, const ComparisonRow& row, const ComparisonRow& baseline) {
   return unit == Unit::kSequence && row.diverged + baseline.diverged > 0;
+}
+
+bool HasDoubtfulNoise(const Comparison& comparison, const ComparisonRow& row) {
+  if (row.by_wins || row.difference.n < kPairsForDoubt || !row.difference.deviation.defined()) {
+    return false;
+  }
+  const bool row_is_noisier = !row.noise_ratio.defined() || row.noise_ratio.value > 1;
+  const ComparisonRow& noisier = row_is_noisier ? row : comparison.rows[*row.baseline];
+  const bool unequal = !row.noise_ratio.defined() || row.noise_ratio.value >= kDoubtfulNoise ||
+                       row.noise_ratio.value <= 1 / kDoubtfulNoise;
+  return unequal && noisier.chosen.size() > 1;
 }
 
 Decision Decide(const Comparison& comparison, const ComparisonRow& row) {

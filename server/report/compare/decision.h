@@ -31,7 +31,8 @@ enum class Grade {
   kInconclusive,
   kLeans,        // the row's own p <= kAlpha
   kEquivalent,   // p_equivalence <= kAlpha
-  kProbable,     // too few pairs for p_holm to reach kAlpha, but the Holm-adjusted t-test does
+  kProbable,     // too few pairs for p_holm to reach kAlpha, but the Holm-adjusted t-test does; or
+                 // p_holm <= kAlpha with kDoubtfulNoise
   kEstablished,  // p_holm <= kAlpha
 };
 
@@ -58,6 +59,16 @@ enum class Ground {
 // The largest p_selected with which a row has a direction. The null hypothesis of `p` is that the
 // settings are alike at every tuned value, and a verdict is about the selected ones.
 inline constexpr double kMostSelected = 0.2;
+
+// With tuned values and unequal noise the permutation test is approximate: if the runs of one
+// setting vary this many times as much as the other's, and it selected several values, equal
+// settings are told apart too often, from this number of pairs on (ADR 0011). Such a row is
+// probable at best.
+inline constexpr double kDoubtfulNoise = 2;
+inline constexpr size_t kPairsForDoubt = 7;
+
+// Returns true if this applies to `row`, which is one of `comparison`'s and compared.
+bool HasDoubtfulNoise(const Comparison& comparison, const ComparisonRow& row);
 
 struct Decision {
   // Better, worse, higher or lower from kProbable on.

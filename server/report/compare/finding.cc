@@ -226,6 +226,14 @@ std::string ProbableText(const Subject& of) {
                                                           : "assumes roughly normal differences"}));
 }
 
+// Returns "not established, because “post” varies 3.1 times as much as “pre” and the selected lr
+// differs between its seeds".
+std::string NoiseText(const Subject& of) {
+  return absl::StrCat("not established, because ", NoisierText(of.row, of.baseline),
+                      " and the selected ", absl::StrJoin(of.comparison.tuned_axes, " and "),
+                      " differs between its seeds");
+}
+
 // Returns "Holm-adjusted", for facts after one that has the number of comparisons.
 std::string BriefFamilyText(const Subject& of) {
   return of.comparison.family > 1 ? "Holm-adjusted" : "";
@@ -279,24 +287,18 @@ std::string DetectableText(const Subject& of) {
                       " (80 % power)");
 }
 
-// Returns the number of pairs of equal values.
-size_t EqualPairs(const Pairs& pairs) {
-  const size_t one_diverged = pairs.only_row_diverged + pairs.only_baseline_diverged;
-  return pairs.ties - (pairs.all - pairs.converged - one_diverged);
-}
-
 // Returns true if nearly all pairs are equal, as if a metric is at its ceiling, and pairs aren't
 // too few to be decided.
 bool AreMostlyEqual(const Subject& of) {
   const Pairs& pairs = of.row.pairs;
   return pairs.all >= LeastSeedsForSignFlip(of.comparison.family) &&
-         4 * EqualPairs(pairs) >= 3 * pairs.all;
+         4 * pairs.equal() >= 3 * pairs.all;
 }
 
 std::string MostlyEqualText(const Subject& of) {
   const Pairs& pairs = of.row.pairs;
   const bool coarse = absl::StrContains(of.comparison.key, "accuracy");
-  return absl::StrCat(EqualPairs(pairs), " of ", Counted(pairs.all, "pair"), " are equal, so more ",
+  return absl::StrCat(pairs.equal(), " of ", Counted(pairs.all, "pair"), " are equal, so more ",
                       UnitName(of.comparison.unit), "s help little",
                       coarse ? ": compare a finer metric, such as eval/loss" : "");
 }
@@ -352,6 +354,9 @@ std::vector<std::string> GradeFacts(const Subject& of) {
     case Grade::kEstablished:
       return {EstablishedText(of)};
     case Grade::kProbable:
+      if (of.row.p_holm.defined() && of.row.p_holm.value <= kAlpha) {
+        return {EstablishedText(of), NoiseText(of)};
+      }
       return {ProbableText(of), absl::StrCat("the permutation test needs ", least)};
     case Grade::kEquivalent:
       return {};
@@ -428,7 +433,9 @@ std::vector<std::string> BriefFacts(const Subject& of, const std::string& differ
   if (grade == Grade::kEstablished || grade == Grade::kLeans) {
     facts.push_back(PText(of.row.p_holm.value));
   }
-  if (grade == Grade::kProbable) {
+  if (grade == Grade::kProbable && HasDoubtfulNoise(of.comparison, of.row)) {
+    facts.push_back(absl::StrCat(PText(of.row.p_holm.value), " with unequal noise"));
+  } else if (grade == Grade::kProbable) {
     facts.push_back(absl::StrCat(PText(of.row.p_t_holm.value), " by the t-test"));
   }
   if (of.decision.equivalent) facts.push_back(EquivalentText(of, FamilyText(of.comparison.family)));

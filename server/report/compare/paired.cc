@@ -207,13 +207,6 @@ T OverPairs(T result) {
   return result;
 }
 
-// Returns `numerator` / `denominator`; undefined as the denominator, then as the numerator.
-Number Quotient(const Number& numerator, const Number& denominator) {
-  if (!denominator.defined()) return denominator;
-  if (!numerator.defined()) return numerator;
-  return Defined(numerator.value / denominator.value);
-}
-
 }  // namespace
 
 PairedStatistics ComparePairs(absl::Span<const double> setting, absl::Span<const double> baseline,
@@ -246,6 +239,7 @@ PairedStatistics ComparePairs(absl::Span<const double> setting, absl::Span<const
   if (signs == Signs::kFlip) flips = SignFlipTest(differences);
   result.p_sign_flip = flips.p;
   result.exact = flips.exact;
+  result.skewness = OverPairs(Skewness(differences, result.deviation));
   result.correlation = OverPairs(Correlation(setting, baseline));
   // Differences that differ by rounding only have no interval of any kind.
   result.bca =
@@ -267,7 +261,7 @@ Number EquivalenceTest(const PairedStatistics& pairs, double margin) {
 PairedStatistics NoPairs(Undefined reason) {
   PairedStatistics none;
   for (Number* number : {&none.mean, &none.deviation, &none.t, &none.p_t, &none.p_sign_flip,
-                         &none.effect, &none.effect_unbiased, &none.correlation}) {
+                         &none.effect, &none.effect_unbiased, &none.skewness, &none.correlation}) {
     *number = NoNumber(reason);
   }
   none.interval = NoInterval(reason);

@@ -84,6 +84,7 @@ struct PairedStatistics {
   bool exact = false;           // p_sign_flip counts all patterns
   Number effect;                // d_z: mean over deviation of the differences
   Number effect_unbiased;       // d_z times Hedges' factor; needs three pairs
+  Number skewness;              // of the differences: m3 / m2^1.5; needs three pairs
   Number correlation;           // Pearson's, of the two settings over the pairs; needs three pairs
   Interval bca;                 // bootstrap, of the mean
 };

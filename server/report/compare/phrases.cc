@@ -81,6 +81,19 @@ std::string ChosenText(const ComparisonRow& row, const std::vector<std::string>&
   return absl::StrJoin(parts, ", ");
 }
 
+std::string NoisierText(const ComparisonRow& row, const ComparisonRow& baseline) {
+  const Number& ratio = row.noise_ratio;
+  const bool row_is_noisier = !ratio.defined() || ratio.value > 1;
+  const ComparisonRow& noisier = row_is_noisier ? row : baseline;
+  const ComparisonRow& other = row_is_noisier ? baseline : row;
+  if (!ratio.defined() || ratio.value == 0) {
+    return absl::StrCat(Quoted(noisier.label), " varies and ", Quoted(other.label), " doesn't");
+  }
+  const double times = row_is_noisier ? ratio.value : 1 / ratio.value;
+  return absl::StrCat(Quoted(noisier.label), " varies ", Plain(times, times < 10 ? 1 : 0),
+                      " times as much as ", Quoted(other.label));
+}
+
 std::string FamilyText(size_t family) {
   return family > 1 ? absl::StrCat("Holm-adjusted for ", family, " comparisons") : "";
 }

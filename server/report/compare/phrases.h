@@ -30,6 +30,10 @@ std::string TunedText(const Comparison& comparison);
 // (6/12)". Without `axes` the values only. "" if nothing is tuned.
 std::string ChosenText(const ComparisonRow& row, const std::vector<std::string>& axes = {});
 
+// Returns "“post” varies 3.1 times as much as “pre”", the one with the larger standard deviation
+// first.
+std::string NoisierText(const ComparisonRow& row, const ComparisonRow& baseline);
+
 // Returns "Holm-adjusted for 2 comparisons"; "" for one row.
 std::string FamilyText(size_t family);
 

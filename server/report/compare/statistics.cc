@@ -69,6 +69,12 @@ double DifferenceOf(double a, double b) {
   return WithoutRounding(a - b, std::max(std::abs(a), std::abs(b)));
 }
 
+Number Quotient(const Number& numerator, const Number& denominator) {
+  if (!denominator.defined()) return denominator;
+  if (!numerator.defined()) return numerator;
+  return Defined(numerator.value / denominator.value);
+}
+
 bool LeavesOutZero(const Interval& interval) {
   return interval.defined() && (interval.low > 0 || interval.high < 0);
 }
@@ -168,6 +174,20 @@ double SortedQuantile(absl::Span<const double> ascending, double level) {
   if (below + 1 >= ascending.size()) return ascending.back();
   const double share = position - static_cast<double>(below);
   return ascending[below] + share * (ascending[below + 1] - ascending[below]);
+}
+
+Number Skewness(absl::Span<const double> values, const Number& deviation) {
+  if (values.size() < 3) return NoNumber(Undefined::kTooFewRuns);
+  if (!deviation.defined()) return deviation;
+  const double mean = Mean(values).value;
+  CompensatedSum squares, cubes;
+  for (const double value : values) {
+    const double apart = (value - mean) / deviation.value;
+    squares.Add(apart * apart);
+    cubes.Add(apart * apart * apart);
+  }
+  const auto n = static_cast<double>(values.size());
+  return Defined(cubes.Total() / n / std::pow(squares.Total() / n, 1.5));
 }
 
 Number Correlation(absl::Span<const double> x, absl::Span<const double> y) {

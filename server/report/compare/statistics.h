@@ -64,6 +64,9 @@ Interval DefinedInterval(double low, double high);
 // Returns true if an interval of a difference excludes 0, so that its direction is known.
 bool LeavesOutZero(const Interval& interval);
 
+// Returns `numerator` / `denominator`; undefined as the denominator, then as the numerator.
+Number Quotient(const Number& numerator, const Number& denominator);
+
 // Returns an undefined number with `reason`, which isn't kNo.
 Number NoNumber(Undefined reason);
 Interval NoInterval(Undefined reason);
@@ -119,6 +122,10 @@ Interval MeanInterval(const Number& mean, const Number& deviation, size_t n,
 // Returns the quantile of values in ascending order by linear interpolation (type 7); `level` in
 // [0, 1], not empty.
 double SortedQuantile(absl::Span<const double> ascending, double level);
+
+// Returns the skewness m3 / m2^1.5 of a sample with this standard deviation. Undefined: kTooFewRuns
+// (below 3), the deviation's reason.
+Number Skewness(absl::Span<const double> values, const Number& deviation);
 
 // Returns Pearson's correlation of two samples of equal length. Undefined: kTooFewRuns (below 3:
 // two points always give ±1), kNonFinite, kZeroVariance.

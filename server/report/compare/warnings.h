@@ -35,6 +35,9 @@ enum class WarningKind {
   kHighStart,
   kSeedsAdded,
   kNotBySequence,
+  kSkewedDifferences,
+  kUnequalNoise,
+  kManyTies,
 };
 
 struct Warning {

@@ -157,7 +157,9 @@ std::string VerdictText(const Comparison& comparison) {
       ". It leans if only its unadjusted p is at most 0.05. ",
       IsReselected(comparison)
           ? "Established and leaning differences also need p of at most 0.2 in "
-            "the same test of the selected runs alone, without reselection. "
+            "the same test of the selected runs alone, without reselection. A setting is only "
+            "probably better or worse if its runs, or the baseline's, vary at least twice as much "
+            "as the other's and selected several values, from seven pairs on. "
           : "",
       MarginText(comparison),
       "Everything else is inconclusive, which does not mean equal. There is no verdict before all "

@@ -37,6 +37,7 @@ Json Out(const PairedStatistics& pairs) {
           {"exact", pairs.exact},
           {"effect", Out(pairs.effect)},
           {"effect_unbiased", Out(pairs.effect_unbiased)},
+          {"skewness", Out(pairs.skewness)},
           {"correlation", Out(pairs.correlation)}};
 }
 

@@ -102,6 +102,25 @@ TEST(DecisionTest, IsOnlyProbableWhereTheSignFlipTestCannotDecide) {
   EXPECT_EQ(Decided(Pair(Base(5), Shifted(Base(5), .001, .01))).grade, Grade::kInconclusive);
 }
 
+TEST(DecisionTest, IsOnlyProbableWhereTheNoisierSettingSelectedSeveralValues) {
+  const auto grade = [](double ratio, bool switches, size_t seeds = 8) {
+    return Decided(UnequalNoise(ratio, switches, seeds)).grade;
+  };
+  EXPECT_EQ(grade(2.1, true), Grade::kProbable);
+  EXPECT_EQ(Decided(UnequalNoise(2.1, true)).outcome, VerdictOutcome::kWorse);
+  EXPECT_EQ(grade(1.9, true), Grade::kEstablished);
+  EXPECT_EQ(grade(2.1, false), Grade::kEstablished) << "one selected value";
+  EXPECT_EQ(grade(.1, true), Grade::kEstablished) << "the other one is noisier";
+  EXPECT_EQ(grade(2.1, true, 6), Grade::kEstablished)
+      << "so few are told apart in 5 % of simulations";
+  ComparisonInput input = UnequalNoise(1, true);
+  EXPECT_EQ(Decided(input).grade, Grade::kEstablished);
+  for (Cell& cell : input.cells) {
+    if (cell.labels[0] == "a") cell.value = 2;
+  }
+  EXPECT_EQ(Decided(input).grade, Grade::kProbable) << "the other one has no spread at all";
+}
+
 TEST(DecisionTest, OnlyLeansWhereItsFamilyIsTooLarge) {
   std::vector<std::pair<std::string, Values>> settings = {{"pre", Base(12)}};
   for (const char* label : {"a", "b", "c", "d", "e", "f", "g"}) {
@@ -271,6 +290,7 @@ TEST(DecisionTest, NorDoesOneDivergedRun) {
 TEST(DecisionTest, TheSelectedRunsNeedSomeEvidence) {
   Comparison comparison = *Compare(AtCeiling(.955));
   ComparisonRow& row = comparison.rows[1];
+  row.noise_ratio = Defined(1);
   for (const double p_holm : {.004, .2}) {
     row.p_holm = Defined(p_holm);
     row.p_selected = Defined(kMostSelected);

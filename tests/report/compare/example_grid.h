@@ -70,6 +70,25 @@ inline ComparisonInput NormByResidual(
   return input;
 }
 
+// Returns losses of settings "a" and "b" at two learning rates, 0.4 higher for "b". The standard
+// deviation of "b" is `ratio` times that of "a". With `switches` the setting "b" selects 0.004,
+// except on seed 0, for which both values are equal on the other seeds.
+inline ComparisonInput UnequalNoise(double ratio, bool switches, size_t seeds = 8) {
+  ComparisonInput input;
+  input.key = "eval/loss";
+  input.axes = {MakeAxis("norm", {"a", "b"}),
+                MakeAxis("lr", {"0.002", "0.004"}, true, {.002, .004})};
+  const std::vector<double> noise = OracleR(83, seeds, 0, .01);
+  for (uint32_t seed = 0; seed < seeds; ++seed) {
+    const double odd = switches && seed > 0 ? 0 : .001;
+    input.cells.push_back(MakeCell({"a", "0.002"}, seed, 2 + noise[seed]));
+    input.cells.push_back(MakeCell({"a", "0.004"}, seed, 3 + noise[seed]));
+    input.cells.push_back(MakeCell({"b", "0.002"}, seed, 2.4 + ratio * noise[seed]));
+    input.cells.push_back(MakeCell({"b", "0.004"}, seed, 2.4 + ratio * noise[seed] - odd));
+  }
+  return input;
+}
+
 // Makes the cell's run unfinished.
 inline void Unfinish(Cell* cell) {
   cell->outcome = RunOutcome::kUnfinished;

@@ -79,7 +79,9 @@ TEST(RatioTest, HasTheStatisticsOfLogarithms) {
   input.margin = .2;
   const Comparison ratios = *Compare(input), logarithms = *Compare(Logarithms(input));
   EXPECT_EQ(ratios.scale, Scale::kRatio);
-  EXPECT_THAT(ratios.warnings, IsEmpty());
+  for (const Warning& warning : ratios.warnings) {
+    EXPECT_NE(warning.kind, WarningKind::kNotPositive) << warning.text;
+  }
   for (size_t row = 1; row < 4; ++row) {
     const ComparisonRow &own = ratios.rows[row], &other = logarithms.rows[row];
     ExpectAlike(own.difference, other.difference);

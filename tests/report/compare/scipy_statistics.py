@@ -69,9 +69,11 @@ def check_pairs(checks, name, answer, setting, baseline):
     checks.near(f"{name} effect", answer["effect"], effect)
     if n < 3:
         checks.equal(f"{name} Hedges", answer["effect_unbiased"], "TOO_FEW_PAIRS")
+        checks.equal(f"{name} skewness", answer["skewness"], "TOO_FEW_PAIRS")
         checks.equal(f"{name} correlation", answer["correlation"], "TOO_FEW_PAIRS")
         return
     checks.near(f"{name} Hedges", answer["effect_unbiased"], effect * hedges_factor(n - 1))
+    checks.near(f"{name} skewness", answer["skewness"], stats.skew(d))
     if setting.std() > 0 and baseline.std() > 0:
         checks.near(f"{name} correlation", answer["correlation"], stats.pearsonr(setting, baseline).statistic)
 

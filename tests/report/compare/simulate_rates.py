@@ -1,7 +1,7 @@
 """Simulates the error rates that docs/explanation/statistics.md prints, with an implementation of
 the tests that is independent of the program's. Takes some minutes. Needs NumPy and SciPy.
 
-Usage: simulate_rates.py [untuned|tuned|widened|guards]..."""
+Usage: simulate_rates.py [untuned|tuned|widened|guards|noise|skewed|ceiling]..."""
 import functools
 import sys
 
@@ -205,6 +205,89 @@ def guards():
             print(f"{name}, {n} seeds: {rates} ({experiments})", flush=True)
 
 
-parts = {"untuned": untuned, "tuned": tuned, "widened": widened, "guards": guards}
+def noise():
+    """Tuned rows whose runs have other noise than the baseline's. A row is *doubtful* if at the
+    selected values one setting's standard deviation is at least twice the other's, and that setting
+    selected several values. Prints the share of experiments with p <= 0.05, and what remains of it
+    if doubtful rows need p <= 0.03, 0.02 or 0.01, or can't be established. With a difference the
+    share in its direction is the power."""
+    rng = np.random.default_rng(5)
+    candidates = np.arange(5)
+    levels = (LEVEL, .03, .02, .01, 0)
+    print("p <= 0.05, and if doubtful p <= 0.03, 0.02, 0.01, never")
+    for n, effect in ((6, 1.6), (8, 1.2), (12, .9)):
+        for ratio in (1, 3, 10):
+            for gap, apart in ((0, 0), (1, 0), (1, 2)):
+                for size, experiments in ((0, 10000), (effect, 2000)):
+                    found = np.zeros(len(levels))
+                    for _ in range(experiments):
+                        a = rng.normal(size=(n, 5)) + gap * abs(candidates - 2)
+                        b = (ratio * rng.normal(size=(n, 5)) + gap * abs(candidates - 2 - apart) -
+                             size * (1 + ratio ** 2) ** .5)
+                        p, _, *chosen = reselection(a, b)
+                        if p > LEVEL:
+                            continue
+                        runs = [select(losses)[0] for losses in (a, b)]
+                        d = runs[1] - runs[0]
+                        if sign_flip_p(d[None])[0] > .2 or size and d.mean() > 0:
+                            continue
+                        deviations = [of.std(ddof=1) for of in runs]
+                        noisier = int(deviations[1] > deviations[0])
+                        doubtful = (max(deviations) >= 2 * min(deviations) and
+                                    len(set(chosen[noisier])) > 1)
+                        found += [p <= level or not doubtful for level in levels]
+                    rates = " ".join(f"{rate:.3f}" for rate in found / experiments)
+                    print(f"{n} seeds, noise 1 and {ratio}, V {gap}, {apart} apart, difference"
+                          f" {size} deviations: {rates} ({experiments})", flush=True)
+
+
+def skewness(differences):
+    apart = differences - differences.mean(1, keepdims=True)
+    return (apart ** 3).mean(1) / (apart ** 2).mean(1) ** 1.5
+
+
+def skewed():
+    """Untuned rows with differences of mean 0 whose distribution isn't symmetric."""
+    rng = np.random.default_rng(6)
+    experiments = 20000
+    draws = {"normal": rng.normal, "exponential": lambda size: rng.exponential(size=size) - 1,
+             "lognormal, sigma 0.5": lambda size: np.exp(rng.normal(size=size) / 2) - np.exp(.125),
+             "lognormal, sigma 1": lambda size: np.exp(rng.normal(size=size)) - np.exp(.5)}
+    for name, draw in draws.items():
+        for n in (5, 6, 8, 12, 16):
+            d = draw(size=(experiments, n))
+            p_t = stats.ttest_1samp(d, 0, axis=1).pvalue
+            # With 16 seeds there are many patterns.
+            part = slice(experiments if n < 16 else 4000)
+            rejected = (sign_flip_p(d[part]) if n > 5 else p_t) <= LEVEL
+            warned = abs(skewness(d[part])) >= 1.2
+            print(f"{name}, {n} seeds, {'probable' if n == 5 else 'established'}:"
+                  f" {rejected.mean():.3f}, coverage {(p_t > LEVEL).mean():.3f}, warned"
+                  f" {warned.mean():.2f}, of the rejected {warned[rejected].mean():.2f}", flush=True)
+
+
+def ceiling():
+    """Coverage of Student's interval if many pairs are equal. Losses are rounded to 1/4, and 0 if
+    negative."""
+    rng = np.random.default_rng(7)
+    experiments = 20000
+
+    def draw(mean, size):
+        return np.maximum(np.round(4 * (mean + rng.normal(size=size))) / 4, 0)
+
+    for n in (6, 8, 12):
+        for means in ((-.5, -.5), (-1, -.5), (-1.5, -1), (-1.5, -.5), (-2, -1)):
+            true = np.diff([draw(mean, 4000000).mean() for mean in means])
+            d = np.diff([draw(mean, (experiments, n)) for mean in means], axis=0)[0]
+            error = d.std(1, ddof=1) / n ** .5
+            covers = abs(d.mean(1) - true) <= stats.t.ppf(.975, n - 1) * error
+            exists, tied = error > 0, 2 * (d == 0).sum(1) >= n
+            print(f"{n} seeds, means {means}: covers {covers[exists].mean():.3f}, with half of the"
+                  f" pairs equal {covers[exists & tied].mean():.3f} ({(exists & tied).mean():.2f} of"
+                  f" experiments), with fewer {covers[exists & ~tied].mean():.3f}", flush=True)
+
+
+parts = {"untuned": untuned, "tuned": tuned, "widened": widened, "guards": guards, "noise": noise,
+         "skewed": skewed, "ceiling": ceiling}
 for part in sys.argv[1:] or parts:
     parts[part]()

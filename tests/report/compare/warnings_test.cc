@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/report/compare/decision.h"
 #include "tests/report/compare/example_grid.h"
 #include "tests/report/compare/oracle_stream.h"
 
@@ -17,6 +18,7 @@ namespace ablate::report {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
@@ -316,9 +318,58 @@ TEST(FindWarningsTest, SaysWhichPairsWereAddedLater) {
   EXPECT_THAT(Texts(input, WarningKind::kSeedsAdded), IsEmpty());
 }
 
+// Returns a pair of settings with these differences.
+ComparisonInput Differing(const std::vector<double>& differences) {
+  std::vector<double> post = Base(differences.size());
+  for (size_t i = 0; i < post.size(); ++i) post[i] += differences[i];
+  return OneAxis({{"pre", Base(differences.size())}, {"post", post}});
+}
+
+TEST(FindWarningsTest, SaysWhereDifferencesAreSkewed) {
+  std::vector<double> one_far = {.01, -.01, .02, -.02, .03, -.03, .01, .2};
+  EXPECT_THAT(Texts(Differing(one_far), WarningKind::kSkewedDifferences),
+              ElementsAre("the differences look skewed; if they are, settings with equal means get "
+                          "a verdict in up to 18 % of experiments instead of 5 %; skewness: "
+                          "“post” +1.9"));
+  one_far.back() = .05;
+  EXPECT_THAT(Texts(Differing(one_far), WarningKind::kSkewedDifferences), IsEmpty());
+  // The mean of many pairs is nearly normal.
+  std::vector<double> many;
+  for (int i = 0; i < 100; ++i) many.push_back(i % 20 == 0 ? .05 : i % 2 == 0 ? .01 : -.01);
+  const Comparison comparison = *Compare(Differing(many));
+  EXPECT_GT(comparison.rows[1].difference.skewness.value, 1.2);
+  EXPECT_THAT(Texts(Differing(many), WarningKind::kSkewedDifferences), IsEmpty());
+}
+
+TEST(FindWarningsTest, SaysWhichTunedRowsAreDoubtfulBecauseOfTheirNoise) {
+  const auto texts = [](double ratio) {
+    return Texts(UnequalNoise(ratio, true), WarningKind::kUnequalNoise);
+  };
+  EXPECT_THAT(texts(3), ElementsAre(EndsWith("so these rows are probable at best: “b” varies 3.0 "
+                                             "times as much as “a”")));
+  EXPECT_THAT(texts(12.3), ElementsAre(EndsWith(": “b” varies 12 times as much as “a”")));
+  EXPECT_THAT(texts(1.5), IsEmpty());
+  ComparisonInput turned = UnequalNoise(3, true);
+  turned.baseline = {{"norm", "b"}};
+  EXPECT_THAT(Texts(turned, WarningKind::kUnequalNoise),
+              ElementsAre(EndsWith(": “b” varies 3.0 times as much as “a”")));
+  EXPECT_EQ(Decide(*Compare(turned), Compare(turned)->rows[0]).grade, Grade::kProbable);
+}
+
+TEST(FindWarningsTest, CountsEqualPairsIfTheyAreHalf) {
+  EXPECT_THAT(Texts(Differing({0, 0, 0, 0, .1, -.1, .2, .1}), WarningKind::kManyTies),
+              ElementsAre(EndsWith("; equal pairs: “post” 4 of 8")));
+  EXPECT_THAT(Texts(Differing({0, 0, 0, .3, .1, -.1, .2, .1}), WarningKind::kManyTies), IsEmpty());
+  EXPECT_THAT(Texts(Differing({0, 0, 0, 0, 0, 0, 0, 0}), WarningKind::kManyTies), IsEmpty())
+      << "identical, and so inconclusive";
+  std::vector<double> many(20, 0);
+  for (size_t i = 0; i < 10; ++i) many[i] = i % 2 == 0 ? .1 : -.05;
+  EXPECT_THAT(Texts(Differing(many), WarningKind::kManyTies), IsEmpty());
+}
+
 TEST(WarningNameTest, NamesEachKindOnce) {
   std::set<absl::string_view> names;
-  for (int i = 0; i <= static_cast<int>(WarningKind::kSeedsAdded); ++i) {
+  for (int i = 0; i <= static_cast<int>(WarningKind::kManyTies); ++i) {
     const absl::string_view name = WarningName(static_cast<WarningKind>(i));
     EXPECT_NE(name, "");
     EXPECT_TRUE(names.insert(name).second) << name;

@@ -102,7 +102,7 @@ class Comparison(_message.Message):
     def __init__(self, experiment: _Optional[str] = ..., others: _Optional[_Iterable[str]] = ..., key: _Optional[str] = ..., at: _Optional[int] = ..., better: _Optional[_Union[_spec_pb2.Better.Value, str]] = ..., row_axes: _Optional[_Iterable[str]] = ..., tuned_axes: _Optional[_Iterable[str]] = ..., rows: _Optional[_Iterable[_Union[ComparisonRow, _Mapping]]] = ..., family: _Optional[int] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., warnings: _Optional[_Iterable[_Union[ComparisonWarning, _Mapping]]] = ..., matched: _Optional[_Iterable[_Union[MatchedComparison, _Mapping]]] = ..., matched_note: _Optional[str] = ..., text: _Optional[str] = ..., planned: _Optional[int] = ..., ended: _Optional[int] = ..., within_axes: _Optional[_Iterable[str]] = ..., main_effects: _Optional[_Iterable[_Union[FactorialEffect, _Mapping]]] = ..., interactions: _Optional[_Iterable[_Union[FactorialEffect, _Mapping]]] = ..., scale: _Optional[_Union[_spec_pb2.Scale.Value, str]] = ..., unit: _Optional[_Union[PairUnit.Value, str]] = ...) -> None: ...
 
 class ComparisonRow(_message.Message):
-    __slots__ = ["baseline", "by_wins", "changed", "chosen", "correlation", "device_seconds", "device_seconds_all", "difference", "diverged", "effect", "effect_unbiased", "exact", "failed", "is_baseline", "label", "labels", "losses", "mean", "mean_high", "mean_low", "missing", "most_parameters", "n", "p", "p_equivalence", "p_holm", "p_sign_flip", "p_t", "p_t_holm", "pairs", "pairs_converged", "parameters", "runs", "scored_differently", "ties", "tokens_per_second", "undefined", "unfinished", "verdict", "windows", "wins"]
+    __slots__ = ["baseline", "by_wins", "changed", "chosen", "correlation", "device_seconds", "device_seconds_all", "difference", "diverged", "effect", "effect_unbiased", "exact", "failed", "is_baseline", "label", "labels", "losses", "mean", "mean_high", "mean_low", "missing", "most_parameters", "n", "noise_ratio", "p", "p_equivalence", "p_holm", "p_sign_flip", "p_t", "p_t_holm", "pairs", "pairs_converged", "parameters", "runs", "scored_differently", "ties", "tokens_per_second", "undefined", "unfinished", "verdict", "windows", "wins"]
     class LabelsEntry(_message.Message):
         __slots__ = ["key", "value"]
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -139,6 +139,7 @@ class ComparisonRow(_message.Message):
     MEAN_LOW_FIELD_NUMBER: _ClassVar[int]
     MISSING_FIELD_NUMBER: _ClassVar[int]
     MOST_PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    NOISE_RATIO_FIELD_NUMBER: _ClassVar[int]
     N_FIELD_NUMBER: _ClassVar[int]
     PAIRS_CONVERGED_FIELD_NUMBER: _ClassVar[int]
     PAIRS_FIELD_NUMBER: _ClassVar[int]
@@ -181,6 +182,7 @@ class ComparisonRow(_message.Message):
     missing: int
     most_parameters: int
     n: int
+    noise_ratio: float
     p: float
     p_equivalence: float
     p_holm: float
@@ -199,7 +201,7 @@ class ComparisonRow(_message.Message):
     verdict: Verdict
     windows: _containers.RepeatedCompositeFieldContainer[WindowSummary]
     wins: int
-    def __init__(self, labels: _Optional[_Mapping[str, str]] = ..., label: _Optional[str] = ..., is_baseline: bool = ..., baseline: _Optional[int] = ..., n: _Optional[int] = ..., diverged: _Optional[int] = ..., missing: _Optional[int] = ..., failed: _Optional[int] = ..., unfinished: _Optional[int] = ..., scored_differently: _Optional[_Iterable[str]] = ..., mean: _Optional[float] = ..., mean_low: _Optional[float] = ..., mean_high: _Optional[float] = ..., difference: _Optional[_Union[Difference, _Mapping]] = ..., p_sign_flip: _Optional[float] = ..., p: _Optional[float] = ..., by_wins: bool = ..., p_holm: _Optional[float] = ..., p_equivalence: _Optional[float] = ..., p_t: _Optional[float] = ..., p_t_holm: _Optional[float] = ..., exact: bool = ..., effect: _Optional[float] = ..., effect_unbiased: _Optional[float] = ..., correlation: _Optional[float] = ..., wins: _Optional[int] = ..., losses: _Optional[int] = ..., ties: _Optional[int] = ..., pairs: _Optional[int] = ..., pairs_converged: _Optional[int] = ..., chosen: _Optional[_Iterable[_Union[ChosenValues, _Mapping]]] = ..., parameters: _Optional[int] = ..., most_parameters: _Optional[int] = ..., device_seconds: _Optional[float] = ..., device_seconds_all: _Optional[float] = ..., tokens_per_second: _Optional[float] = ..., changed: _Optional[_Iterable[_Union[ChangedField, _Mapping]]] = ..., runs: _Optional[_Iterable[_Union[SeedResult, _Mapping]]] = ..., windows: _Optional[_Iterable[_Union[WindowSummary, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., undefined: _Optional[_Mapping[str, Undefined.Value]] = ...) -> None: ...
+    def __init__(self, labels: _Optional[_Mapping[str, str]] = ..., label: _Optional[str] = ..., is_baseline: bool = ..., baseline: _Optional[int] = ..., n: _Optional[int] = ..., diverged: _Optional[int] = ..., missing: _Optional[int] = ..., failed: _Optional[int] = ..., unfinished: _Optional[int] = ..., scored_differently: _Optional[_Iterable[str]] = ..., mean: _Optional[float] = ..., mean_low: _Optional[float] = ..., mean_high: _Optional[float] = ..., difference: _Optional[_Union[Difference, _Mapping]] = ..., p_sign_flip: _Optional[float] = ..., p: _Optional[float] = ..., by_wins: bool = ..., p_holm: _Optional[float] = ..., p_equivalence: _Optional[float] = ..., p_t: _Optional[float] = ..., p_t_holm: _Optional[float] = ..., exact: bool = ..., effect: _Optional[float] = ..., effect_unbiased: _Optional[float] = ..., correlation: _Optional[float] = ..., noise_ratio: _Optional[float] = ..., wins: _Optional[int] = ..., losses: _Optional[int] = ..., ties: _Optional[int] = ..., pairs: _Optional[int] = ..., pairs_converged: _Optional[int] = ..., chosen: _Optional[_Iterable[_Union[ChosenValues, _Mapping]]] = ..., parameters: _Optional[int] = ..., most_parameters: _Optional[int] = ..., device_seconds: _Optional[float] = ..., device_seconds_all: _Optional[float] = ..., tokens_per_second: _Optional[float] = ..., changed: _Optional[_Iterable[_Union[ChangedField, _Mapping]]] = ..., runs: _Optional[_Iterable[_Union[SeedResult, _Mapping]]] = ..., windows: _Optional[_Iterable[_Union[WindowSummary, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., undefined: _Optional[_Mapping[str, Undefined.Value]] = ...) -> None: ...
 
 class ComparisonWarning(_message.Message):
     __slots__ = ["kind", "text"]
@@ -210,6 +212,7 @@ class ComparisonWarning(_message.Message):
     GRID_EDGE: ComparisonWarning.Kind
     HIGH_START: ComparisonWarning.Kind
     KIND_FIELD_NUMBER: _ClassVar[int]
+    MANY_TIES: ComparisonWarning.Kind
     MISSING_CELLS: ComparisonWarning.Kind
     MIXED_PROVENANCE: ComparisonWarning.Kind
     NON_FINITE_VALUES: ComparisonWarning.Kind
@@ -221,10 +224,12 @@ class ComparisonWarning(_message.Message):
     SEEDS_ADDED: ComparisonWarning.Kind
     SEVERAL_CHANGES: ComparisonWarning.Kind
     SEVERAL_EXPERIMENTS: ComparisonWarning.Kind
+    SKEWED_DIFFERENCES: ComparisonWarning.Kind
     TEXT_FIELD_NUMBER: _ClassVar[int]
     TOO_FEW_SEEDS: ComparisonWarning.Kind
     TUNED_ON_SAME_SEED: ComparisonWarning.Kind
     UNBALANCED_SEEDS: ComparisonWarning.Kind
+    UNEQUAL_NOISE: ComparisonWarning.Kind
     UNEQUAL_PARAMETERS: ComparisonWarning.Kind
     kind: ComparisonWarning.Kind
     text: str
@@ -232,7 +237,7 @@ class ComparisonWarning(_message.Message):
     def __init__(self, kind: _Optional[_Union[ComparisonWarning.Kind, str]] = ..., text: _Optional[str] = ...) -> None: ...
 
 class Difference(_message.Message):
-    __slots__ = ["bca_high", "bca_low", "by_rechoosing", "deviation", "high", "low", "mean", "ratio", "ratio_high", "ratio_low", "t", "undefined"]
+    __slots__ = ["bca_high", "bca_low", "by_rechoosing", "deviation", "high", "low", "mean", "ratio", "ratio_high", "ratio_low", "skewness", "t", "undefined"]
     class UndefinedEntry(_message.Message):
         __slots__ = ["key", "value"]
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -250,6 +255,7 @@ class Difference(_message.Message):
     RATIO_FIELD_NUMBER: _ClassVar[int]
     RATIO_HIGH_FIELD_NUMBER: _ClassVar[int]
     RATIO_LOW_FIELD_NUMBER: _ClassVar[int]
+    SKEWNESS_FIELD_NUMBER: _ClassVar[int]
     T_FIELD_NUMBER: _ClassVar[int]
     UNDEFINED_FIELD_NUMBER: _ClassVar[int]
     bca_high: float
@@ -262,9 +268,10 @@ class Difference(_message.Message):
     ratio: float
     ratio_high: float
     ratio_low: float
+    skewness: float
     t: float
     undefined: _containers.ScalarMap[str, Undefined.Value]
-    def __init__(self, mean: _Optional[float] = ..., low: _Optional[float] = ..., high: _Optional[float] = ..., by_rechoosing: bool = ..., deviation: _Optional[float] = ..., t: _Optional[float] = ..., bca_low: _Optional[float] = ..., bca_high: _Optional[float] = ..., ratio: _Optional[float] = ..., ratio_low: _Optional[float] = ..., ratio_high: _Optional[float] = ..., undefined: _Optional[_Mapping[str, Undefined.Value]] = ...) -> None: ...
+    def __init__(self, mean: _Optional[float] = ..., low: _Optional[float] = ..., high: _Optional[float] = ..., by_rechoosing: bool = ..., deviation: _Optional[float] = ..., t: _Optional[float] = ..., skewness: _Optional[float] = ..., bca_low: _Optional[float] = ..., bca_high: _Optional[float] = ..., ratio: _Optional[float] = ..., ratio_low: _Optional[float] = ..., ratio_high: _Optional[float] = ..., undefined: _Optional[_Mapping[str, Undefined.Value]] = ...) -> None: ...
 
 class FactorialEffect(_message.Message):
     __slots__ = ["combinations", "difference", "levels", "p_holm", "p_sign_flip", "pairs", "undefined"]
