@@ -47,6 +47,19 @@ void FactorialTable(const Place& place, const Comparison& comparison, Markup* ou
       out);
 }
 
+// Writes which tuned values were selected, nothing if there is one per axis.
+void SelectionTable(const Place& place, const Comparison& comparison, Markup* out) {
+  const report::Table table = report::SelectionTable(comparison);
+  if (table.columns.size() == 1) return;
+  const std::string title =
+      absl::StrCat("Selected ", absl::StrJoin(comparison.tuned_axes, " and "));
+  Subheading(place, title, out);
+  WriteTable(table, title,
+             "Number of seeds for which leave-one-seed-out selection took each value. Two seeds' "
+             "selections share all other seeds, so they differ less than independent ones.",
+             out);
+}
+
 // Writes each setting at each shared combination of tuned values, nothing if nothing is tuned.
 void MatchedTable(const Place& place, const Comparison& comparison, Markup* out) {
   const report::Table table = report::MatchedTable(comparison);
@@ -81,6 +94,7 @@ void WindowTable(const Place& place, const Experiment& experiment, Markup* out) 
 void ResultsSection(const Place& place, const Experiment& experiment, Markup* out) {
   OpenSection(place, "results", "Results", out);
   MainTable(experiment, out);
+  SelectionTable(place, experiment.comparison, out);
   FactorialTable(place, experiment.comparison, out);
   out->Close();
   if (experiment.comparison.matched.empty() && experiment.windows.windows.empty()) return;

@@ -304,6 +304,38 @@ Table MatchedTable(const Comparison& comparison) {
   return table;
 }
 
+Table SelectionTable(const Comparison& comparison) {
+  Builder table(comparison);
+  table.AddSettings("baseline");
+  for (size_t axis = 0; axis < comparison.tuned_axes.size(); ++axis) {
+    const auto seeds = [axis](const ComparisonRow& row, const std::string& label) {
+      size_t count = 0;
+      for (const Choice& choice : row.chosen) {
+        if (choice.labels[axis] == label) count += choice.seeds;
+      }
+      return count;
+    };
+    const std::vector<std::string>& labels = comparison.tuned_labels[axis];
+    const auto selected = [&](const std::string& label) {
+      return std::any_of(comparison.rows.begin(), comparison.rows.end(),
+                         [&](const ComparisonRow& row) { return seeds(row, label) > 0; });
+    };
+    const auto first = std::find_if(labels.begin(), labels.end(), selected);
+    const auto end = std::find_if(labels.rbegin(), labels.rend(), selected).base();
+    if (end - first < 2) continue;
+    table.Group(absl::StrCat("seeds by selected ", comparison.tuned_axes[axis]));
+    for (auto label = first; label != end; ++label) {
+      table.Add(*label, true, [&](const ComparisonRow& row) {
+        const size_t count = seeds(row, *label);
+        return TableCell{count == 0 ? "" : absl::StrCat(count)};
+      });
+    }
+  }
+  Table taken = table.Take();
+  taken.note.clear();  // it is above the accompanying comparison
+  return taken;
+}
+
 Table WindowTable(const Comparison& comparison, const RowWindows& windows) {
   Builder builder(comparison);
   builder.AddSettings("");
@@ -386,6 +418,9 @@ std::string ComparisonText(const Comparison& comparison, const RowWindows& windo
                  ? ""
                  : absl::StrCat(" on ", NameOfMetric(comparison.choice_key).text),
              IsReselected(comparison) ? "; the permutation test repeats the selection" : ""));
+  }
+  if (const Table table = SelectionTable(comparison); table.columns.size() > 1) {
+    absl::StrAppend(&out, "\n", RenderText(FirstRows(table)));
   }
   if (!comparison.factorial.main.empty()) {
     absl::StrAppend(&out, "\ncrossed axes:\n", RenderText(FirstRows(FactorialTable(comparison))));

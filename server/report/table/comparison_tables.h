@@ -39,6 +39,11 @@ Table BriefTable(const Comparison& comparison);
 // alone: differences, and the means of baselines.
 Table MatchedTable(const Comparison& comparison);
 
+// Returns the number of seeds for which each tuned value was selected: a group of columns per tuned
+// axis, from the lowest to the highest selected value. Only settings if each axis has one selected
+// value, or nothing is tuned.
+Table SelectionTable(const Comparison& comparison);
+
 // Returns a column for each window: mean and interval over the converged runs of each setting.
 Table WindowTable(const Comparison& comparison, const RowWindows& windows);
 

@@ -321,6 +321,37 @@ TEST(RatioTablesTest, HaveTheLogarithmsDifferenceAndTheRatioAsData) {
   EXPECT_THAT(Cells(plain, "ratio"), ElementsAre("", "", ""));
 }
 
+TEST(SelectionTableTest, CountsSeedsByTheirSelectedValue) {
+  EXPECT_EQ(RenderText(SelectionTable(Compared(TunedGrid()))),
+            "                seeds by selected lr\n"
+            "placement       0.002          0.004\n"
+            "pre (baseline)      —             12\n"
+            "post               12              —\n"
+            "none                —             12\n");
+  ComparisonInput alike = TunedGrid();
+  for (Cell& cell : alike.cells) cell.value = cell.labels[1] == "0.004" ? 2 : 3;
+  EXPECT_EQ(SelectionTable(Compared(alike)).columns.size(), 1u) << "all selected one value";
+  EXPECT_EQ(SelectionTable(Compared(CanonicalGrid())).columns.size(), 1u) << "nothing is tuned";
+}
+
+TEST(SelectionTableTest, HasAGroupPerTunedAxis) {
+  ComparisonInput input = TunedGrid();
+  input.axes.push_back(MakeAxis("decay", {"0", "0.1"}, true, {0, .1}));
+  for (Cell& cell : input.cells) cell.labels.push_back("0");
+  const size_t cells = input.cells.size();
+  for (size_t i = 0; i < cells; ++i) {
+    Cell cell = input.cells[i];
+    cell.labels[2] = "0.1";
+    *cell.value += cell.labels[0] == "none" ? -.1 : .1;
+    input.cells.push_back(cell);
+  }
+  const Table table = SelectionTable(Compared(input));
+  EXPECT_EQ(Cells(table, "0.1"), (std::vector<std::string>{"", "", "12"}));
+  ASSERT_EQ(GroupsOf(table).size(), 3u);
+  EXPECT_EQ(GroupsOf(table)[2].name, "seeds by selected decay");
+  EXPECT_THAT(ComparisonText(Compared(input), {}), HasSubstr("seeds by selected decay"));
+}
+
 TEST(ComparisonTextTest, PutsTableNoteVerdictAndWindowsOnLines) {
   const Comparison comparison = Compared(TunedGrid());
   RowWindows windows;
