@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -123,6 +124,8 @@ struct CellFields {
   std::vector<std::vector<SpecField>> of_variant;  // the others, by variant
 };
 
+struct ExperimentRecord;
+
 struct NewExperiment {
   std::string name;
   std::string owner;
@@ -146,6 +149,9 @@ struct NewExperiment {
   std::string extends = {};
   std::vector<std::string> labels = {};   // that its spec declares
   std::vector<std::string> changes = {};  // of its file, in words without line breaks
+  // Returns true for an experiment of this name, owner and privacy that the new one would only
+  // repeat if every cell has the same run; then nothing is created. Null: it is created anyway.
+  std::function<bool(const ExperimentRecord& experiment)> repeats = nullptr;
 };
 
 // Sums that are compared with a user's quota.

@@ -64,7 +64,8 @@ struct CreatedCell {
 
 struct CreatedExperiment {
   std::string id;
-  bool repeated = false;  // this request_id was answered before; nothing was changed
+  bool repeated = false;   // this request_id was answered before; nothing was changed
+  bool identical = false;  // the new one would only repeat it; nothing was changed
   std::vector<CreatedCell> cells;
   uint32_t reused = 0;  // number of reused cells
 };
@@ -153,7 +154,9 @@ class Store final : public LeaseStore {
   // newest generation is reused if QUEUED, LEASED, DONE or DIVERGED. It is queued again if FAILED
   // (from step 0: its resume state may be why it failed) or CANCELLED. A run that would start at
   // step 0 starts from its `origin` if that still has its saved training state. ALREADY_EXISTS if
-  // request_id was used for something else; NOT_FOUND if a dataset_blob isn't a data set's.
+  // request_id was used for something else; NOT_FOUND if a dataset_blob isn't a data set's. Creates
+  // nothing if an experiment `repeats` the new one with equal cells and runs, and returns the newest
+  // of these.
   absl::StatusOr<CreatedExperiment> CreateExperiment(const NewExperiment& experiment);
   // Returns CreateExperiment's answer to a request_id that its owner has used; nothing if it is
   // new.

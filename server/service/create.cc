@@ -171,6 +171,11 @@ storage::NewExperiment ToRecord(const Submission& submission,
     record.cells.push_back({cell.name, cell.labels, cell.seed, cell.fingerprint});
   }
   record.fields = FieldsOf(plan.resolution.cells);
+  if (request.find_identical() && !submission.extends.has_value()) {
+    record.repeats = [spec = plan.resolution.spec](const storage::ExperimentRecord& experiment) {
+      return IsRepeatedBy(experiment, spec);
+    };
+  }
   record.runs = std::move(plan.runs);
   return record;
 }
@@ -411,6 +416,14 @@ absl::StatusOr<v1::CreateExperimentResponse> Store(const Backend& backend,
   }
   if (!created.ok()) return created.status();
   backend.scheduler->Post([](schedule::Scheduler& scheduler) { scheduler.Dispatch(); });
+  if (created->identical) {
+    const size_t cells = record.cells.size();
+    const absl::Status added =
+        AddStored(backend, created->id, cells, static_cast<uint32_t>(cells), &room, &response);
+    if (!added.ok()) return added;
+    response.set_identical_to(response.experiment().name());
+    return response;
+  }
   // Also if this one asks for nothing: other experiments' runs may have been queued again.
   backend.planner->Expect();
   const absl::Status added =

@@ -167,6 +167,13 @@ absl::StatusOr<Missing> FindMissing(storage::Store* store, const std::string& ex
 
 }  // namespace
 
+bool IsRepeatedBy(const storage::ExperimentRecord& experiment, const v1::ExperimentSpec& spec) {
+  return experiment.state != storage::ExperimentState::kCancelled &&
+         experiment.counts.failed == 0 && experiment.counts.cancelled == 0 &&
+         experiment.analyses.failed == 0 && experiment.analyses.cancelled == 0 &&
+         experiment.analyses.failure.empty() && HasSpec(experiment, spec);
+}
+
 absl::StatusOr<std::string> FindIdentical(const rpc::View& view, const std::string& private_to,
                                           const Plan& plan) {
   const v1::ExperimentSpec& spec = plan.resolution.spec;
@@ -176,12 +183,8 @@ absl::StatusOr<std::string> FindIdentical(const rpc::View& view, const std::stri
     const auto record = view.store->GetExperiment(id);
     if (absl::IsNotFound(record.status())) continue;  // deleted meanwhile
     if (!record.ok()) return record.status();
-    const bool whole = record->state != storage::ExperimentState::kCancelled &&
-                       record->counts.failed == 0 && record->counts.cancelled == 0 &&
-                       record->analyses.failed == 0 && record->analyses.cancelled == 0 &&
-                       record->analyses.failure.empty();
-    if (!whole || record->owner != view.viewer.user || record->private_to != private_to ||
-        !HasSpec(*record, spec)) {
+    if (record->owner != view.viewer.user || record->private_to != private_to ||
+        !IsRepeatedBy(*record, spec)) {
       continue;
     }
     const auto cells = view.store->ListCells(id, 0, kAllCells);

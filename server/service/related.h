@@ -13,6 +13,10 @@
 
 namespace ablate::service {
 
+// Returns true if a submission of this spec may only repeat the experiment: it has an equal spec
+// and name, and none of its runs and analyses FAILED or was CANCELLED.
+bool IsRepeatedBy(const storage::ExperimentRecord& experiment, const v1::ExperimentSpec& spec);
+
 // Returns the newest experiment of the viewer's that has the plan's spec and its runs in every
 // cell, none of them FAILED or CANCELLED; empty if there is none. `private_to` is as in
 // storage::NewExperiment, also below.

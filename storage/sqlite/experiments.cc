@@ -282,29 +282,6 @@ absl::Status Extend(Transaction& t, int64_t id, const NewExperiment& experiment)
   return absl::OkStatus();
 }
 
-absl::StatusOr<CreatedExperiment> Create(Transaction& t, const NewExperiment& experiment) {
-  auto known = FindAnswer(t.db, experiment.owner, experiment.request_id, experiment.request_hash);
-  if (!known.ok()) return known.status();
-  if (known->has_value()) return **std::move(known);
-  const absl::Status valid = CheckGrid(experiment);
-  if (!valid.ok()) return valid;
-  ChosenRuns runs;
-  for (const NewRun& run : experiment.runs) {
-    auto chosen = ChooseRun(t, run, experiment);
-    if (!chosen.ok()) return chosen.status();
-    runs.emplace(run.fingerprint, *std::move(chosen));
-  }
-  CreatedExperiment created;
-  const int64_t id = InsertExperiment(t, experiment, &created.id);
-  const absl::Status extended = Extend(t, id, experiment);
-  if (!extended.ok()) return extended;
-  InsertCells(t, id, experiment, runs, &created);
-  CountCells(t, id, runs);
-  const absl::Status allowed = CheckOpenRuns(t.db, experiment);
-  if (!allowed.ok()) return allowed;
-  return created;
-}
-
 // Columns as in the statement below.
 ExperimentRecord ReadExperiment(Connection& db, const Statement& row) {
   ExperimentRecord record;
@@ -348,6 +325,82 @@ std::vector<ExperimentRecord> ReadBefore(Connection& db, const Viewer& viewer,
 }
 
 // Columns as in the three statements below.
+// Returns true if the cells of an experiment are those of the new one with their newest runs.
+bool HasCells(Connection& db, absl::string_view name, const NewExperiment& experiment,
+              const std::unordered_map<std::string, std::string>& newest) {
+  Statement cell(db,
+                 "SELECT cells.name, runs.name FROM cells "
+                 "JOIN experiments ON experiments.id = cells.experiment "
+                 "JOIN runs ON runs.id = cells.run WHERE experiments.name = ?1 "
+                 "ORDER BY cells.place",
+                 name);
+  size_t place = 0;
+  for (; cell.Row(); ++place) {
+    if (place == experiment.cells.size()) return false;
+    const NewCell& wanted = experiment.cells[place];
+    if (cell.View(0) != wanted.name || cell.View(1) != newest.at(wanted.fingerprint)) return false;
+  }
+  return place == experiment.cells.size();
+}
+
+// Finds an experiment that the new one would only repeat, such as that of a submission at the same
+// time.
+std::optional<CreatedExperiment> FindRepeated(Connection& db, const NewExperiment& experiment) {
+  if (experiment.repeats == nullptr) return std::nullopt;
+  std::unordered_map<std::string, std::string> newest;  // name of the run by fingerprint
+  for (const NewRun& run : experiment.runs) {
+    Statement found(db,
+                    "SELECT name FROM runs WHERE fingerprint = ?1 ORDER BY generation DESC LIMIT 1",
+                    run.fingerprint);
+    if (!found.Row()) return std::nullopt;
+    newest[run.fingerprint] = found.Text(0);
+  }
+  std::vector<int64_t> candidates;
+  {
+    Statement row(db,
+                  "SELECT id FROM experiments WHERE title = ?1 AND owner = ?2 AND private_to = ?3 "
+                  "AND deleted = 0 ORDER BY archived, id DESC LIMIT 20",
+                  experiment.name, experiment.owner, experiment.private_to);
+    while (row.Row()) candidates.push_back(row.Int(0));
+  }
+  for (const int64_t id : candidates) {
+    const std::vector<ExperimentRecord> found = ReadBefore(db, kServer, {}, id + 1, 1);
+    if (found.empty() || !experiment.repeats(found.front())) continue;
+    if (!HasCells(db, found.front().id, experiment, newest)) continue;
+    CreatedExperiment same;
+    same.id = found.front().id;
+    same.identical = true;
+    return same;
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<CreatedExperiment> Create(Transaction& t, const NewExperiment& experiment) {
+  auto known = FindAnswer(t.db, experiment.owner, experiment.request_id, experiment.request_hash);
+  if (!known.ok()) return known.status();
+  if (known->has_value()) return **std::move(known);
+  const absl::Status valid = CheckGrid(experiment);
+  if (!valid.ok()) return valid;
+  if (std::optional<CreatedExperiment> same = FindRepeated(t.db, experiment)) {
+    return *std::move(same);
+  }
+  ChosenRuns runs;
+  for (const NewRun& run : experiment.runs) {
+    auto chosen = ChooseRun(t, run, experiment);
+    if (!chosen.ok()) return chosen.status();
+    runs.emplace(run.fingerprint, *std::move(chosen));
+  }
+  CreatedExperiment created;
+  const int64_t id = InsertExperiment(t, experiment, &created.id);
+  const absl::Status extended = Extend(t, id, experiment);
+  if (!extended.ok()) return extended;
+  InsertCells(t, id, experiment, runs, &created);
+  CountCells(t, id, runs);
+  const absl::Status allowed = CheckOpenRuns(t.db, experiment);
+  if (!allowed.ok()) return allowed;
+  return created;
+}
+
 CellRecord ReadCell(const Statement& row) {
   CellRecord cell;
   cell.index = row.As<uint32_t>(0);

@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "tests/service/service_fixture.h"
 
@@ -66,6 +69,20 @@ TEST_F(RelatedTest, CreatesNothingThatIsThere) {
   EXPECT_EQ(Experiments(), 1u);
   EXPECT_EQ(Answer(Request(SmallSpec())).identical_to(), "") << "the caller didn't ask";
   EXPECT_EQ(Experiments(), 2u);
+}
+
+TEST_F(RelatedTest, CreatesOneOfEqualSubmissionsAtOnce) {
+  std::vector<v1::CreateExperimentRequest> requests;
+  for (int i = 0; i < 8; ++i) requests.push_back(Repeating(SmallSpec()));
+  std::vector<std::future<std::string>> names;
+  for (const auto& request : requests) {
+    names.push_back(
+        std::async(std::launch::async, [&] { return Answer(request).experiment().name(); }));
+  }
+  std::set<std::string> distinct;
+  for (auto& name : names) distinct.insert(name.get());
+  EXPECT_EQ(distinct.size(), 1u);
+  EXPECT_EQ(Experiments(), 1u);
 }
 
 TEST_F(RelatedTest, CreatesWhatDiffersInAnyField) {

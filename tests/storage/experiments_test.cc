@@ -17,6 +17,29 @@ class ExperimentsTest : public StoreTest {};
 INSTANTIATE_TEST_SUITE_P(, ExperimentsTest, ::testing::Values(Where::kFile, Where::kMemory),
                          WhereName);
 
+// As two submissions at the same time: neither knew the other when it was planned.
+TEST_P(ExperimentsTest, CreatesOneExperimentOfEqualSubmissions) {
+  const auto submit = [this](NewExperiment experiment) {
+    experiment.repeats = [](const ExperimentRecord& known) { return known.spec == "the spec"; };
+    return Value(store().CreateExperiment(experiment));
+  };
+  const CreatedExperiment first = submit(MakeExperiment({"a", "b"}));
+  EXPECT_FALSE(first.identical);
+  const CreatedExperiment second = submit(MakeExperiment({"a", "b"}));
+  EXPECT_TRUE(second.identical);
+  EXPECT_EQ(second.id, first.id);
+  EXPECT_FALSE(submit(MakeExperiment({"a"})).identical) << "fewer cells";
+  EXPECT_FALSE(submit(MakeExperiment({"b", "a"})).identical) << "other runs";
+  NewExperiment bobs = MakeExperiment({"a", "b"});
+  bobs.owner = "bob";
+  EXPECT_FALSE(submit(bobs).identical);
+  NewExperiment other = MakeExperiment({"a", "b"});
+  other.spec = "another spec";
+  const CreatedExperiment third = Value(store().CreateExperiment(other));
+  EXPECT_FALSE(third.identical) << "the submission didn't ask";
+  EXPECT_EQ(submit(MakeExperiment({"a", "b"})).id, first.id);
+}
+
 TEST_P(ExperimentsTest, CreatesCellsAndQueuesRuns) {
   NewExperiment wanted = MakeExperiment({"a", "b", "a"});
   const CreatedExperiment created = Create(wanted);
