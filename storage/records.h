@@ -92,13 +92,13 @@ struct ShorterRun {
   std::string environment;  // in which it can; empty if unknown
 };
 
-// The resume state from which a cancelled run continues.
 // A DONE run from which an equal run with more steps could continue if it had its state.
 struct LostState {
   uint32_t steps = 0;
   std::string why;  // "was deleted because the disk was full"
 };
 
+// The resume state from which a cancelled run continues.
 struct SavedState {
   uint32_t step = 0;
   std::string environment;  // in which it can continue; empty if unknown
@@ -152,6 +152,8 @@ struct NewExperiment {
   // Returns true for an experiment of this name, owner and privacy that the new one would only
   // repeat if every cell has the same run; then nothing is created. Null: it is created anyway.
   std::function<bool(const ExperimentRecord& experiment)> repeats = nullptr;
+  // Keys (DatasetKey) of the data sets that it uses and that would be deleted otherwise.
+  std::vector<std::string> uploads = {};
 };
 
 // Sums that are compared with a user's quota.
@@ -293,7 +295,19 @@ struct DatasetRecord {
   std::string private_to = {};
   DatasetKind kind = DatasetKind::kText;
   std::string encoded_from = {};  // EncodedFrom(); empty for all others
+  // When it is deleted unless an experiment uses it; 0: it stays. AddDataset makes any other value
+  // kKeepUnused from then.
+  Micros expire_time = 0;
+  // It is private_to the uploader only until a public experiment uses it; has an expire_time. Its
+  // ID is already that of a public data set, so that several users may have one.
+  bool becomes_public = false;
 };
+
+inline constexpr Micros kKeepUnused = Micros{3600} * 1'000'000;
+
+// Returns the name by which the store knows a data set: its ID, after the user and a slash if it
+// becomes public.
+std::string DatasetKey(const DatasetRecord& dataset);
 
 // Names the text and the tokenizer, by their hashes, that tokens were made of: of the whole text,
 // or of each of its documents.

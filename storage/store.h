@@ -80,9 +80,9 @@ struct KnownRun {
   // Runs that it could continue from, longest first; empty if it would not be trained from step 0
   // anyway.
   std::vector<ShorterRun> shorter;
-  // The saved state from which a cancelled run continues.
   // The longest run without a saved training state that is longer than these; likewise.
   std::optional<LostState> lost;
+  // The saved state from which a cancelled run continues.
   std::optional<SavedState> saved;
 };
 
@@ -155,8 +155,8 @@ class Store final : public LeaseStore {
   // (from step 0: its resume state may be why it failed) or CANCELLED. A run that would start at
   // step 0 starts from its `origin` if that still has its saved training state. ALREADY_EXISTS if
   // request_id was used for something else; NOT_FOUND if a dataset_blob isn't a data set's. Creates
-  // nothing if an experiment `repeats` the new one with equal cells and runs, and returns the newest
-  // of these.
+  // nothing if an experiment `repeats` the new one with equal cells and runs, and returns the
+  // newest of these. `uploads` stay, and those that become public are public from then on.
   absl::StatusOr<CreatedExperiment> CreateExperiment(const NewExperiment& experiment);
   // Returns CreateExperiment's answer to a request_id that its owner has used; nothing if it is
   // new.
@@ -340,15 +340,17 @@ class Store final : public LeaseStore {
   // --- Data sets
   //
   // Adds a data set and returns its record; if one with the same hash, private to the same user,
-  // exists, returns that. ALREADY_EXISTS if another data set has the id; FAILED_PRECONDITION if the
-  // blob isn't published.
+  // exists, returns that. If that one would be deleted unless an experiment uses it, it is kept as
+  // long as the new one, and becomes private if the new one is. A public one publishes an upload of
+  // its owner that becomes public. ALREADY_EXISTS if another data set has the id;
+  // FAILED_PRECONDITION if the blob isn't published.
   absl::StatusOr<DatasetRecord> AddDataset(const DatasetRecord& dataset);
   // Returns true if the user owns an experiment, a data set, a model or an analysis, or one is
   // private to them.
   absl::StatusOr<bool> OwnsAnything(absl::string_view user);
   // Finds a data set by id, or by a display name that only one of the viewer's data sets has or, if
-  // none of those does, only one of others; never another user's private one, whoever looks.
-  // NOT_FOUND; FAILED_PRECONDITION if several match.
+  // none of those does, only one of others; never another user's private one, whoever looks. Only
+  // its user finds one that becomes public. NOT_FOUND; FAILED_PRECONDITION if several match.
   absl::StatusOr<DatasetRecord> FindDataset(const Viewer& viewer, absl::string_view id_or_name);
   // Returns the data sets with these bytes that the viewer sees, private ones first.
   absl::StatusOr<std::vector<DatasetRecord>> FindDatasetsOf(const Viewer& viewer,
@@ -357,13 +359,14 @@ class Store final : public LeaseStore {
   // nothing if there are none.
   absl::StatusOr<std::optional<DatasetRecord>> FindEncoded(absl::string_view encoded_from,
                                                            absl::string_view private_to);
+  // Returns those with keys after `after`, without others' that become public.
   absl::StatusOr<std::vector<DatasetRecord>> ListDatasets(const Viewer& viewer,
                                                           absl::string_view after, uint32_t limit);
   // Returns what KeepCounts stored for the data set. NOT_FOUND.
-  absl::StatusOr<DatasetCounts> Counts(absl::string_view id);
-  absl::Status KeepCounts(absl::string_view id, const DatasetCounts& counts);
+  absl::StatusOr<DatasetCounts> Counts(absl::string_view key);
+  absl::Status KeepCounts(absl::string_view key, const DatasetCounts& counts);
   // Deletes a data set; FAILED_PRECONDITION while a run names it.
-  absl::Status DeleteDataset(absl::string_view id);
+  absl::Status DeleteDataset(absl::string_view key);
 
   // --- Models
   //

@@ -47,7 +47,7 @@ bool ReadLengths(const std::string& text, engine::DocumentFacts* facts) {
 
 absl::StatusOr<engine::DocumentFacts> KeptFacts(storage::Store* store,
                                                 const storage::DatasetRecord& dataset) {
-  const absl::StatusOr<storage::DatasetCounts> kept = store->Counts(dataset.id);
+  const absl::StatusOr<storage::DatasetCounts> kept = store->Counts(DatasetKey(dataset));
   if (!kept.ok()) return kept.status();
   engine::DocumentFacts facts;
   if (!ReadLengths(kept->document_lengths, &facts)) facts = {};
@@ -74,7 +74,7 @@ absl::StatusOr<engine::DocumentFacts> KnownOrCounted(
   facts = InspectBlob(store->blobs(), **pin);
   if (!facts.ok()) return CannotRead(dataset, facts.status());
   // If they can't be stored they are counted again the next time.
-  store->KeepCounts(dataset.id, CountsOf(*facts)).IgnoreError();
+  store->KeepCounts(DatasetKey(dataset), CountsOf(*facts)).IgnoreError();
   return facts;
 }
 
@@ -97,7 +97,7 @@ storage::DatasetCounts CountsOf(const engine::DocumentFacts& facts) {
 
 absl::StatusOr<uint64_t> TextBytesOf(storage::Store* store, const storage::DatasetRecord& dataset) {
   if (dataset.kind != DatasetKind::kTagged) return 0;
-  const auto counts = store->Counts(dataset.id);
+  const auto counts = store->Counts(DatasetKey(dataset));
   if (!counts.ok()) return counts.status();
   return counts->code_points;
 }

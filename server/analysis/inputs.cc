@@ -184,7 +184,7 @@ absl::StatusOr<FoundInputs> FindInputs(const rpc::View& view, const v1::Analysis
   }
   const auto text_bytes = TextBytesOf(view.store, *dataset);
   if (!text_bytes.ok()) return text_bytes.status();
-  return FoundInputs{dataset->private_to, *text_bytes};
+  return FoundInputs{dataset->private_to, dataset->becomes_public, *text_bytes};
 }
 
 absl::StatusOr<std::optional<std::string>> SignatureOf(const rpc::View& view,
@@ -239,7 +239,9 @@ absl::Status CheckAskedInputs(const rpc::View& view, const std::string& private_
     const auto named = FindInputs(view, asked.analysis, &asked.inputs, &found);
     if (!named.ok()) return named.status();
     asked.text_bytes = named->text_bytes;
-    CheckPrivacy(named->private_to, private_to, asked.inputs, &found);
+    // Creating the experiment publishes an upload that becomes public.
+    CheckPrivacy(named->becomes_public ? std::string() : named->private_to, private_to,
+                 asked.inputs, &found);
     if (!found.empty()) {  // Resolve has reported it, unless the data set went since then
       if (problems->empty()) spec::AddProblemsOf(asked, "", std::move(found), problems);
       continue;

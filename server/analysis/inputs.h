@@ -25,8 +25,9 @@ namespace ablate::analysis {
 
 // Facts about the data set that inputs name.
 struct FoundInputs {
-  std::string private_to;   // the user to whom it is private, or empty
-  uint64_t text_bytes = 0;  // of its texts; 0: unknown
+  std::string private_to;       // the user to whom it is private, or empty
+  bool becomes_public = false;  // as in its record
+  uint64_t text_bytes = 0;      // of its texts; 0: unknown
 };
 
 // Sets the name and the hash of the data set that an analysis's resolved inputs name, if any; adds

@@ -328,7 +328,8 @@ v1::Dataset ToProto(const storage::DatasetRecord& record) {
   }
   *message.mutable_create_time() = ToTimestamp(record.create_time);
   message.set_owner(record.owner);
-  message.set_private_(!record.private_to.empty());
+  message.set_private_(!record.private_to.empty() && !record.becomes_public);
+  if (record.expire_time != 0) *message.mutable_expire_time() = ToTimestamp(record.expire_time);
   return message;
 }
 

@@ -171,6 +171,7 @@ storage::NewExperiment ToRecord(const Submission& submission,
     record.cells.push_back({cell.name, cell.labels, cell.seed, cell.fingerprint});
   }
   record.fields = FieldsOf(plan.resolution.cells);
+  record.uploads.assign(plan.uploads.begin(), plan.uploads.end());
   if (request.find_identical() && !submission.extends.has_value()) {
     record.repeats = [spec = plan.resolution.spec](const storage::ExperimentRecord& experiment) {
       return IsRepeatedBy(experiment, spec);

@@ -74,6 +74,8 @@ class UploadDatasetReactor final : public rpc::PushStream<v1::UploadDatasetReque
   std::string sha256_;
   rpc::View view_;          // the caller's
   std::string private_to_;  // to whom the data set will be private, or empty
+  bool for_experiment_ = false;
+  bool becomes_public_ = false;  // as in the record
   rpc::BlobWriter writer_;
   std::shared_ptr<storage::Blobs::Pin> pin_;  // until a row names the blob
 };
@@ -115,7 +117,9 @@ absl::StatusOr<bool> UploadDatasetReactor::Open(const v1::UploadDatasetRequest& 
   const auto view = backend_->FindView(*context_);
   if (!view.ok()) return view.status();
   view_ = *view;
-  if (request.private_()) private_to_ = view_.viewer.user;
+  for_experiment_ = request.for_experiment();
+  becomes_public_ = for_experiment_ && !request.private_();
+  if (request.private_() || for_experiment_) private_to_ = view_.viewer.user;
   auto writer = OpenWriter(request.offset());
   if (!writer.ok()) return writer.status();
   writer_ = *std::move(writer);
@@ -161,9 +165,17 @@ absl::Status UploadDatasetReactor::Complete() {
 absl::Status UploadDatasetReactor::Record() {
   const auto visible = view_.store->FindDatasetsOf(view_.viewer, sha256_);
   if (!visible.ok()) return visible.status();
-  const auto known = std::find_if(visible->begin(), visible->end(), [this](const auto& one) {
-    return one.private_to == private_to_;
-  });
+  if (becomes_public_ && visible->size() > 0 && visible->back().private_to.empty()) {
+    private_to_.clear();  // it is public already
+    for_experiment_ = becomes_public_ = false;
+  }
+  auto known = std::find_if(visible->begin(), visible->end(),
+                            [this](const auto& one) { return one.private_to == private_to_; });
+  if (known == visible->end()) {  // an earlier upload, which becomes public now
+    known = std::find_if(visible->begin(), visible->end(), [this](const auto& one) {
+      return one.becomes_public && one.private_to == view_.viewer.user;
+    });
+  }
   storage::DatasetRecord record;
   std::optional<storage::DatasetCounts> counts;
   if (known != visible->end()) {
@@ -172,15 +184,20 @@ absl::Status UploadDatasetReactor::Record() {
     auto inspected = Inspect(&record);
     if (!inspected.ok()) return inspected.status();
     counts = *std::move(inspected);
-    record.id = DatasetId(display_name_, sha256_, private_to_);
     record.owner = view_.viewer.user;
-    record.private_to = private_to_;
     record.display_name = display_name_;
     record.sha256 = sha256_;
     record.bytes = pin_->size();
     const absl::Status allowed = CheckQuota(*backend_, record.owner, {0, record.bytes});
     if (!allowed.ok()) return allowed;
   }
+  if (known == visible->end() || known->becomes_public != becomes_public_) {
+    record.id =
+        DatasetId(record.display_name, sha256_, becomes_public_ ? std::string() : private_to_);
+  }
+  record.private_to = private_to_;
+  record.becomes_public = becomes_public_;
+  record.expire_time = for_experiment_ ? 1 : 0;
   // Also if it was known: it could have been deleted meanwhile, and is then added again.
   absl::StatusOr<storage::DatasetRecord> added;
   const absl::Status made = MakeChange(*backend_, *context_, "Datasets.UploadDataset",
@@ -192,7 +209,7 @@ absl::Status UploadDatasetReactor::Record() {
   if (!made.ok()) return made;
   if (counts.has_value()) {
     // If the counts can't be stored, they are computed again on demand.
-    backend_->store->KeepCounts(added->id, *counts).IgnoreError();
+    backend_->store->KeepCounts(DatasetKey(*added), *counts).IgnoreError();
   }
   *response_ = ToProto(*added);
   return absl::OkStatus();
@@ -307,7 +324,7 @@ absl::Status List(const Backend&, const rpc::View& view, const v1::ListDatasetsR
   if (!records.ok()) return records.status();
   if (records->size() > page->size) {
     records->pop_back();
-    response->set_next_page_token(rpc::PageToken(kDatasetList, records->back().id));
+    response->set_next_page_token(rpc::PageToken(kDatasetList, DatasetKey(records->back())));
   }
   for (const storage::DatasetRecord& record : *records) {
     *response->add_datasets() = ToProto(record);
@@ -326,7 +343,7 @@ absl::Status Delete(Backend& backend, const storage::Caller& caller,
   if (!dataset.ok()) return dataset.status();
   const absl::Status allowed = rpc::CheckMayChange(caller, dataset->owner, *resource);
   if (!allowed.ok()) return allowed;
-  const absl::Status deleted = backend.store->DeleteDataset(*id);
+  const absl::Status deleted = backend.store->DeleteDataset(DatasetKey(*dataset));
   return absl::IsFailedPrecondition(deleted) ? rpc::WithReason(deleted, "DATASET_IN_USE") : deleted;
 }
 

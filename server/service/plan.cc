@@ -77,21 +77,31 @@ Devices KnownDevices(schedule::SchedulerThread* scheduler) {
   return devices;
 }
 
-// Looks a data set up for an experiment that is private to `private_to`, or public if empty.
+// Looks a data set up for an experiment that is private to `private_to`, or public if empty. Adds
+// an upload that will be deleted unless the experiment uses it to `plan`.
 absl::StatusOr<storage::DatasetRecord> LookUpRecord(const rpc::View& view,
                                                     const std::string& private_to,
-                                                    absl::string_view name) {
+                                                    absl::string_view name, Plan* plan) {
   absl::StatusOr<storage::DatasetRecord> record = rpc::FindDataset(view, name, "dataset");
-  if (!record.ok() || record->private_to.empty() || record->private_to == private_to) return record;
-  return absl::FailedPreconditionError(
-      analysis::ForPrivateUse(rpc::DatasetName(record->id), record->private_to));
+  if (!record.ok()) return record;
+  if (record->becomes_public && !private_to.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(rpc::DatasetName(record->id),
+                     " was uploaded for a public experiment. Upload it as private data"));
+  }
+  if (!record->private_to.empty() && !record->becomes_public && record->private_to != private_to) {
+    return absl::FailedPreconditionError(
+        analysis::ForPrivateUse(rpc::DatasetName(record->id), record->private_to));
+  }
+  if (record->expire_time != 0) plan->uploads.insert(DatasetKey(*record));
+  return record;
 }
 
 absl::StatusOr<spec::DatasetFacts> LookUpDataset(const rpc::View& view,
                                                  const std::string& private_to,
-                                                 absl::string_view name, bool as_text,
+                                                 absl::string_view name, bool as_text, Plan* plan,
                                                  std::set<std::string>* notes) {
-  const absl::StatusOr<storage::DatasetRecord> record = LookUpRecord(view, private_to, name);
+  const absl::StatusOr<storage::DatasetRecord> record = LookUpRecord(view, private_to, name, plan);
   if (!record.ok()) return record.status();
   if (std::string note = TableNote(view.store, *record); !note.empty()) {
     notes->insert(std::move(note));
@@ -107,15 +117,16 @@ absl::StatusOr<spec::DatasetFacts> EncodeDataset(const rpc::View& view,
                                                  const std::string& text,
                                                  const std::string& tokenizer, bool documents,
                                                  Plan* plan) {
-  const auto text_record = LookUpRecord(view, private_to, text);
+  const auto text_record = LookUpRecord(view, private_to, text, plan);
   if (!text_record.ok()) return text_record.status();
-  const auto tokenizer_record = LookUpRecord(view, private_to, tokenizer);
+  const auto tokenizer_record = LookUpRecord(view, private_to, tokenizer, plan);
   if (!tokenizer_record.ok()) return tokenizer_record.status();
   absl::StatusOr<EncodedText> encoded =
       EncodeText(view, *text_record, *tokenizer_record, documents);
   if (!encoded.ok()) return encoded.status();
   const spec::DatasetFacts facts{encoded->facts, encoded->record.id, encoded->record.sha256,
                                  DatasetKind::kTokens};
+  if (encoded->record.expire_time != 0) plan->uploads.insert(DatasetKey(encoded->record));
   plan->encoded.push_back(*std::move(encoded));
   return facts;
 }
@@ -197,17 +208,6 @@ void NoteOrigins(Plan* plan) {
   }
 }
 
-void NoteSaved(size_t runs, Plan* plan) {
-  if (runs == 0) return;
-  plan->resolution.notes.push_back(absl::StrCat(
-      text::Grouped(runs), runs == 1 ? " cancelled run continues from its saved state"
-                                     : " cancelled runs continue from their saved states"));
-}
-
-// A run that auto could have become, and the one that it became.
-struct Alternative {
-  storage::NewRun other;
-  size_t chosen = 0;  // index of plan.runs
 // Notes runs that train steps again because a shorter run's saved training state is gone.
 void NoteLost(Plan* plan) {
   using Loss = std::tuple<uint32_t, uint32_t, std::string>;  // first step, lost step and reason
@@ -227,6 +227,17 @@ void NoteLost(Plan* plan) {
   }
 }
 
+void NoteSaved(size_t runs, Plan* plan) {
+  if (runs == 0) return;
+  plan->resolution.notes.push_back(absl::StrCat(
+      text::Grouped(runs), runs == 1 ? " cancelled run continues from its saved state"
+                                     : " cancelled runs continue from their saved states"));
+}
+
+// A run that auto could have become, and the one that it became.
+struct Alternative {
+  storage::NewRun other;
+  size_t chosen = 0;  // index of plan.runs
 };
 
 // Returns the alternatives of the runs that will be trained from step 0, except those that a cell
@@ -495,6 +506,7 @@ absl::Status PlanRuns(const Backend& backend, const rpc::View& view, const std::
   NoteOrigins(plan);
   NoteSaved(saved, plan);
   if (!fresh) {
+    NoteLost(plan);
     absl::Status noted = NoteTrainedAgain(backend.store, devices, plan);
     if (!noted.ok()) return noted;
   }
@@ -506,7 +518,6 @@ absl::Status PlanRuns(const Backend& backend, const rpc::View& view, const std::
       [&backend](absl::string_view shape) { return backend.store->MeasuredStepTime(shape); },
       {devices.lanes, backend.store->last_states_bytes()});
   if (!cost.ok()) return cost.status();
-    NoteLost(plan);
   plan->cost = *cost;
   absl::Status added = AddAnalyses(view, private_to, plan);
   if (!added.ok()) return added;
@@ -603,15 +614,15 @@ absl::StatusOr<Plan> MakePlan(const Backend& backend, const rpc::View& view,
                               v1::CreateExperimentRequest* request) {
   const std::string private_to = PrivateTo(view, *request);
   const Devices devices = KnownDevices(backend.scheduler);
+  Plan plan;
   spec::Surroundings surroundings;
   surroundings.cuda = devices.cuda;
   surroundings.most_lanes = devices.most_lanes;
   surroundings.memory = devices.memory;
   std::set<std::string> table_notes;
   surroundings.find_dataset = [&](absl::string_view name, bool as_text) {
-    return LookUpDataset(view, private_to, name, as_text, &table_notes);
+    return LookUpDataset(view, private_to, name, as_text, &plan, &table_notes);
   };
-  Plan plan;
   surroundings.encode_dataset = [&](const std::string& text, const std::string& tokenizer,
                                     bool documents) {
     return EncodeDataset(view, private_to, text, tokenizer, documents, &plan);

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,7 @@ absl::Status AddAnalysesCost(size_t count, const spec::EntryCost& entry, const F
 struct Plan {
   spec::Resolution resolution;
   std::vector<EncodedText> encoded;      // tokens that its runs read; some may not be stored yet
+  std::set<std::string> uploads;         // as storage::NewExperiment's
   std::vector<storage::NewRun> runs;     // one for each distinct fingerprint
   std::vector<size_t> run_of_cell;       // index into runs, for each cell
   std::vector<storage::KnownRun> known;  // for each of runs

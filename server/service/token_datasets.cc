@@ -186,7 +186,14 @@ absl::StatusOr<EncodedText> EncodeText(const rpc::View& view, const storage::Dat
   record.characters = encoded.facts.characters;
   record.display_name = DisplayNameOf(text, tokenizer, documents);
   record.sha256 = Sha256Hex(encoded.file);
-  record.id = DatasetId(record.display_name, record.sha256, private_to);
+  // Kept and published as what they are made of.
+  const auto hides = [](const storage::DatasetRecord& input) {
+    return !input.private_to.empty() && !input.becomes_public;
+  };
+  record.becomes_public = !private_to.empty() && !hides(text) && !hides(tokenizer);
+  record.expire_time = std::max(text.expire_time, tokenizer.expire_time);
+  record.id = DatasetId(record.display_name, record.sha256,
+                        record.becomes_public ? std::string() : private_to);
   record.bytes = encoded.file.size();
   record.owner = view.viewer.user;
   record.private_to = private_to;
@@ -208,7 +215,7 @@ absl::Status StoreEncoded(const Backend& backend, const EncodedText& encoded) {
   if (!pin.ok()) return pin.status();
   const auto added = backend.store->AddDataset(record);
   if (!added.ok()) return added.status();
-  return backend.store->KeepCounts(added->id, analysis::CountsOf(encoded.facts));
+  return backend.store->KeepCounts(DatasetKey(*added), analysis::CountsOf(encoded.facts));
 }
 
 }  // namespace ablate::service

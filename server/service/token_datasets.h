@@ -52,8 +52,9 @@ struct EncodedText {
 };
 
 // Divides a text, or each of its documents, into tokens unless the store has them. The tokens are
-// private if the text or the tokenizer is. INVALID_ARGUMENT if the text is too large; DATA_LOSS if
-// one can't be read. Changes nothing. Blocks on the store, some seconds for a large text.
+// private if the text or the tokenizer is, also if only until an experiment uses them.
+// INVALID_ARGUMENT if the text is too large; DATA_LOSS if one can't be read. Changes nothing.
+// Blocks on the store, some seconds for a large text.
 absl::StatusOr<EncodedText> EncodeText(const rpc::View& view, const storage::DatasetRecord& text,
                                        const storage::DatasetRecord& tokenizer, bool documents);
 

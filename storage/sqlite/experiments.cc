@@ -14,6 +14,7 @@
 #include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/cell_fields.h"
 #include "storage/sqlite/database.h"
+#include "storage/sqlite/datasets.h"
 #include "storage/sqlite/experiment_analyses.h"
 #include "storage/sqlite/ids.h"
 #include "storage/sqlite/origins.h"
@@ -324,7 +325,6 @@ std::vector<ExperimentRecord> ReadBefore(Connection& db, const Viewer& viewer,
   return records;
 }
 
-// Columns as in the three statements below.
 // Returns true if the cells of an experiment are those of the new one with their newest runs.
 bool HasCells(Connection& db, absl::string_view name, const NewExperiment& experiment,
               const std::unordered_map<std::string, std::string>& newest) {
@@ -384,6 +384,9 @@ absl::StatusOr<CreatedExperiment> Create(Transaction& t, const NewExperiment& ex
   if (std::optional<CreatedExperiment> same = FindRepeated(t.db, experiment)) {
     return *std::move(same);
   }
+  for (const std::string& upload : experiment.uploads) {
+    if (const absl::Status used = UseUpload(t, upload); !used.ok()) return used;
+  }
   ChosenRuns runs;
   for (const NewRun& run : experiment.runs) {
     auto chosen = ChooseRun(t, run, experiment);
@@ -401,6 +404,7 @@ absl::StatusOr<CreatedExperiment> Create(Transaction& t, const NewExperiment& ex
   return created;
 }
 
+// Columns as in the three statements below.
 CellRecord ReadCell(const Statement& row) {
   CellRecord cell;
   cell.index = row.As<uint32_t>(0);

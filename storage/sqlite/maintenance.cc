@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "storage/sqlite/datasets.h"
 #include "storage/sqlite/last_states.h"
 
 namespace ablate::storage {
@@ -80,6 +81,10 @@ absl::Status Maintenance::Pass(bool list_folder) {
   const uint64_t last_states_bytes = full ? 0 : options_.last_states_bytes;
   status.Update(Repeat(/*frees=*/true, [last_states_bytes, full](Transaction& t) {
     return TrimLastStates(t, last_states_bytes, full ? kDiskFull : kBeyondBudget);
+  }));
+  status.Update(Repeat(/*frees=*/true, [](Transaction& t) {
+    DeleteUnusedUploads(t);
+    return false;
   }));
   status.Update(SweepBlobs(list_folder));
   // The rest stores something.

@@ -24,7 +24,7 @@ INSERT INTO store VALUES (lower(hex(randomblob(8))), 0, 0);
 -- The same bytes may be private to several users and everybody's besides.
 CREATE TABLE datasets (
   id INTEGER PRIMARY KEY,
-  name TEXT NOT NULL UNIQUE,
+  name TEXT NOT NULL UNIQUE,      -- DatasetKey()
   display_name TEXT NOT NULL,
   sha256 TEXT NOT NULL,
   bytes INTEGER NOT NULL,
@@ -427,10 +427,16 @@ CREATE INDEX experiments_visible_title ON experiments (private_to, title);
 CREATE INDEX analyses_visible ON analyses (private_to, name);
 )sql";
 
+// Uploads for experiments, which are deleted if none uses them.
+constexpr char kUnusedUploads[] = R"sql(
+ALTER TABLE datasets ADD COLUMN unused_until INTEGER NOT NULL DEFAULT 0;  -- 0: it stays
+CREATE INDEX datasets_unused_until ON datasets (unused_until) WHERE unused_until > 0;
+)sql";
+
 constexpr SchemaStep kStoreSteps[] = {
-    {kStoreTables}, {kDatasetKinds}, {kInitialBlobs},        {kModels},
-    {kLanes},       {kRunFacts},     {kAnnotations},         {kStateDevices},
-    {kCellNames},   {kVisible},      {"", CorrectLastValues}};
+    {kStoreTables}, {kDatasetKinds}, {kInitialBlobs},         {kModels},
+    {kLanes},       {kRunFacts},     {kAnnotations},          {kStateDevices},
+    {kCellNames},   {kVisible},      {"", CorrectLastValues}, {kUnusedUploads}};
 
 // Versions 1 to 14 were never released.
 constexpr Schema kStoreSchema = {0x61626c61 /* "abla" */, 15, kStoreSteps};

@@ -238,12 +238,13 @@ class PrivateTest : public SharingTest {
     return response;
   }
   v1::Dataset UploadAs(const std::string& secret, const std::string& name, const std::string& text,
-                       bool is_private) {
+                       bool is_private, bool for_experiment = false) {
     v1::UploadDatasetRequest request;
     request.set_display_name(name);
     request.set_sha256(Sha256Hex(text));
     request.set_data(text);
     request.set_private_(is_private);
+    request.set_for_experiment(for_experiment);
     const RawAnswer answer = RawCall(public_channel_, "/ablate.v1.Datasets/UploadDataset",
                                      {request.SerializeAsString()}, {Bearer(secret)});
     EXPECT_TRUE(answer.status.ok()) << answer.status.error_message();
@@ -466,6 +467,80 @@ TEST_F(PrivateTest, TakesBytesAndNoHashFromOthers) {
                                   absl::StrCat("name: '", bobs.name(), "'"));
   EXPECT_EQ(UploadAs(mia_, kData, kText, true).name(), mias.name()) << "with its bytes";
   SubmitAs(mia_, mias.name(), true);
+}
+
+TEST_F(PrivateTest, ShowsAnUploadToItsUserUntilAnExperimentUsesIt) {
+  const v1::Dataset mias = UploadAs(mia_, "names.txt", kText, false, true);
+  EXPECT_EQ(mias.name(), absl::StrCat("datasets/names-", mias.sha256().substr(0, 6)));
+  EXPECT_FALSE(mias.private_());
+  EXPECT_TRUE(mias.has_expire_time());
+  const std::string by_name = absl::StrCat("name: '", mias.name(), "'");
+  const auto code = [&](const std::string& secret, const std::string& method,
+                        const std::string& request) {
+    return CallWith(secret, method, request).status.error_code();
+  };
+  const auto nobody_else_sees_it = [&] {
+    for (const std::string& secret : {bob_, rex_, std::string(root_.token())}) {
+      for (const std::string& request :
+           {by_name, std::string("name: 'names.txt'"), std::string("name: 'mia/names-1'"),
+            absl::StrCat("sha256: '", mias.sha256(), "' private: true")}) {
+        EXPECT_NE(code(secret, "Datasets.GetDataset", request), grpc::StatusCode::OK) << request;
+      }
+      EXPECT_NE(code(secret, "Datasets.DownloadDataset", by_name), grpc::StatusCode::OK);
+      EXPECT_THAT(Expect<v1::ListDatasetsResponse>(secret, "Datasets.ListDatasets", "").datasets(),
+                  IsEmpty());
+    }
+    EXPECT_NE(code(bob_, "Datasets.DeleteDataset", by_name), grpc::StatusCode::OK);
+  };
+  nobody_else_sees_it();
+  const auto plan = Expect<v1::CreateExperimentResponse>(
+      mia_, "Experiments.CreateExperiment", "validate_only: true " + SpecOn(mias.name()));
+  EXPECT_THAT(plan.problems(), IsEmpty());
+  nobody_else_sees_it();
+  EXPECT_THAT(CallWith(mia_, "Experiments.CreateExperiment",
+                       "request_id: 'p' private: true " + SpecOn(mias.name()))
+                  .status.error_message(),
+              HasSubstr(mias.name() + " was uploaded for a public experiment"));
+
+  // Equal bytes of another user get the same ID, and don't show that hers exist.
+  const std::string header =
+      absl::StrCat("display_name: 'names.txt' for_experiment: true sha256: '", mias.sha256(), "'");
+  EXPECT_EQ(code(bob_, "Datasets.UploadDataset", header), grpc::StatusCode::INVALID_ARGUMENT);
+  const v1::Dataset bobs = UploadAs(bob_, "names.txt", kText, false, true);
+  EXPECT_EQ(bobs.name(), mias.name());
+  EXPECT_EQ(bobs.owner(), "bob");
+
+  SubmitAs(mia_, mias.name(), false);
+  for (const std::string& secret : {mia_, bob_, rex_}) {
+    const auto open = Expect<v1::Dataset>(secret, "Datasets.GetDataset", by_name);
+    EXPECT_EQ(open.owner(), "mia");
+    EXPECT_FALSE(open.has_expire_time());
+    EXPECT_THAT(Expect<v1::ListDatasetsResponse>(secret, "Datasets.ListDatasets", "").datasets(),
+                SizeIs(1));
+  }
+  SubmitAs(bob_, bobs.name(), false, "bobs");
+}
+
+TEST_F(PrivateTest, MakesAnUploadWhatALaterOneAsksFor) {
+  const v1::Dataset upload = UploadAs(mia_, "names.txt", kText, false, true);
+  const v1::Dataset added = UploadAs(mia_, "names.txt", kText, false);
+  EXPECT_EQ(added.name(), upload.name());
+  EXPECT_FALSE(added.has_expire_time());
+  EXPECT_TRUE(CallWith(rex_, "Datasets.GetDataset", absl::StrCat("name: '", added.name(), "'"))
+                  .status.ok());
+  const v1::Dataset again = UploadAs(mia_, "names.txt", kText, false, true);
+  EXPECT_FALSE(again.has_expire_time()) << "it is public already";
+
+  UploadAs(mia_, kData, "secret\nwords\nto\nkeep\n", false, true);
+  const v1::Dataset secret = UploadAs(mia_, kData, "secret\nwords\nto\nkeep\n", true, true);
+  EXPECT_TRUE(secret.private_());
+  EXPECT_TRUE(secret.has_expire_time());
+  EXPECT_THAT(secret.name(), HasSubstr("datasets/secret-p"));
+  SubmitAs(mia_, secret.name(), true);
+  const auto kept =
+      Expect<v1::Dataset>(mia_, "Datasets.GetDataset", absl::StrCat("name: '", secret.name(), "'"));
+  EXPECT_TRUE(kept.private_());
+  EXPECT_FALSE(kept.has_expire_time());
 }
 
 TEST_F(PrivateTest, PutsOnesOwnDataBeforeOthersOfItsName) {

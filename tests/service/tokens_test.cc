@@ -147,6 +147,31 @@ TEST_F(TokensTest, DividesATextOnceForAllRuns) {
   }
 }
 
+TEST_F(TokensTest, KeepsUploadsAndTheirTokensOnceAnExperimentUsesThem) {
+  const auto upload = [this](const std::string& name, const std::string& bytes) {
+    v1::UploadDatasetRequest message;
+    message.set_display_name(name);
+    message.set_sha256(Sha256Hex(bytes));
+    message.set_data(bytes);
+    message.set_for_experiment(true);
+    v1::Dataset dataset;
+    EXPECT_TRUE(TryUpload({message}, &dataset).ok());
+    EXPECT_TRUE(dataset.has_expire_time());
+  };
+  upload("plays.txt", text_);
+  upload("bpe", WriteTokenizerFile(files()));
+  const v1::ListDatasetsResponse uploaded = List();
+  ASSERT_EQ(uploaded.datasets_size(), 2);
+  Create(SpecOf(R"(name: "a" base { task { text { dataset: "plays.txt" tokenizer: "bpe" } }
+      model { layers: 1 width: 8 heads: 1 context: 16 } training { steps: 2 batch: 2 } })"));
+  const v1::ListDatasetsResponse all = List();
+  ASSERT_EQ(all.datasets_size(), 3);
+  for (const v1::Dataset& dataset : all.datasets()) {
+    EXPECT_FALSE(dataset.has_expire_time()) << dataset.name();
+    EXPECT_FALSE(dataset.private_()) << dataset.name();
+  }
+}
+
 // Returns an experiment on the lines of a text.
 v1::ExperimentSpec DocumentsOf(const v1::Dataset& text, const std::string& tokenizer) {
   return SpecOf(absl::StrCat(R"(name: "a" base { task { documents { dataset: ")", text.name(),

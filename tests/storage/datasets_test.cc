@@ -108,6 +108,103 @@ TEST_P(DatasetsTest, ShowsWhatIsPrivateToItsOwner) {
   EXPECT_THAT(own.status().message(), HasSubstr("b, open. Use an ID"));
 }
 
+// Uploads of mia and bob for experiments.
+TEST_P(DatasetsTest, ShowsAnUploadToItsUserUntilAnExperimentUsesIt) {
+  const auto upload = [this](const std::string& id, const std::string& user) {
+    DatasetRecord dataset = Make(id, "names", "emma\n");
+    dataset.owner = dataset.private_to = user;
+    dataset.becomes_public = true;
+    dataset.expire_time = 1;
+    return Value(store().AddDataset(dataset));
+  };
+  const DatasetRecord mias = upload("names-1", "mia");
+  EXPECT_EQ(mias.expire_time, now() + kKeepUnused);
+  EXPECT_EQ(upload("names-1", "bob").id, "names-1") << "another user's upload doesn't show";
+  EXPECT_EQ(upload("copy-1", "bob").id, "names-1");
+  for (const char* user : {"mia", "bob"}) {
+    EXPECT_EQ(Value(store().FindDataset({user}, "names-1")).owner, user);
+    EXPECT_THAT(Value(store().ListDatasets({user}, "", 9)), SizeIs(1));
+  }
+  EXPECT_EQ(CodeOf(store().FindDataset({"rex"}, "names-1")), absl::StatusCode::kNotFound);
+  EXPECT_THAT(Value(store().ListDatasets({"rex"}, "", 9)), IsEmpty());
+  EXPECT_THAT(Value(store().ListDatasets(kServer, "", 9)), IsEmpty());
+
+  NewExperiment experiment = MakeExperiment({"a"});
+  experiment.owner = "mia";
+  experiment.runs[0].dataset_blob = mias.sha256;
+  EXPECT_EQ(CodeOf(store().CreateExperiment(experiment)), absl::StatusCode::kNotFound);
+  experiment.uploads = {DatasetKey(mias)};
+  ASSERT_TRUE(store().CreateExperiment(experiment).ok());
+  const DatasetRecord open = Value(store().FindDataset({"rex"}, "names-1"));
+  EXPECT_EQ(open.owner, "mia");
+  EXPECT_EQ(open.private_to, "");
+  EXPECT_EQ(open.expire_time, 0);
+  EXPECT_THAT(Value(store().ListDatasets({"bob"}, "", 9)), SizeIs(1)) << "his gives way";
+  NewExperiment bobs = MakeExperiment({"b"});
+  bobs.owner = "bob";
+  bobs.runs[0].dataset_blob = mias.sha256;
+  bobs.uploads = {"bob/names-1"};
+  EXPECT_TRUE(store().CreateExperiment(bobs).ok()) << "planned before";
+}
+
+TEST_P(DatasetsTest, DeletesAnUploadThatNoExperimentUsesAfterAnHour) {
+  DatasetRecord used = Make("used-1", "used", "emma\n");
+  used.owner = used.private_to = "mia";
+  used.expire_time = 1;
+  used = Value(store().AddDataset(used));
+  DatasetRecord unused = Make("unused-1", "unused", "ava\n");
+  unused.owner = unused.private_to = "mia";
+  unused.becomes_public = true;
+  unused.expire_time = 1;
+  unused = Value(store().AddDataset(unused));
+  NewExperiment experiment = MakeExperiment({"a"});
+  experiment.owner = experiment.private_to = "mia";
+  experiment.uploads = {DatasetKey(used)};
+  ASSERT_TRUE(store().CreateExperiment(experiment).ok());
+  Advance(kKeepUnused - 1);
+  ASSERT_TRUE(store().Maintain().ok());
+  EXPECT_TRUE(store().FindDataset({"mia"}, "unused-1").ok());
+  Advance(1);
+  ASSERT_TRUE(store().Maintain().ok());
+  EXPECT_EQ(CodeOf(store().FindDataset({"mia"}, "unused-1")), absl::StatusCode::kNotFound);
+  const DatasetRecord kept = Value(store().FindDataset({"mia"}, "used-1"));
+  EXPECT_EQ(kept.private_to, "mia");
+  EXPECT_EQ(kept.expire_time, 0);
+}
+
+TEST_P(DatasetsTest, MakesAnUploadWhatALaterOneAsksFor) {
+  DatasetRecord upload = Make("names-1", "names", "emma\n");
+  upload.owner = upload.private_to = "mia";
+  upload.becomes_public = true;
+  upload.expire_time = 1;
+  Value(store().AddDataset(upload));
+  Advance(1'000);
+  EXPECT_EQ(Value(store().AddDataset(upload)).expire_time, now() + kKeepUnused) << "again";
+  DatasetRecord secret = upload;
+  secret.id = "names-p1";
+  secret.becomes_public = false;
+  const DatasetRecord hidden = Value(store().AddDataset(secret));
+  EXPECT_EQ(hidden.id, "names-p1");
+  EXPECT_NE(hidden.expire_time, 0);
+  EXPECT_FALSE(Value(store().AddDataset(upload)).becomes_public) << "nothing makes it public again";
+  secret.expire_time = 0;
+  EXPECT_EQ(Value(store().AddDataset(secret)).expire_time, 0);
+
+  DatasetRecord other = Make("ava-1", "ava", "ava\n");
+  other.owner = other.private_to = "mia";
+  other.becomes_public = true;
+  other.expire_time = 1;
+  Value(store().AddDataset(other));
+  other.private_to.clear();
+  other.becomes_public = false;
+  other.expire_time = 0;
+  const DatasetRecord open = Value(store().AddDataset(other));
+  EXPECT_EQ(open.id, "ava-1");
+  EXPECT_EQ(open.private_to, "");
+  EXPECT_EQ(open.expire_time, 0);
+  EXPECT_TRUE(store().FindDataset({"rex"}, "ava-1").ok());
+}
+
 TEST_P(DatasetsTest, IsOfTheRunThatIsAsPrivate) {
   DatasetRecord secret = Make("secret", "names", "emma\n");
   secret.private_to = "ann";

@@ -10,13 +10,14 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Dataset(_message.Message):
-    __slots__ = ["bytes", "characters", "create_time", "damaged", "display_name", "documents", "kind", "name", "owner", "private", "sha256", "vocabulary"]
+    __slots__ = ["bytes", "characters", "create_time", "damaged", "display_name", "documents", "expire_time", "kind", "name", "owner", "private", "sha256", "vocabulary"]
     BYTES_FIELD_NUMBER: _ClassVar[int]
     CHARACTERS_FIELD_NUMBER: _ClassVar[int]
     CREATE_TIME_FIELD_NUMBER: _ClassVar[int]
     DAMAGED_FIELD_NUMBER: _ClassVar[int]
     DISPLAY_NAME_FIELD_NUMBER: _ClassVar[int]
     DOCUMENTS_FIELD_NUMBER: _ClassVar[int]
+    EXPIRE_TIME_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     OWNER_FIELD_NUMBER: _ClassVar[int]
@@ -29,13 +30,14 @@ class Dataset(_message.Message):
     damaged: bool
     display_name: str
     documents: int
+    expire_time: _timestamp_pb2.Timestamp
     kind: DatasetKind.Value
     name: str
     owner: str
     private: bool
     sha256: str
     vocabulary: int
-    def __init__(self, name: _Optional[str] = ..., display_name: _Optional[str] = ..., sha256: _Optional[str] = ..., bytes: _Optional[int] = ..., documents: _Optional[int] = ..., characters: _Optional[int] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., damaged: bool = ..., owner: _Optional[str] = ..., private: bool = ..., kind: _Optional[_Union[DatasetKind.Value, str]] = ..., vocabulary: _Optional[int] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., display_name: _Optional[str] = ..., sha256: _Optional[str] = ..., bytes: _Optional[int] = ..., documents: _Optional[int] = ..., characters: _Optional[int] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., damaged: bool = ..., owner: _Optional[str] = ..., private: bool = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., kind: _Optional[_Union[DatasetKind.Value, str]] = ..., vocabulary: _Optional[int] = ...) -> None: ...
 
 class DatasetChunk(_message.Message):
     __slots__ = ["data"]
@@ -111,15 +113,17 @@ class PartialUpload(_message.Message):
     def __init__(self, bytes: _Optional[int] = ..., in_use: bool = ...) -> None: ...
 
 class UploadDatasetRequest(_message.Message):
-    __slots__ = ["data", "display_name", "offset", "private", "sha256"]
+    __slots__ = ["data", "display_name", "for_experiment", "offset", "private", "sha256"]
     DATA_FIELD_NUMBER: _ClassVar[int]
     DISPLAY_NAME_FIELD_NUMBER: _ClassVar[int]
+    FOR_EXPERIMENT_FIELD_NUMBER: _ClassVar[int]
     OFFSET_FIELD_NUMBER: _ClassVar[int]
     PRIVATE_FIELD_NUMBER: _ClassVar[int]
     SHA256_FIELD_NUMBER: _ClassVar[int]
     data: bytes
     display_name: str
+    for_experiment: bool
     offset: int
     private: bool
     sha256: str
-    def __init__(self, display_name: _Optional[str] = ..., sha256: _Optional[str] = ..., data: _Optional[bytes] = ..., private: bool = ..., offset: _Optional[int] = ...) -> None: ...
+    def __init__(self, display_name: _Optional[str] = ..., sha256: _Optional[str] = ..., data: _Optional[bytes] = ..., private: bool = ..., for_experiment: bool = ..., offset: _Optional[int] = ...) -> None: ...
