@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/decimal.h"
 #include "base/utf8.h"
@@ -30,6 +31,18 @@ void CheckTags(const std::string& field,
   }
 }
 
+void CheckNewTags(const std::string& field,
+                  const google::protobuf::RepeatedPtrField<std::string>& tags,
+                  spec::Problems* problems) {
+  CheckTags(field, tags, problems);
+  for (int i = 0; i < tags.size(); ++i) {
+    if (!absl::StartsWith(tags[i], "-")) continue;
+    problems->Add(absl::StrCat(field, "[", i, "]"), reflect::ShortText(tags[i]),
+                  absl::StrCat(reflect::Quoted(tags[i]), " begins with '-', as options do"),
+                  "a tag that begins with another character");
+  }
+}
+
 void CheckNote(const std::string& note, spec::Problems* problems) {
   if (note.size() > kMaxNoteBytes) {
     problems->Add("note", reflect::ShortText(note),
@@ -46,7 +59,7 @@ absl::StatusOr<storage::ExperimentUpdate> ReadUpdate(const v1::UpdateExperimentR
   spec::Problems problems;
   storage::ExperimentUpdate update;
   if (!request.new_name().empty()) spec::CheckName("new_name", request.new_name(), &problems);
-  CheckTags("add_tags", request.add_tags(), &problems);
+  CheckNewTags("add_tags", request.add_tags(), &problems);
   CheckTags("remove_tags", request.remove_tags(), &problems);
   if (request.has_note()) CheckNote(request.note(), &problems);
   const bool changes = !request.new_name().empty() || !request.add_tags().empty() ||

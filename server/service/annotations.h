@@ -16,6 +16,10 @@ namespace ablate::service {
 void CheckTags(const std::string& field,
                const google::protobuf::RepeatedPtrField<std::string>& tags,
                spec::Problems* problems);
+// The same for tags that are to be added: none may look like an option.
+void CheckNewTags(const std::string& field,
+                  const google::protobuf::RepeatedPtrField<std::string>& tags,
+                  spec::Problems* problems);
 void CheckNote(const std::string& note, spec::Problems* problems);
 
 // Returns the changes that a request asks for. INVALID_ARGUMENT lists its problems.

@@ -59,7 +59,7 @@ void CheckChanges(const v1::CreateExperimentRequest& request, spec::Problems* pr
 // Checks the request's own fields; Resolve checks the spec.
 std::vector<spec::Problem> CheckRequest(const v1::CreateExperimentRequest& request) {
   spec::Problems checked;
-  CheckTags("tags", request.tags(), &checked);
+  CheckNewTags("tags", request.tags(), &checked);
   CheckNote(request.note(), &checked);
   CheckChanges(request, &checked);
   if (request.fresh() && (request.find_identical() || !request.extends().empty())) {
@@ -416,7 +416,6 @@ absl::StatusOr<v1::CreateExperimentResponse> Store(const Backend& backend,
     return rpc::WithReason(created.status(), "REQUEST_ID_USED");
   }
   if (!created.ok()) return created.status();
-  backend.scheduler->Post([](schedule::Scheduler& scheduler) { scheduler.Dispatch(); });
   if (created->identical) {
     const size_t cells = record.cells.size();
     const absl::Status added =
@@ -425,6 +424,7 @@ absl::StatusOr<v1::CreateExperimentResponse> Store(const Backend& backend,
     response.set_identical_to(response.experiment().name());
     return response;
   }
+  backend.scheduler->Post([](schedule::Scheduler& scheduler) { scheduler.Dispatch(); });
   // Also if this one asks for nothing: other experiments' runs may have been queued again.
   backend.planner->Expect();
   const absl::Status added =

@@ -327,6 +327,10 @@ TEST_F(UpdateTest, RefusesWhatIsInvalid) {
   EXPECT_THAT(message(""), HasSubstr("nothing is to be changed; expected new_name, add_tags,"));
   EXPECT_THAT(message("new_name: 'A b'"), HasSubstr("new_name: \"A b\" isn't a valid name"));
   EXPECT_THAT(message("add_tags: ''"), HasSubstr("add_tags[0]: missing"));
+  EXPECT_EQ(message("add_tags: '--force'"),
+            "add_tags[0]: \"--force\" begins with '-', as options do; expected a tag that begins "
+            "with another character");
+  EXPECT_EQ(message("remove_tags: '--force'"), "") << "an older server accepted it";
   EXPECT_THAT(message("note: '\\a'"), HasSubstr("note: "));
   std::string tags;
   for (int i = 0; i < 20; ++i) absl::StrAppend(&tags, "add_tags: 't", i, "' ");
