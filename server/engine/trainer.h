@@ -18,7 +18,7 @@
 namespace ablate::engine {
 
 // Part of every run's fingerprint. Raised whenever the same spec would produce other numbers.
-inline constexpr uint32_t kNumericsVersion = 4;
+inline constexpr uint32_t kNumericsVersion = 5;
 
 // A family of metrics recorded per block, and the `record` option that enables it.
 struct BlockMetrics {

@@ -14,7 +14,9 @@
 namespace ablate::engine {
 namespace {
 
+using ::testing::Each;
 using ::testing::HasSubstr;
+using ::testing::Ne;
 
 // Returns a GPT-2 that no experiment's defaults give.
 ModelConfig SmallGpt2() {
@@ -294,6 +296,18 @@ TEST(Gpt2LogitsTest, MatchAClosedForm) {
       EXPECT_NEAR((*logits)[t * 5 + token], logit, 1e-14);
     }
   }
+}
+
+TEST(Gpt2LogitsTest, TakeSubnormalNumbersAs0) {
+  StoredModel stored = TinyGpt2();
+  const auto fill = [&](float value) {
+    StoredTensor& tensor = stored.tensors.at("transformer.wte.weight");
+    const std::vector<float> values(tensor.bytes.size() / sizeof(float), value);
+    tensor.bytes = std::string(BytesOfNumbers(values));
+    return *LogitsOf(stored, {1, 4, 2});
+  };
+  EXPECT_THAT(fill(2e-38F), Each(Ne(0)));
+  EXPECT_THAT(fill(1e-40F), Each(0));
 }
 
 TEST(Gpt2LogitsTest, ReturnTheLastPositionAlone) {

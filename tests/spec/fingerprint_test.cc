@@ -26,12 +26,12 @@ ResolvedCell Only(const v1::ExperimentSpec& spec) { return Resolved(spec).cells.
 // engine::kNumericsVersion: every stored run is found by them.
 TEST(FingerprintTest, IsPinned) {
   const Resolution names = Resolved(ByTorch(NamesNorm()));
-  EXPECT_EQ(CellNamed(names, "pre-lr0.01-s42").fingerprint, "uvype5cevtml");
-  EXPECT_EQ(CellNamed(names, "pre-lr0.01-s42").trajectory, "rfv7nqoq5m2u");
+  EXPECT_EQ(CellNamed(names, "pre-lr0.01-s42").fingerprint, "3uxbbiwgxpiq");
+  EXPECT_EQ(CellNamed(names, "pre-lr0.01-s42").trajectory, "rj6kszkq4efm");
   EXPECT_EQ(CellNamed(names, "pre-lr0.01-s42").shape, "m7ropqry6yxp");
-  EXPECT_EQ(CellNamed(names, "post-lr0.01-s42").fingerprint, "eqeiuefpydrd");
-  EXPECT_EQ(CellNamed(names, "none-lr0.01-s43").fingerprint, "wk3is3bndei5");
-  EXPECT_EQ(Only(ByTorch(SmallSpec())).fingerprint, "afyuh7hgegns");
+  EXPECT_EQ(CellNamed(names, "post-lr0.01-s42").fingerprint, "rj6np3rnb2mg");
+  EXPECT_EQ(CellNamed(names, "none-lr0.01-s43").fingerprint, "elf44xlr5p3s");
+  EXPECT_EQ(Only(ByTorch(SmallSpec())).fingerprint, "2w5ghhxd3f2y");
 }
 
 TEST(FingerprintTest, IsTheHashOfACanonicalText) {
@@ -49,7 +49,7 @@ model.norm.final=false
 model.norm.kind=rms
 model.norm.placement=post
 model.width=16
-numerics=4
+numerics=5
 seed=43
 task=documents
 task.documents.held_out=2000
@@ -68,14 +68,14 @@ training.schedule=linear
 TEST(FingerprintTest, ADefaultSpecSaysAlmostNothing) {
   const ResolvedCell cell = Only(ByTorch(SmallSpec()));
   EXPECT_EQ(Canonical(cell.run.spec(), "").RunText(0),
-            "ablate run 1\ndevice=cpu\nnumerics=4\nseed=0\ntask=legacy_recall\ntrainer=torch\n");
+            "ablate run 1\ndevice=cpu\nnumerics=5\nseed=0\ntask=legacy_recall\ntrainer=torch\n");
 }
 
 TEST(FingerprintTest, HasTheTrainerInEveryKey) {
   const ResolvedCell native = Only(SmallSpec());
   const ResolvedCell torch = Only(ByTorch(SmallSpec()));
   EXPECT_EQ(Canonical(native.run.spec(), "").RunText(0),
-            "ablate run 1\ndevice=cpu\nnumerics=4\nseed=0\ntask=legacy_recall\ntrainer=native\n");
+            "ablate run 1\ndevice=cpu\nnumerics=5\nseed=0\ntask=legacy_recall\ntrainer=native\n");
   EXPECT_NE(native.fingerprint, torch.fingerprint);
   EXPECT_NE(native.trajectory, torch.trajectory);
   EXPECT_NE(native.growth, torch.growth);
@@ -84,9 +84,9 @@ TEST(FingerprintTest, HasTheTrainerInEveryKey) {
 
 TEST(FingerprintTest, NamesTheTask) {
   EXPECT_EQ(Canonical(Only(ByTorch(RecallSpec())).run.spec(), "").RunText(0),
-            "ablate run 1\ndevice=cpu\nnumerics=4\nseed=0\ntask=recall\ntrainer=torch\n");
+            "ablate run 1\ndevice=cpu\nnumerics=5\nseed=0\ntask=recall\ntrainer=torch\n");
   const std::string text =
-      "ablate run 1\ndata=x\ndevice=cpu\nnumerics=4\nseed=0\ntask=text\ntrainer=torch\n";
+      "ablate run 1\ndata=x\ndevice=cpu\nnumerics=5\nseed=0\ntask=text\ntrainer=torch\n";
   v1::BaseSpec base = Only(ByTorch(TextSpec())).run.spec();
   EXPECT_EQ(Canonical(base, "x").RunText(0), text);
   // Reading characters is the default; the number of evaluated batches is not.
@@ -273,7 +273,7 @@ v1::ExperimentSpec WithSteps(v1::ExperimentSpec spec, uint32_t steps) {
 TEST(GrowthTest, IsTheRunWithoutItsSteps) {
   const ResolvedCell cell = Only(WithSteps(ByTorch(SmallSpec()), 300));
   EXPECT_EQ(Canonical(cell.run.spec(), "").GrowthText(4),
-            "ablate growth 1\ndevice=cpu\nnumerics=4\nseed=4\ntask=legacy_recall\ntrainer=torch\n");
+            "ablate growth 1\ndevice=cpu\nnumerics=5\nseed=4\ntask=legacy_recall\ntrainer=torch\n");
   EXPECT_EQ(cell.growth, Only(WithSteps(ByTorch(SmallSpec()), 7)).growth);
   // If steps are not written.
   EXPECT_EQ(cell.growth, Only(ByTorch(SmallSpec())).growth);

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "server/engine/flush_subnormals.h"
 #include "server/engine/gpt2.h"
 #include "server/engine/pretrained/float_values.h"
 #include "server/engine/pretrained/gpt2_source.h"
@@ -212,6 +213,7 @@ absl::StatusOr<std::vector<double>> Gpt2Logits(absl::Span<const FileView> files,
                                                const Gpt2Overrides& overrides,
                                                absl::Span<const int64_t> tokens,
                                                Gpt2Positions positions) {
+  const FlushSubnormals flush;  // as the engine's passes
   const absl::StatusOr<Gpt2Source> source = ReadGpt2Source(files, overrides);
   if (!source.ok()) return source.status();
   const ModelConfig& model = source->model;

@@ -1,10 +1,12 @@
-// Converts LibTorch's exceptions to a Status. The engine's public functions run inside AtBoundary.
+// Separates the engine from its callers: LibTorch's exceptions become a Status, and subnormal
+// numbers are 0. The engine's public functions run inside AtBoundary.
 #ifndef ABLATE_SERVER_ENGINE_TRAIN_BOUNDARY_H_
 #define ABLATE_SERVER_ENGINE_TRAIN_BOUNDARY_H_
 
 #include <utility>
 
 #include "absl/status/status.h"
+#include "server/engine/flush_subnormals.h"
 
 namespace ablate::engine {
 
@@ -15,9 +17,11 @@ absl::Status StatusOfCurrentException();
 // Returns true if that Status would be RESOURCE_EXHAUSTED. Call it only in a catch block.
 bool IsOutOfMemory();
 
-// Returns the result of `function` (a Status or StatusOr), or the Status of its exception.
+// Returns the result of `function` (a Status or StatusOr), which computes with FlushSubnormals, or
+// the Status of its exception.
 template <typename Function>
 auto AtBoundary(Function&& function) -> decltype(function()) {
+  const FlushSubnormals flush;
   try {
     return std::forward<Function>(function)();
   } catch (...) {
