@@ -52,7 +52,7 @@ def peak_gigabytes(process):
 def step(process):
     process.stdin.write("1\n")
     process.stdin.flush()
-    return tuple(1e-3 * float(text) for text in process.stdout.readline().split())
+    return tuple(1e-3 * float(text) for text in process.stdout.readline().split()[:2])
 
 
 def main(program, rounds, threads):

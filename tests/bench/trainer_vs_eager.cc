@@ -1,5 +1,6 @@
 // Trains one workload for trainer_vs_eager.py: reads a number of steps per line of standard input,
-// makes them, and prints the milliseconds of wall and of processor time per step.
+// makes them, and prints the milliseconds of wall and of processor time per step, and the mean
+// loss.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -165,6 +166,16 @@ double WallMs() {
   return std::chrono::duration<double, std::milli>(now).count();
 }
 
+double MeanLoss(const RunProgress& progress) {
+  double sum = 0, count = 0;
+  for (const Point& point : progress.points) {
+    if (point.key != "train/loss") continue;
+    sum += point.value;
+    ++count;
+  }
+  return sum / count;
+}
+
 int Serve(RunConfig run) {
   PrepareLaneThread();
   const absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTrainer(std::move(run));
@@ -177,7 +188,9 @@ int Serve(RunConfig run) {
     const double wall = WallMs(), processor = ProcessorMs();
     const absl::StatusOr<RunProgress> progress = (*trainer)->Advance(steps, [] { return false; });
     if (!progress.ok()) return 1;
-    std::printf("%.4f %.4f\n", (WallMs() - wall) / steps, (ProcessorMs() - processor) / steps);
+    const double wall_taken = WallMs() - wall, processor_taken = ProcessorMs() - processor;
+    std::printf("%.4f %.4f %.7f\n", wall_taken / steps, processor_taken / steps,
+                MeanLoss(*progress));
     std::fflush(stdout);
   }
   return 0;
