@@ -332,14 +332,8 @@ class AttentionLook : public Computation {
         add(absl::StrCat("dependency/block.", i, ".head.", h), shares[i][h].item<double>());
       }
     }
-    double chance = 0;
-    for (const std::vector<DependentWord>& of_row : words_.of_rows) {
-      for (const DependentWord& word : of_row) {
-        chance += 1 / static_cast<double>(word.candidates.size());
-      }
-    }
     add("dependency_offset", static_cast<double>(words_.at_offset) / words);
-    add("dependency_chance", chance / words);
+    add("dependency_chance", words_.chance / words);
     add("dependency_words", words);
     result->arrays.push_back(ArrayOf("dependency", {"block", "head"}, shares));
     result->notes.push_back(

@@ -41,6 +41,19 @@ std::vector<size_t> CandidatesOf(const std::vector<TokenSpan>& words, size_t wor
   return candidates;
 }
 
+// Returns the probability of the head among the candidates with the most tokens, which get the
+// largest weight if all tokens have the same.
+double ChanceOf(const std::vector<TokenSpan>& words, const DependentWord& dependent) {
+  const auto tokens = [&](size_t word) { return words[word].last - words[word].first + 1; };
+  int64_t most = 0, equal = 0;
+  for (const size_t candidate : dependent.candidates) {
+    if (tokens(candidate) > most) equal = 0;
+    most = std::max(most, tokens(candidate));
+    if (tokens(candidate) == most) ++equal;
+  }
+  return tokens(dependent.head) == most ? 1 / static_cast<double>(equal) : 0;
+}
+
 }  // namespace
 
 DependencyWords SelectDependents(const std::string& relation, bool causal, const TaggedRows& rows) {
@@ -60,6 +73,7 @@ DependencyWords SelectDependents(const std::string& relation, bool causal, const
       }
       ++offsets[static_cast<int64_t>(dependent.head) - static_cast<int64_t>(i)];
       ++selected.words;
+      selected.chance += ChanceOf(row.words, dependent);
       of_row.push_back(std::move(dependent));
     }
   }

@@ -23,7 +23,8 @@ struct DependentWord {
 
 struct DependencyWords {
   std::vector<std::vector<DependentWord>> of_rows;  // in the order of TaggedRows::rows
-  uint64_t words = 0;                               // in all rows
+  double chance = 0;       // number found by equal weights on all tokens; ties are divided
+  uint64_t words = 0;      // in all rows
   uint64_t at_offset = 0;  // of them, those whose head is `offset` words further on
   int64_t offset = 0;      // the one with the largest `at_offset`, the nearest if several have it
 };

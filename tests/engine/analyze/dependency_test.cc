@@ -150,7 +150,16 @@ PlainCounts CountsOf(const AnalysisRequest& request, const std::vector<TextSente
         if (others < 2) continue;
         ++counts.words;
         ++counts.at_offset[head - i];
-        counts.chance += 1.0 / others;
+        double longest = 0, as_long = 0;
+        const auto length = [&](int j) {
+          return static_cast<double>(tokens[static_cast<size_t>(j)].second -
+                                     tokens[static_cast<size_t>(j)].first);
+        };
+        for (int j = 0; j < seen; ++j) {
+          if (j != i) longest = std::max(longest, length(j));
+        }
+        for (int j = 0; j < seen; ++j) as_long += j != i && length(j) == longest ? 1 : 0;
+        counts.chance += length(head) == longest ? 1 / as_long : 0;
         for (int block = 0; block < model.layers; ++block) {
           for (int64_t h = 0; h < model.heads; ++h) {
             double largest = -1;
