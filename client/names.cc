@@ -105,6 +105,17 @@ std::string ExtensionOf(Connection* connection, absl::string_view name) {
   return read.ok() ? extension : "";
 }
 
+absl::Status CheckNewTags(const std::vector<std::string>& tags) {
+  for (const std::string& tag : tags) {
+    if (!absl::StartsWith(tag, "-")) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--tag: ", reflect::Quoted(tag),
+                     " begins with '-', as options do; expected a tag that begins with another "
+                     "character"));
+  }
+  return absl::OkStatus();
+}
+
 std::string ModelName(absl::string_view text) { return WithPrefix("models/", text); }
 
 absl::StatusOr<std::string> ResolveDatasetName(Connection* connection, absl::string_view text) {

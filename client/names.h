@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ablate/v1/experiment.pb.h"
 #include "ablate/v1/run.pb.h"
@@ -49,6 +50,9 @@ absl::StatusOr<std::string> ResolveDatasetName(Connection* connection, absl::str
 // Returns the ID of the experiment that extends the experiment called `name`; empty if none does
 // or the server doesn't answer.
 std::string ExtensionOf(Connection* connection, absl::string_view name);
+
+// INVALID_ARGUMENT if a tag of --tag begins with '-': it is another option, after a forgotten TAG.
+absl::Status CheckNewTags(const std::vector<std::string>& tags);
 
 // Returns `models/NAME` for it or a name, which the server looks up.
 std::string ModelName(absl::string_view text);

@@ -43,6 +43,7 @@ absl::StatusOr<v1::UpdateExperimentRequest> ReadEdit(const EditOptions& options)
     return absl::InvalidArgumentError(
         absl::StrCat("--rename takes one experiment; ", options.names.size(), " are given"));
   }
+  if (absl::Status tags = CheckNewTags(options.tags); !tags.ok()) return tags;
   v1::UpdateExperimentRequest request;
   request.set_new_name(options.rename);
   request.mutable_add_tags()->Add(options.tags.begin(), options.tags.end());

@@ -182,7 +182,7 @@ std::string Misuse(const SubmitOptions& options) {
   if (options.file.empty() && options.again.empty() && options.extend.empty()) {
     return "FILE is missing; give a file, --again EXP or --extend EXP";
   }
-  return "";
+  return std::string(CheckNewTags(options.tags).message());
 }
 
 // Finds the experiment of --again or --extend; nothing if neither is given.

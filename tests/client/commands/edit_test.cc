@@ -94,6 +94,13 @@ TEST_F(EditTest, ChangesNothingIfOneIsMissing) {
   EXPECT_THAT(requests_, IsEmpty());
 }
 
+TEST_F(EditTest, AddsNoTagThatIsAnOption) {
+  const Outcome outcome = Run({"edit", "small", "--tag=--archive"});
+  EXPECT_EQ(outcome.code, kUsage);
+  EXPECT_THAT(outcome.err, HasSubstr("--tag: \"--archive\" begins with '-', as options do"));
+  EXPECT_EQ(Run({"edit", "small", "--tag", "a-b"}).code, kSuccess);
+}
+
 TEST_F(EditTest, ChangesNothingWhenATagToRemoveIsMissing) {
   const Outcome outcome = Run({"edit", "b", "--tag", "t", "--untag", "papr"});
   EXPECT_EQ(outcome.code, kFailure);
