@@ -248,7 +248,7 @@ void Command::Do(Action action) {
       if (const absl::Status free = CheckOutput(*output, kind); !free.ok()) {
         return Fail(context, free);
       }
-      output->standard = context.console.out;
+      output->standard = &context.console.data();
       return action(context);
     };
   }

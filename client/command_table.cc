@@ -120,7 +120,7 @@ Names:
   EXP       an experiment: experiments/ID, an ID, a unique prefix of an ID, or a name (the newest experiment of that name)
   EXP/CELL  one cell of it, such as names-norm/pre-lr0.01-s42; a setting that has one cell; or EXP/@best, the run that is DONE and has the best report.primary
 
-On a terminal, control characters and direction marks are shown as escapes such as \x1b. In a pipe or file, --json, --csv, compare, table and generate print texts unchanged.
+Control characters and direction marks in texts are shown as escapes such as \x1b, also in a pipe or file. What programs read has them unchanged there: JSON, CSV, LaTeX, YAML and written files.
 
 Exit codes:
   0   success; wait, watch: every run is DONE or DIVERGED; analyze: all are DONE
@@ -175,10 +175,10 @@ int RunProgram(const std::vector<std::string>& arguments, const Context& context
                                "Server to use, as in ABLATE_SERVER; accepted by every command");
   line.root().Footer(kFooter);
   Context chosen = context;
-  // Texts of servers and files must not control the terminal.
+  // Texts of servers and files must not control a terminal, also if it shows them later.
   TerminalStream out(context.console.out), err(context.console.err);
-  if (context.console.out_is_terminal) chosen.console.out = &out;
-  if (context.console.err_is_terminal) chosen.console.err = &err;
+  chosen.console.out = &out;
+  chosen.console.err = &err;
   chosen.environment = [&](const char* name) -> std::optional<std::string> {
     if (!server.empty() && std::string(name) == "ABLATE_SERVER") return server;
     return context.environment(name);

@@ -62,6 +62,8 @@ void Console::Info(absl::string_view message) const {
   *err << WrapForErr(*this, Printable(message)) << std::endl;
 }
 
+std::ostream& Console::data() const { return out_is_terminal ? *out : Unfiltered(*out); }
+
 int Console::FileOf(const std::ostream* stream) const {
   return stream == out ? STDOUT_FILENO : STDERR_FILENO;
 }
@@ -104,7 +106,7 @@ int FailSettings(const Context& context, const absl::Status& status) {
 }
 
 int PrintJson(const Context& context, const google::protobuf::Message& message) {
-  *context.console.out << ToJson(message);
+  context.console.data() << ToJson(message);
   return kSuccess;
 }
 

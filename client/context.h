@@ -46,6 +46,10 @@ struct Console {
   // Prints a line on `err` without such a word.
   void Info(absl::string_view message) const;
 
+  // Returns the stream for formats that programs read: `out`, without a filter unless a terminal
+  // shows them.
+  std::ostream& data() const;
+
   // Return true if a live line or screen can be drawn.
   bool out_is_live() const { return out_is_terminal && !dumb; }
   bool err_is_live() const { return err_is_terminal && !dumb; }

@@ -75,8 +75,8 @@ absl::Status MakeToken(const TokenOptions& options, const v1::CreateTokenRequest
                                         ", valid until ", Day(created->join().expire_time()),
                                         "; whoever has the file acts as ", options.user);
   if (!options.output.given() || options.output.is_standard()) {
-    *context.console.out << ToJson(created->join()) << std::flush;
-    if (!*context.console.out) {
+    context.console.data() << ToJson(created->join()) << std::flush;
+    if (!context.console.data()) {
       return Forget(
           created->token(), connection,
           absl::DataLossError("writing the token to standard output failed; it is revoked"));

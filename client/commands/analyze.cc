@@ -341,7 +341,7 @@ absl::StatusOr<std::vector<LabelledResponse>> Create(Connection* connection,
 void PrintJsonOf(const Context& context, const AnalyzeOptions& options,
                  const std::vector<const google::protobuf::Message*>& messages) {
   if (IsList(options)) {
-    *context.console.out << ToJsonArray(messages);
+    context.console.data() << ToJsonArray(messages);
   } else if (!messages.empty()) {
     PrintJson(context, *messages[0]);
   }

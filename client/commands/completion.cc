@@ -123,7 +123,7 @@ Action DefineCompletion(Command* command) {
                                          " is unknown; expected bash, zsh or fish"));
       return kUsage;
     }
-    *context.console.out << script;
+    context.console.data() << script;
     return kSuccess;
   };
 }

@@ -112,7 +112,7 @@ absl::StatusOr<int> WriteFileOfIds(const EncodeOptions& options, const Context& 
 
 absl::StatusOr<int> PrintIds(const Context& context, std::istream* in, const std::string& name,
                              uint32_t vocabulary, Encoder* encoder) {
-  std::ostream& out = *context.console.out;
+  std::ostream& out = context.console.data();
   out << "{\"vocabulary\": " << vocabulary << ", \"ids\": [";
   const char* separator = "";
   const auto write = [&](const std::vector<uint32_t>& ids) {

@@ -92,7 +92,7 @@ void PrintSummary(const v1::GenerateSummary& summary, const Context& context) {
 void Print(const v1::GenerateResponse& message, const GenerateOptions& options,
            const Context& context) {
   std::ostream* const out = context.console.out;
-  if (options.json) *out << ToJsonLine(message);
+  if (options.json) context.console.data() << ToJsonLine(message);
   if (message.has_summary()) PrintSummary(message.summary(), context);
   if (options.json || !message.has_sample()) return;
   const std::string& text = message.sample().text();
@@ -110,7 +110,7 @@ absl::StatusOr<int> Generate(const GenerateOptions& options, const v1::GenerateR
   }
   const auto on_message = [&](const v1::GenerateResponse& message) {
     Print(message, options, context);
-    const bool good = context.console.out->good();
+    const bool good = context.console.data().good();
     return good ? absl::OkStatus() : absl::AbortedError("writing the output failed");
   };
   const absl::Status status = connection->Generate(of_model, on_message);

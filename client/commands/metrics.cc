@@ -159,7 +159,7 @@ absl::Status CheckKeys(Connection* connection, const Context& context, const Met
 absl::StatusOr<int> PrintPoints(const MetricsOptions& options, const MetricsTarget& target,
                                 const v1::QueryMetricsRequest& request, const Context& context,
                                 Connection* connection) {
-  std::ostream* out = context.console.out;
+  std::ostream* out = &context.console.data();
   const bool with_key = options.keys.size() != 1;
   // The head comes before the first point, or alone if there is none, but not before an error.
   bool has_head = !options.csv;

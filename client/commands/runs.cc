@@ -208,7 +208,7 @@ absl::StatusOr<int> Runs(const RunsOptions& options, const RunsWanted& wanted,
   if (options.json) return PrintJson(context, *runs);
   if (brief && ShowsDiverged(values, *runs)) columns.push_back(StateColumn());
   if (options.csv) {
-    PrintCsv(columns, *runs, context.console.out);
+    PrintCsv(columns, *runs, &context.console.data());
     return kSuccess;
   }
   if (runs->rows().empty()) {

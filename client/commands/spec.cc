@@ -47,7 +47,7 @@ absl::StatusOr<int> Spec(const SpecOptions& options, const Context& context,
   const absl::StatusOr<v1::ExperimentSpec> spec = SpecOf(options.target, connection);
   if (!spec.ok()) return spec.status();
   if (options.json) return PrintJson(context, *spec);
-  *context.console.out << reflect::SpecYaml(*spec);
+  context.console.data() << reflect::SpecYaml(*spec);
   return kSuccess;
 }
 

@@ -109,7 +109,7 @@ absl::StatusOr<int> Sql(const SqlOptions& options, const v1::SqlRequest& asked,
   if (!status.ok()) return status;
   if (options.json) return PrintJson(context, result);
   if (!options.csv) return PrintSqlTable(context, result);
-  PrintSqlCsv(result, context.console.out);
+  PrintSqlCsv(result, &context.console.data());
   return kSuccess;
 }
 

@@ -112,7 +112,7 @@ int Show(const Context& context, const SubmitOptions& options, const Submission&
   if (options.dry_run) {
     code = ShowDryRun(context, options, submission, response);
   } else if (options.json) {
-    *context.console.out << ToJson(response) << std::flush;
+    context.console.data() << ToJson(response) << std::flush;
   } else {
     *context.console.out << Headline(response) << std::endl;
   }
@@ -153,7 +153,7 @@ int ShowIdentical(Connection* connection, const Context& context, const SubmitOp
   const std::string ignored = IgnoredText(options, response);
   if (!ignored.empty()) context.console.Note(ignored);
   if (options.json) {
-    *context.console.out << ToJson(response) << std::flush;
+    context.console.data() << ToJson(response) << std::flush;
     return kSuccess;
   }
   *context.console.out << Headline(response) << std::endl;

@@ -66,7 +66,7 @@ absl::StatusOr<int> WriteTable(const TableOptions& options, const Context& conte
     context.console.Info(absl::StrCat(options.output.name(), ": ", Bytes(data.size())));
     return kSuccess;
   }
-  *context.console.out << data;
+  (options.format == "text" ? *context.console.out : context.console.data()) << data;
   return kSuccess;
 }
 

@@ -207,7 +207,8 @@ absl::StatusOr<int> Top(const TopOptions& options, const Context& context, Conne
   const auto reading = ReadServer(connection, context);
   if (!reading.ok()) return reading.status();
   if (options.json) {
-    *context.console.out << ToJsonArray({&reading->workers, &reading->experiments, &reading->runs});
+    context.console.data() << ToJsonArray(
+        {&reading->workers, &reading->experiments, &reading->runs});
     return kSuccess;
   }
   TopState state;

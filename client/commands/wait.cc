@@ -27,7 +27,7 @@ int Wait(const WaitOptions& options, const Context& context) {
                                  context.console.err_is_live())
             : Follow(connection->get(), context, *experiment, [](const v1::ExperimentEvent&) {});
   }
-  if (experiment.ok() && options.json) *context.console.out << ToJson(*experiment);
+  if (experiment.ok() && options.json) PrintJson(context, *experiment);
   return FinishWait(context, experiment);
 }
 

@@ -21,14 +21,14 @@ int Watch(const WatchOptions& options, const Context& context) {
   const absl::StatusOr<v1::Experiment> experiment =
       FindExperiment(connection->get(), options.experiment);
   if (!experiment.ok()) return FailToWait(context, experiment.status());
-  std::ostream* out = context.console.out;
   if (!options.json) {
-    return FinishWait(context, FollowWithProgress(connection->get(), context, *experiment, out,
-                                                  context.console.out_is_live()));
+    return FinishWait(
+        context, FollowWithProgress(connection->get(), context, *experiment, context.console.out,
+                                    context.console.out_is_live()));
   }
   return FinishWait(context, Follow(connection->get(), context, *experiment,
                                     [&](const v1::ExperimentEvent& event) {
-                                      *out << ToJsonLine(event) << std::flush;
+                                      context.console.data() << ToJsonLine(event) << std::flush;
                                     }));
 }
 

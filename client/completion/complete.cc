@@ -215,10 +215,11 @@ void PrintCompletions(const CLI::App& root, const std::vector<std::string>& word
   if (words.empty() || !are_utf8) return;
   const Place place = FindPlace(root, {words.begin(), words.end() - 1});
   const Answer answer = Complete(place, words.back(), context.environment);
-  *context.console.out << answer.kind << "\n";
+  std::ostream& out = context.console.data();
+  out << answer.kind << "\n";
   for (const Candidate& candidate : answer.candidates) {
     if (!absl::StartsWith(candidate.word, words.back())) continue;
-    *context.console.out << candidate.word << "\t" << candidate.help << "\n";
+    out << candidate.word << "\t" << candidate.help << "\n";
   }
 }
 

@@ -34,9 +34,13 @@ std::streamsize TerminalStream::Buffer::xsputn(const char* text, std::streamsize
 
 int TerminalStream::Buffer::sync() { return terminal_->flush().good() ? 0 : -1; }
 
-std::ostream& operator<<(std::ostream& out, const TerminalControl& control) {
+std::ostream& Unfiltered(std::ostream& out) {
   auto* buffer = dynamic_cast<TerminalStream::Buffer*>(out.rdbuf());
-  *(buffer == nullptr ? &out : buffer->terminal()) << control.sequence;
+  return buffer == nullptr ? out : *buffer->terminal();
+}
+
+std::ostream& operator<<(std::ostream& out, const TerminalControl& control) {
+  Unfiltered(out) << control.sequence;
   return out;
 }
 

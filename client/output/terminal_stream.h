@@ -1,4 +1,4 @@
-// Filters all output for a terminal, so that texts can't control it.
+// Filters text for people, so that it can't control a terminal, now or when a file of it is shown.
 #ifndef ABLATE_CLIENT_OUTPUT_TERMINAL_STREAM_H_
 #define ABLATE_CLIENT_OUTPUT_TERMINAL_STREAM_H_
 
@@ -12,6 +12,9 @@ struct TerminalControl {
   const char* sequence;
 };
 std::ostream& operator<<(std::ostream& out, const TerminalControl& control);
+
+// Returns the stream below a TerminalStream; any other stream itself.
+std::ostream& Unfiltered(std::ostream& out);
 
 // Writes to another stream. Control characters other than line feeds, bidirectional marks and bytes
 // that aren't UTF-8 are shown as by Printable; a CR before a line feed is left out. Characters must
@@ -35,7 +38,7 @@ class TerminalStream : public std::ostream {
    private:
     std::ostream* const terminal_;
   };
-  friend std::ostream& operator<<(std::ostream& out, const TerminalControl& control);
+  friend std::ostream& Unfiltered(std::ostream& out);
 
   Buffer buffer_;
 };

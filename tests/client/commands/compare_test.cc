@@ -95,8 +95,10 @@ TEST_F(CompareTest, PrintsJsonWithSnakeCaseFieldsAndDefaults) {
 
 TEST_F(CompareTest, DisarmsWhatAServerSends) {
   comparison_.set_text("a\x1b[2J\r\nb\u202E\n");
-  console_.out_is_terminal = true;
-  EXPECT_EQ(Run({"compare", "small"}).out, "a\\x1b[2J\nb\\u202e\n");
+  for (const bool terminal : {false, true}) {
+    console_.out_is_terminal = terminal;
+    EXPECT_EQ(Run({"compare", "small"}).out, "a\\x1b[2J\nb\\u202e\n") << terminal;
+  }
 }
 
 TEST_F(CompareTest, BreaksProseBetweenWordsOnATerminal) {
@@ -164,9 +166,11 @@ TEST_F(CompareTest, PrintsATableByteForByte) {
   EXPECT_THAT(Run({"table", "small", "--json"}).out, HasSubstr("\"data\": \"a,b"));
 }
 
-TEST_F(CompareTest, DisarmsATableOnATerminalOnly) {
+TEST_F(CompareTest, DisarmsATableExceptInAPipeToAProgram) {
   data_ = "a\x1b[2J,b\r\n";
+  EXPECT_EQ(Run({"table", "small"}).out, "a\\x1b[2J,b\n");
   EXPECT_EQ(Run({"table", "small", "--format", "csv"}).out, data_);
+  EXPECT_EQ(Run({"table", "small", "--format", "latex"}).out, data_);
   console_.out_is_terminal = true;
   EXPECT_EQ(Run({"table", "small", "--format", "csv"}).out, "a\\x1b[2J,b\n");
 }

@@ -93,9 +93,11 @@ TEST_F(GenerateTest, LetsTheServerRefuseOptionsOfTheOtherKindOfModel) {
 TEST_F(GenerateTest, KeepsSamplesOfSeveralLinesApart) {
   texts_ = {"to be\nor not", "that\n"};
   EXPECT_EQ(Run({"generate", "runs/r"}).out, "to be\nor not\n\nthat\n\n\n");
-  console_.out_is_terminal = true;
   texts_ = {"to\x1b\nbe", "or"};
-  EXPECT_EQ(Run({"generate", "runs/r"}).out, "to\\x1b\nbe\n\nor\n");
+  for (const bool terminal : {false, true}) {
+    console_.out_is_terminal = terminal;
+    EXPECT_EQ(Run({"generate", "runs/r"}).out, "to\\x1b\nbe\n\nor\n") << terminal;
+  }
 }
 
 TEST_F(GenerateTest, LeavesOutAShareThatIsNotLookedFor) {
