@@ -13,7 +13,7 @@
 namespace ablate::engine {
 namespace {
 
-// float32 has no number below 1e-45, and few digits below 1e-38.
+// float32 has no number below 1e-38, because subnormal numbers are 0.
 constexpr double kSmallNorm = 1e-30;
 // Exponent of two that the largest norm is then scaled to. Products of several gradients still fit.
 constexpr double kLargeExponent = 80;
