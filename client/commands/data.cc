@@ -73,7 +73,8 @@ absl::StatusOr<int> Ls(const DataOptions& options, const Context& context, Conne
          is_text || dataset.documents() > 0 ? text::Grouped(dataset.documents()) : "",
          IsTagged(dataset) ? ""
                            : text::Grouped(is_text ? dataset.characters() : dataset.vocabulary()),
-         Ago(dataset.create_time(), context.now())});
+         absl::StrCat(Ago(dataset.create_time(), context.now()),
+                      dataset.has_expire_time() ? ", unused" : "")});
   }
   return PrintTable(context, table);
 }
@@ -142,7 +143,10 @@ absl::StatusOr<int> Rm(const DataOptions& options, const Context& context, Conne
 Action DefineDataLs(Command* command) {
   auto options = std::make_shared<DataOptions>();
   command->Flag(&options->json, "--json", kJsonHelp);
-  command->Footer("Example:\n  ablate data ls");
+  command->Footer(
+      "An unused data set was uploaded by `ablate submit`. Only you see it until an experiment uses "
+      "it; after an hour without one it is deleted.\n\n"
+      "Example:\n  ablate data ls");
   return WithServer(options, Ls);
 }
 

@@ -278,13 +278,15 @@ Action DefineSubmit(Command* command) {
                 "share its runs with nobody");
   command->Flag(&options->dry_run, "--dry-run",
                 "Create nothing; print the grid, the trainer, reused runs, an estimate and all "
-                "problems. Data sets that the server lacks are uploaded to check them");
+                "problems. Data sets that the server lacks are uploaded to check them; only you "
+                "see them, and they are deleted after an hour unless an experiment uses them");
   command->Flag(&options->wait, "--wait",
                 "Wait until every run and analysis has ended; exit as `ablate wait` does");
   command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
       "Paths of data sets are relative to the file, also in --set. Files that the server lacks "
-      "are uploaded; a note with name and size is printed before each. A path in the file that "
+      "are uploaded; a note with name and size is printed before each. Only you see them until the "
+      "experiment exists. A path in the file that "
       "leads out of its folder, or to a hidden file, is refused unless --data or --set names "
       "it.\n\n"
       "A submission that would only repeat an experiment of yours creates nothing: same spec, same "

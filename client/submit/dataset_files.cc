@@ -152,26 +152,30 @@ absl::StatusOr<std::string> Hash(Source* source) {
 
 // The data set of these bytes that will do. NOT_FOUND.
 absl::StatusOr<v1::Dataset> FindUploaded(Connection* connection, const std::string& sha256,
-                                         Audience audience) {
+                                         Audience audience, Keep keep) {
   v1::GetDatasetRequest request;
   request.set_sha256(sha256);
   request.set_verify(true);
   request.set_private_(audience == Audience::kOurselves);
   absl::StatusOr<v1::Dataset> found = connection->GetDataset(request);
-  if (audience != Audience::kEverybodyUnlessPrivate || !absl::IsNotFound(found.status())) {
-    return found;
+  if (audience == Audience::kEverybodyUnlessPrivate && absl::IsNotFound(found.status())) {
+    request.set_private_(true);
+    found = connection->GetDataset(request);
   }
-  request.set_private_(true);
-  return connection->GetDataset(request);
+  if (!found.ok() || !found->has_expire_time()) return found;
+  // An upload for an experiment: uploading it again, without its bytes, makes it what is asked for.
+  const bool others_will_see = audience == Audience::kOurselves && !found->private_();
+  if (keep == Keep::kAlways || others_will_see) return absl::NotFoundError("");
+  return found;
 }
 
 // Uploads what a source reads; `path` is the one that the user gave.
 absl::StatusOr<Upload> UploadSource(Connection* connection, const Context& context,
                                     const std::string& path, Source* source, Audience audience,
-                                    const BeforeUpload& before_upload) {
+                                    Keep keep, const BeforeUpload& before_upload) {
   const absl::StatusOr<std::string> sha256 = Hash(source);
   if (!sha256.ok()) return sha256.status();
-  absl::StatusOr<v1::Dataset> dataset = FindUploaded(connection, *sha256, audience);
+  absl::StatusOr<v1::Dataset> dataset = FindUploaded(connection, *sha256, audience, keep);
   if (dataset.ok() && !dataset->damaged()) return Upload{*std::move(dataset), false};
   if (!dataset.ok() && !absl::IsNotFound(dataset.status())) return dataset.status();
 
@@ -180,6 +184,7 @@ absl::StatusOr<Upload> UploadSource(Connection* connection, const Context& conte
   first.set_sha256(*sha256);
   // One that is damaged is mended.
   first.set_private_(dataset.ok() ? dataset->private_() : audience == Audience::kOurselves);
+  first.set_for_experiment(keep == Keep::kIfUsed);
   const uint64_t bytes = source->Size();
   if (before_upload) before_upload(bytes, first.private_());
   const absl::Status sent =
@@ -314,17 +319,17 @@ std::string DisplayName(const std::string& path) {
 }
 
 absl::StatusOr<Upload> UploadFile(Connection* connection, const Context& context,
-                                  const std::string& path, Audience audience,
+                                  const std::string& path, Audience audience, Keep keep,
                                   const BeforeUpload& before_upload) {
   const auto source = Source::Open(path);
   if (!source.ok()) return source.status();
-  return UploadSource(connection, context, path, source->get(), audience, before_upload);
+  return UploadSource(connection, context, path, source->get(), audience, keep, before_upload);
 }
 
 absl::StatusOr<Upload> UploadBytes(Connection* connection, const Context& context,
                                    const std::string& path, std::string bytes, Audience audience) {
   const auto source = Source::OfBytes(path, std::move(bytes));
-  return UploadSource(connection, context, path, source.get(), audience, nullptr);
+  return UploadSource(connection, context, path, source.get(), audience, Keep::kAlways, nullptr);
 }
 
 absl::StatusOr<std::string> FindFile(Connection* connection, const std::string& path,
@@ -333,7 +338,8 @@ absl::StatusOr<std::string> FindFile(Connection* connection, const std::string& 
   if (!source.ok()) return source.status();
   const absl::StatusOr<std::string> sha256 = Hash(source->get());
   if (!sha256.ok()) return sha256.status();
-  const absl::StatusOr<v1::Dataset> dataset = FindUploaded(connection, *sha256, audience);
+  const absl::StatusOr<v1::Dataset> dataset =
+      FindUploaded(connection, *sha256, audience, Keep::kIfUsed);
   if (dataset.ok() && !dataset->damaged()) return dataset->name();
   if (!dataset.ok() && !absl::IsNotFound(dataset.status())) return dataset.status();
   return std::string();

@@ -30,6 +30,13 @@ enum class Audience {
   kOurselves,
 };
 
+// How long the server keeps an uploaded data set.
+enum class Keep {
+  kAlways,
+  // An hour, unless an experiment uses it; until then only we see it.
+  kIfUsed,
+};
+
 // Uploads the file, or the file that is made of a tokenizer's folder (vocab.json and merges.txt),
 // unless the server has its bytes already in a public data set, or in a private
 // one of ours if `audience` allows that. NOT_FOUND names the file with the most similar name,
@@ -40,14 +47,15 @@ enum class Audience {
 using BeforeUpload = std::function<void(uint64_t bytes, bool is_private)>;
 absl::StatusOr<Upload> UploadFile(Connection* connection, const Context& context,
                                   const std::string& path, Audience audience,
+                                  Keep keep = Keep::kAlways,
                                   const BeforeUpload& before_upload = nullptr);
 
 // Uploads a file that was made of the files at `path`, as UploadFile uploads a file.
 absl::StatusOr<Upload> UploadBytes(Connection* connection, const Context& context,
                                    const std::string& path, std::string bytes, Audience audience);
 
-// Returns the name of the data set that UploadFile would use without sending; empty if it would
-// send the file. Errors as of UploadFile.
+// Returns the name of the data set that UploadFile would use with Keep::kIfUsed without sending;
+// empty if it would send the file. Errors as of UploadFile.
 absl::StatusOr<std::string> FindFile(Connection* connection, const std::string& path,
                                      Audience audience);
 

@@ -234,10 +234,14 @@ absl::Status UploadDatasets(Connection* connection, const Context& context,
       &submission->file, &submission->overrides, options.data,
       [&](const std::string& path) -> absl::StatusOr<std::string> {
         const absl::StatusOr<Upload> upload = UploadFile(
-            connection, context, path, AudienceOf(options), [&](uint64_t bytes, bool is_private) {
-              context.console.Note(absl::StrCat("uploading ", WithTarget(path), " (", Bytes(bytes),
-                                                ") as a ", is_private ? "private" : "public",
-                                                " data set"));
+            connection, context, path, AudienceOf(options), Keep::kIfUsed,
+            [&](uint64_t bytes, bool is_private) {
+              context.console.Note(absl::StrCat(
+                  "uploading ", WithTarget(path), " (", Bytes(bytes), ") as a ",
+                  is_private ? "private data set"
+                             : "data set that only you see until an experiment uses it, and "
+                               "everybody from then on",
+                  "; it is deleted after an hour if none does"));
             });
         if (!upload.ok()) return upload.status();
         return upload->dataset.name();

@@ -55,9 +55,9 @@ struct Submission {
 absl::StatusOr<Submission> ReadSubmission(const SubmitOptions& options, std::istream& in,
                                           const v1::Experiment* stored = nullptr);
 
-// Uploads the data sets that the submission names by a path, as private ones if the submission is
-// private, and prints name and size before each. Problems with files are added to `file.problems`;
-// other errors are returned.
+// Uploads the data sets that the submission names by a path, to be kept if an experiment uses them,
+// as private ones if the submission is private, and prints name and size before each. Problems with
+// files are added to `file.problems`; other errors are returned.
 absl::Status UploadDatasets(Connection* connection, const Context& context,
                             const SubmitOptions& options, Submission* submission);
 

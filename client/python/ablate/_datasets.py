@@ -19,10 +19,12 @@ _TOKENIZER = ("vocab.json", "merges.txt")  # the files in the folder of a tokeni
 _log = logging.getLogger("ablate")
 
 
-def upload(connection: Connection, path: Path, private: bool) -> dataset_pb2.Dataset:
+def upload(connection: Connection, path: Path, private: bool,
+           for_experiment: bool = False) -> dataset_pb2.Dataset:
     """Uploads a file, or the file that is made of a tokenizer's folder, unless the server has its
-    bytes already. Bytes that it has as the caller's private data set aren't published. Logs an
-    upload, as a warning if others will see it."""
+    bytes already. Bytes that it has as the caller's private data set aren't published. An upload
+    `for_experiment` is deleted after an hour unless an experiment uses it, and only the caller sees
+    it until then. Logs an upload, as a warning if others will see it."""
     source = _read(path)
     sha256 = hashlib.sha256(source).hexdigest()
     for as_private in (True,) if private else (False, True):
@@ -32,18 +34,21 @@ def upload(connection: Connection, path: Path, private: bool) -> dataset_pb2.Dat
                                     timeout=LONG)
         except NotFound:
             continue
+        if found.HasField("expire_time") and (not for_experiment or private and not found.private):
+            continue  # uploading it again, without its bytes, makes it what is asked for
         if not found.damaged:
             return found
         private = found.private  # uploading it again mends it
         break
     published = bool(connection.address.login) and not private
     _log.log(logging.WARNING if published else logging.INFO,
-             "uploading %s (%d bytes) as a %s data set", path, len(source),
-             "private" if private else "public")
+             "uploading %s (%d bytes) as a %s data set%s", path, len(source),
+             "private" if private else "public",
+             "" if private or not for_experiment else " once an experiment uses it")
 
     def messages() -> Iterator[dataset_pb2.UploadDatasetRequest]:
         yield dataset_pb2.UploadDatasetRequest(display_name=display_name(path), sha256=sha256,
-                                               private=private)
+                                               private=private, for_experiment=for_experiment)
         for first in range(0, len(source), _CHUNK):
             yield dataset_pb2.UploadDatasetRequest(data=source[first:first + _CHUNK])
 
@@ -69,7 +74,7 @@ def replace_paths(connection: Connection, spec: dict[str, Any], overrides: dict[
             else:
                 check_links(path, allowed)
             if path not in names:
-                names[path] = upload(connection, path, private).name
+                names[path] = upload(connection, path, private, for_experiment=True).name
             return names[path]
         except (OSError, NotFound, InvalidArgument) as error:
             problems.append(FieldProblem(field, f"{field}: {error}"))

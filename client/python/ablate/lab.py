@@ -97,6 +97,7 @@ class Lab:
         settings, steps or analyses, and archives it.
 
         Data sets that are named by a path are uploaded if the server lacks them, also by a dry run.
+        Only you see them until an experiment uses them; after an hour without one they are deleted.
         Paths are relative to the file, or to the working folder. Files outside of that folder must
         be in `files`.
 

@@ -158,13 +158,14 @@ TEST_F(DataTest, ListsAllPages) {
       dataset->set_vocabulary(50257);
     }
     dataset->mutable_create_time()->set_seconds(absl::ToUnixSeconds(now_) - 60);
+    if (!first) dataset->mutable_expire_time()->set_seconds(absl::ToUnixSeconds(now_) + 60);
     if (first) response->set_next_page_token("next");
     return absl::OkStatus();
   };
   EXPECT_EQ(Run({"data", "ls"}).out,
             "data set  file   kind      size  documents  vocabulary  created\n"
             "a-1       a.txt  text    228 kB     32,033          26  1 min ago\n"
-            "b-2       b.txt  tokens  228 kB                 50,257  1 min ago\n");
+            "b-2       b.txt  tokens  228 kB                 50,257  1 min ago, unused\n");
   EXPECT_THAT(Run({"data", "ls", "--json"}).out, HasSubstr("\"name\": \"datasets/b-2\""));
 }
 

@@ -11,6 +11,10 @@
 namespace ablate::client {
 namespace {
 
+constexpr char kSeen[] =
+    " as a data set that only you see until an experiment uses it, and everybody from then on; it "
+    "is deleted after an hour if none does";
+
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
@@ -448,8 +452,7 @@ TEST_F(SubmitTest, UploadsDataSetsTheServerLacks) {
   const Outcome first = Run({"submit", path});
   EXPECT_EQ(first.code, kSuccess) << first.err;
   EXPECT_EQ(received, text);
-  EXPECT_EQ(first.err,
-            "note: uploading " + folder_ + "/data/my names.txt (600 kB) as a public data set\n");
+  EXPECT_EQ(first.err, "note: uploading " + folder_ + "/data/my names.txt (600 kB)" + kSeen + "\n");
   EXPECT_EQ(requests_[0].spec().base().task().documents().dataset(),
             "datasets/my-names-" + sha256.substr(0, 6));
   EXPECT_THAT(looked_for, ElementsAre(sha256, sha256));
@@ -465,13 +468,12 @@ TEST_F(SubmitTest, SaysWhatIsUploadedAndHowLargeItIsBefore) {
   const std::string names = Write("names.txt", "anna\n");
   const Outcome outcome = Run({"submit", Reading("names.txt"), "--dry-run"});
   EXPECT_EQ(outcome.code, kFailure);
-  EXPECT_EQ(outcome.err, "note: uploading " + names + " (5 B) as a public data set\n" +
-                             "error: " + names + ": the disk is full\n");
+  EXPECT_EQ(outcome.err, "note: uploading " + names + " (5 B)" + kSeen + "\n" + "error: " + names +
+                             ": the disk is full\n");
   std::filesystem::create_symlink(names, folder_ + "/link.txt");
-  EXPECT_THAT(
-      Run({"submit", Reading("link.txt")}).err,
-      StartsWith("note: uploading " + folder_ + "/link.txt -> " +
-                 std::filesystem::canonical(names).string() + " (5 B) as a public data set\n"));
+  EXPECT_THAT(Run({"submit", Reading("link.txt")}).err,
+              StartsWith("note: uploading " + folder_ + "/link.txt -> " +
+                         std::filesystem::canonical(names).string() + " (5 B)" + kSeen + "\n"));
 }
 
 TEST_F(SubmitTest, UploadsNoFileOutsideTheExperimentFilesFolder) {
@@ -522,9 +524,18 @@ TEST_F(SubmitTest, ShowsATerminalWhatItMustNotObey) {
     response->mutable_experiment()->set_name("experiments/small\x1b[2J\u202e");
     return absl::OkStatus();
   };
-  EXPECT_THAT(Run({"submit", "-"}, kFile).out, StartsWith("small\x1b[2J\u202e   "));
-  console_.out_is_terminal = true;
-  EXPECT_THAT(Run({"submit", "-"}, kFile).out, StartsWith("small\\x1b[2J\\u202e   "));
+  for (const bool terminal : {false, true}) {
+    console_.out_is_terminal = terminal;
+    EXPECT_THAT(Run({"submit", "-"}, kFile).out, StartsWith("small\\x1b[2J\\u202e   "));
+  }
+}
+
+TEST_F(SubmitTest, RefusesATagThatIsAnOption) {
+  const Outcome outcome = Run({"submit", "-", "--tag=--fresh"}, kFile);
+  EXPECT_EQ(outcome.code, kUsage);
+  EXPECT_EQ(outcome.err,
+            "error: ablate submit: --tag: \"--fresh\" begins with '-', as options do; expected a "
+            "tag that begins with another character\n");
 }
 
 TEST_F(SubmitTest, UploadsPrivateDataForAPrivateExperiment) {
