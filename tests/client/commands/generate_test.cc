@@ -158,10 +158,10 @@ TEST_F(GenerateTest, KeepsATerminalSafe) {
   texts_ = {
       "a\xE2\x80\xAE"
       "b"};  // turns the direction of writing
-  console_.out_is_terminal = true;
-  EXPECT_EQ(Run({"generate", "runs/r"}).out, "a\\u202eb\n");
-  console_.out_is_terminal = false;
-  EXPECT_EQ(Run({"generate", "runs/r"}).out, texts_[0] + "\n") << "files get what there is";
+  for (const bool terminal : {false, true}) {
+    console_.out_is_terminal = terminal;
+    EXPECT_EQ(Run({"generate", "runs/r"}).out, "a\\u202eb\n") << "also through a file";
+  }
 }
 
 TEST_F(GenerateTest, SaysWhatTheServerRefuses) {
