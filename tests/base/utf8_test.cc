@@ -38,7 +38,7 @@ TEST(IsUtf8Test, KnowsWellFormedText) {
 TEST(WideEncodingTest, KnowsMarksAndZerosOfAscii) {
   const auto encoding = [](absl::string_view text) { return std::string(WideEncoding(text)); };
   using namespace std::string_literals;
-  EXPECT_EQ(encoding("\xFF\xFEa\0"s), "UTF-16");
+  EXPECT_EQ(encoding("\xFF\xFE"s + "a\0"s), "UTF-16");
   EXPECT_EQ(encoding("\xFE\xFF\x4E\x2D"s), "UTF-16");
   EXPECT_EQ(encoding("\xFF\xFE\0\0a\0\0\0"s), "UTF-32");
   EXPECT_EQ(encoding("\0\0\xFE\xFF"s), "UTF-32");
