@@ -195,6 +195,8 @@ ReducedCurve ReduceSeeds(const std::vector<SeedCurve>& seeds, bool seed_lines, b
     reduced.last_step = std::max(reduced.last_step, curve.steps.back());
     first = false;
   }
+  // The mean of a single seed is its value, which its logarithm need not give back.
+  log = log && reduced.converged > 1;
   FillMean(MomentsOf(seeds, log), reduced.converged, log, &reduced);
   const bool converged_too = seed_lines && reduced.converged <= kMaxSeedLines;
   for (const SeedCurve& curve : seeds) {
@@ -214,6 +216,12 @@ void AddMean(double x, const std::vector<double>& values, bool log, ReducedCurve
   if (summary.interval.undefined == report::Undefined::kZeroVariance) low = high = mean;
   curve->x.push_back(x);
   AddEnds({mean, low, high}, log, curve);
+  const bool equal = std::all_of(values.begin(), values.end(),
+                                 [&](double value) { return value == values.front(); });
+  if (!equal || !summary.mean.defined()) return;
+  // Their logarithm need not give them back.
+  curve->mean.back() = values.front();
+  if (values.size() > 1) curve->low.back() = curve->high.back() = values.front();
 }
 
 ReducedCurve Thinned(const ReducedCurve& reduced, size_t max_points) {

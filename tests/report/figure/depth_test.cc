@@ -217,7 +217,7 @@ TEST_F(DepthTest, EndsEachSettingAtItsLastBlock) {
   Add("flat", {{1, 2}, {2, 3}}, 0, 50);
   const Drawing drawing = Drawn();
   EXPECT_EQ(drawing.figure.panels[0].x.high, 4);
-  EXPECT_THAT(drawing.csv, AllOf(HasSubstr("gradient/block.3,deep,100,4,,"),
+  EXPECT_THAT(drawing.csv, AllOf(HasSubstr("gradient/block.3,deep,100,4,,5,5,5,"),
                                  Not(HasSubstr("gradient/block.3,flat"))));
   EXPECT_THAT(Texts(), HasSubstr("at the last step that all seeds of a setting have, 50 to 100"));
   EXPECT_THAT(drawing.figure.description, HasSubstr("deep from 1.00 to 5.00"));
