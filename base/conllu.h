@@ -18,8 +18,9 @@ struct TaggedWord {
   absl::string_view upos;      // "_" if it has none; likewise the next two
   absl::string_view xpos;      // the language's own part of speech
   absl::string_view features;  // Name=Value, separated by |
-  absl::string_view head;      // number of the word that it depends on, 0 for the root; not checked
-  absl::string_view relation;  // to its head; not checked
+  // The number of the word that it depends on, 0 for the root, and the relation; not checked.
+  absl::string_view head = {};
+  absl::string_view relation = {};
   // The word's bytes in the sentence's text. Words of a multiword token divide its bytes if their
   // forms add up to its form; otherwise each has all of them.
   size_t begin = 0;

@@ -69,6 +69,23 @@ TEST(ExamplesTest, NamesRmsLayerHasThePublishedSizes) {
   EXPECT_EQ(resolution.cells.back().parameters, 4288u);
 }
 
+TEST(ExamplesTest, NamesWarmupHasBothDepths) {
+  const Resolution resolution = ResolvedExample("names-warmup.yaml");
+  ASSERT_THAT(resolution.cells, SizeIs(1008));
+  EXPECT_EQ(resolution.cells.front().parameters, 25'968u) << "pre-norm, 8 layers";
+  EXPECT_EQ(resolution.cells.back().parameters, 100'448u) << "post-norm, 32 layers";
+  EXPECT_EQ(resolution.cells.back().run.spec().training().warmup(), 300u);
+}
+
+TEST(ExamplesTest, NamesBatchnormIsNative) {
+  const Resolution resolution = ResolvedExample("names-batchnorm.yaml");
+  ASSERT_THAT(resolution.cells, SizeIs(336));
+  const v1::BaseSpec& last = resolution.cells.back().run.spec();
+  EXPECT_EQ(last.model().norm().kind(), v1::NormKind::batch);
+  EXPECT_EQ(last.training().batch(), 32u);
+  EXPECT_EQ(last.training().trainer(), v1::Trainer::native);
+}
+
 TEST(ExamplesTest, RecallLayernormHasBothTasks) {
   const Resolution resolution = ResolvedExample("recall-layernorm.yaml");
   ASSERT_THAT(resolution.cells, SizeIs(128));

@@ -24,7 +24,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 // Returns a row of words with these heads and relations; each word is one token.
-TaggedRows RowsOfWords(const std::vector<std::pair<const char*, const char*>>& words) {
+TaggedRows RowsWithHeads(const std::vector<std::pair<const char*, const char*>>& words) {
   TaggedRows rows;
   TaggedSentence& sentence = rows.sentences.emplace_back();
   TaggedRow& row = rows.rows.emplace_back();
@@ -39,12 +39,12 @@ TaggedRows RowsOfWords(const std::vector<std::pair<const char*, const char*>>& w
 }
 
 TEST(DependencyWordsTest, SelectsWordsThatSeeTheirHeadAndAnotherWord) {
-  const TaggedRows rows = RowsOfWords({{"2", "det"},
-                                       {"0", "root"},
-                                       {"2", "obj"},
-                                       {"2", "nsubj:pass"},
-                                       {"6", "case"},
-                                       {"4", "obl"}});
+  const TaggedRows rows = RowsWithHeads({{"2", "det"},
+                                         {"0", "root"},
+                                         {"2", "obj"},
+                                         {"2", "nsubj:pass"},
+                                         {"6", "case"},
+                                         {"4", "obl"}});
   const DependencyWords causal = SelectDependents("all", true, rows);
   ASSERT_EQ(causal.of_rows.size(), 1u);
   ASSERT_EQ(causal.words, 3u) << "word 1 and 5 can't see their head, 2 is the root";
@@ -67,7 +67,7 @@ TEST(DependencyWordsTest, SelectsWordsThatSeeTheirHeadAndAnotherWord) {
 }
 
 TEST(DependencyWordsTest, LeavesOutWordsThatShareATokenOrHaveNoChoice) {
-  TaggedRows rows = RowsOfWords({{"0", "root"}, {"1", "obj"}, {"1", "obl"}, {"3", "amod"}});
+  TaggedRows rows = RowsWithHeads({{"0", "root"}, {"1", "obj"}, {"1", "obl"}, {"3", "amod"}});
   EXPECT_EQ(SelectDependents("all", true, rows).words, 2u) << "word 2 sees one word only";
   rows.rows[0].words[3] = rows.rows[0].words[2];  // words 3 and 4 are one token
   EXPECT_EQ(SelectDependents("all", true, rows).words, 1u);
