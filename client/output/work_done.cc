@@ -82,6 +82,8 @@ double WorkDone::StepsPerSecond(const std::string& run) const {
 }
 
 absl::Duration WorkDone::TimeLeft() const {
+  const double rate_of_all = StepsPerSecond();
+  if (rate_of_all <= 0) return absl::InfiniteDuration();
   double longest = 0;
   int64_t others = remaining_;
   for (const auto& [name, run] : training_) {
@@ -90,11 +92,7 @@ absl::Duration WorkDone::TimeLeft() const {
     longest = std::max(longest, static_cast<double>(run.left) / rate);
     others -= run.left;
   }
-  if (others > 0) {
-    const double rate = StepsPerSecond();
-    if (rate <= 0) return absl::InfiniteDuration();
-    longest = std::max(longest, static_cast<double>(remaining_) / rate);
-  }
+  if (others > 0) longest = std::max(longest, static_cast<double>(remaining_) / rate_of_all);
   return absl::Seconds(longest);
 }
 

@@ -82,6 +82,14 @@ TEST_F(ProgressTest, TakesTheTimeLeftFromTheRunThatStillTrains) {
   EXPECT_THAT(progress.Line(), ::testing::HasSubstr("200 steps/s   ETA 16 min 37 s"));
 }
 
+TEST_F(ProgressTest, ShowsNoTimeLeftWithoutARate) {
+  Progress progress = Make(true);
+  progress.Update(Event("a", v1::RunState::RUNNING, 100));
+  now_ += absl::Milliseconds(600);
+  progress.Update(Event("a", v1::RunState::RUNNING, 200));
+  EXPECT_EQ(progress.Line(), "0/0 ended");
+}
+
 TEST_F(ProgressTest, IsNotMisledByASlowRunThatHasEnded) {
   Progress progress = Make(true);
   progress.Update(Event("slow", v1::RunState::RUNNING, 900));
