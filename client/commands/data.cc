@@ -144,7 +144,8 @@ Action DefineDataLs(Command* command) {
   auto options = std::make_shared<DataOptions>();
   command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
-      "An unused data set was uploaded by `ablate submit`. Only you see it until an experiment uses "
+      "An unused data set was uploaded by `ablate submit`. Only you see it until an experiment "
+      "uses "
       "it; after an hour without one it is deleted.\n\n"
       "Example:\n  ablate data ls");
   return WithServer(options, Ls);

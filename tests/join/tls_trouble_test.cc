@@ -216,9 +216,10 @@ TEST_F(TlsTroubleTest, AnotherAuthorityIsToldBeforeAnExpiry) {
 
 TEST_F(TlsTroubleTest, TellsForWhichNamesTheCertificateIs) {
   for (const std::string name : {"other.example.org", "10.0.0.8", "::2"}) {
-    ExpectTrouble(DiagnoseServer(Server(now_), name),
-                  AllOf(HasSubstr(absl::StrCat("is not for ", name, ", only for box.example.org, ")),
-                        HasSubstr(absl::StrCat("`ablate admin renew --host ", name, "`"))));
+    ExpectTrouble(
+        DiagnoseServer(Server(now_), name),
+        AllOf(HasSubstr(absl::StrCat("is not for ", name, ", only for box.example.org, ")),
+              HasSubstr(absl::StrCat("`ablate admin renew --host ", name, "`"))));
   }
 }
 
