@@ -83,6 +83,8 @@ BlockAttention BlockSumsOnDevice(const at::Tensor& weights, const CountedRows& r
   const at::Tensor keys = KeysOf(rows, weights.device());
   at::Tensor head_sums = at::zeros({heads, kHeadSums}, exact);
   at::Tensor pair_sums = at::zeros({heads, heads, kPairSums}, exact);
+  // Sequences of one token have no row with a choice.
+  if (keys.size(0) == 0) return {OnHost(head_sums), OnHost(pair_sums)};
   for (int64_t sequence = 0; sequence < weights.size(0); ++sequence) {
     const SequenceRows of(weights[sequence].narrow(1, rows.first, keys.size(0)), keys);
     head_sums += of.Heads(normalised);
