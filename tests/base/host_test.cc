@@ -82,9 +82,9 @@ TEST(HostTest, RefusesWhatIsNoHostAndPort) {
       {"box:+1", "the port is"},
       {"box: 1", "the port is"},
       {"box:99999999999999999999", "the port is"},
-      {"::1:7433", "in brackets"},
+      {"::1:7433", "needs brackets"},
       {":7433", "1 to 253"},
-      {"unix:/run/x:1", "in brackets"}};
+      {"unix:/run/x:1", "needs brackets"}};
   for (const auto& [text, what] : cases) {
     EXPECT_THAT(Message(ParseHostPort(text).status()), HasSubstr(what)) << text;
   }

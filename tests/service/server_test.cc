@@ -163,7 +163,14 @@ TEST_F(ServerTest, TellsWatchersThatComeBackThatItEnds) {
   worker->Checkpoint(run, 5, std::string(8 << 20, 'x'));
   worker->Settle();
   // Their clients don't read on, so the server can't end the streams that it is writing to: at any
-  // moment it may be between two chunks of one, but not of all.
+  // moment it may be between two chunks of one, but not of all. Their windows hold less than a
+  // chunk.
+  grpc::ChannelArguments narrow;
+  narrow.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  narrow.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 1024);
+  narrow.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  const auto artifacts = v1::Artifacts::NewStub(
+      grpc::CreateCustomChannel(Address("c"), grpc::InsecureChannelCredentials(), narrow));
   struct Idle {
     Context context;
     std::unique_ptr<grpc::ClientReader<v1::ArtifactChunk>> reader;
@@ -173,7 +180,7 @@ TEST_F(ServerTest, TellsWatchersThatComeBackThatItEnds) {
   read.set_name(absl::StrCat("runs/", run.run.run(), "/checkpoints/5"));
   v1::ArtifactChunk chunk;
   for (Idle& each : idle) {
-    each.reader = artifacts_->ReadArtifact(&each.context, read);
+    each.reader = artifacts->ReadArtifact(&each.context, read);
     ASSERT_TRUE(each.reader->Read(&chunk));
   }
   struct Watcher {

@@ -581,7 +581,7 @@ TEST_F(AnalysisFingerprintTest, IsWhatItWasWhereNoDocumentsOrDataSetIsGiven) {
 TEST_F(AnalysisFingerprintTest, ChangesWithTheRevisionOfItsKind) {
   ASSERT_EQ(engine::KindOf(engine::GradientAlignmentOptions()).revision, 2);
   // It was 6tbb3j3oxafj without a revision.
-  EXPECT_EQ(AnalysisFingerprint(Asked(KindOf("gradient_alignment {}"))), "khntroityfsq");
+  EXPECT_EQ(AnalysisFingerprint(Asked(KindOf("gradient_alignment {}"))), "vpygacioyk2t");
 }
 
 TEST_F(AnalysisFingerprintTest, IsOfADataSetsBytesNotOfItsName) {

@@ -138,7 +138,7 @@ TEST(HostileTest, TextMustBeUtf8) {
 
 TEST(HostileTest, ValuesMustBeSet) {
   EXPECT_THAT(RefusedInShort(WithSetting("model.width", google::protobuf::Value())),
-              Contains("axes[0].settings[0].set[\"model.width\"]: the value is empty; expected "
+              Contains("axes[0].settings[0].set[\"model.width\"]: the value is missing; expected "
                        "null, a boolean, a number, text, a list or fields"));
 }
 

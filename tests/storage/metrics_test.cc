@@ -291,7 +291,9 @@ TEST_P(MetricsTest, CorrectsTheLastValuesOfAnOlderStore) {
       summaries[0].summary.last = run == "nan" ? 3 : 2;
       SaveSummaries(*db, row.Int(0), run, summaries);
     }
-    db->Execute("UPDATE final_values SET last = min; PRAGMA user_version = 23");
+    db->Execute(
+        "UPDATE final_values SET last = min; DROP INDEX datasets_unused_until; "
+        "ALTER TABLE datasets DROP COLUMN unused_until; PRAGMA user_version = 24");
     ASSERT_TRUE(db->error().ok()) << db->error();
   }
   Reopen();

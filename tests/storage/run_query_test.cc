@@ -638,6 +638,7 @@ TEST_P(DescribeTest, WritesTheFieldsAndValuesOfAnOlderStore) {
         "DROP INDEX experiments_extends; DROP INDEX runs_growth; DROP INDEX cells_name; "
         "DROP INDEX runs_visible; DROP INDEX experiments_visible; "
         "DROP INDEX experiments_visible_title; DROP INDEX analyses_visible; "
+        "DROP INDEX datasets_unused_until; ALTER TABLE datasets DROP COLUMN unused_until; "
         "ALTER TABLE experiments DROP COLUMN tags; ALTER TABLE experiments DROP COLUMN note; "
         "ALTER TABLE experiments DROP COLUMN archived; "
         "ALTER TABLE experiments DROP COLUMN extends; "

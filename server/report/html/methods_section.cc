@@ -157,8 +157,8 @@ std::string VerdictText(const Comparison& comparison) {
       ". It leans if only its unadjusted p is at most 0.05. ",
       IsReselected(comparison)
           ? "Established and leaning differences also need p of at most 0.2 in "
-            "the same test of the selected runs alone, without reselection. A setting is only "
-            "probably better or worse if its runs, or the baseline's, vary at least twice as much "
+            "the same test of the selected runs alone, without reselection. A difference is only "
+            "probable if the runs of the setting, or of the baseline, vary at least twice as much "
             "as the other's and selected several values, from seven pairs on. "
           : "",
       MarginText(comparison),

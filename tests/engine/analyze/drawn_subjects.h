@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "server/engine/analysis.h"
 #include "server/engine/analyze/analysis_context.h"
 #include "server/engine/model/transformer.h"
@@ -145,6 +146,15 @@ inline AnalysisSubject DivergedModelM() {
 inline void ExpectNearIn(Precision precision, double value, double expected, double scale) {
   const double share = precision == Precision::kFloat64 ? 1e-9 : 1e-5;
   EXPECT_NEAR(value, expected, share * std::max(scale, std::abs(expected)));
+}
+
+// Returns the notes except those that less was read than asked for: the subjects have few data.
+inline std::vector<std::string> OtherNotes(const AnalysisResult& result) {
+  std::vector<std::string> notes;
+  for (const std::string& note : result.notes) {
+    if (!absl::StartsWith(note, "read ")) notes.push_back(note);
+  }
+  return notes;
 }
 
 }  // namespace ablate::engine

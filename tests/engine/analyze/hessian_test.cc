@@ -224,7 +224,7 @@ TEST_F(HessianTest, SaysWhatHasNotConverged) {
   const at::Tensor all = std::get<0>(at::linalg_eigh(DenseM()));
   const double nearest = (all - NumberIn(early, "smallest_eigenvalue")).abs().min().item<double>();
   EXPECT_LE(nearest, NumberIn(early, "smallest_eigenvalue_residual"));
-  EXPECT_EQ(HessianOf(ModelM(), {1, 60, 0, 0}).notes.size(), 1);
+  EXPECT_EQ(OtherNotes(HessianOf(ModelM(), {1, 60, 0, 0})).size(), 1);
 }
 
 TEST_F(HessianTest, IsUndefinedWhereItIsNotFinite) {

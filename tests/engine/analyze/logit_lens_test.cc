@@ -35,7 +35,7 @@ TEST(LogitLensTest, GivesTheOracle) {
   EXPECT_EQ(NumberIn(result, "agreement/embedding"), 0.375);
   EXPECT_EQ(NumberIn(result, "agreement/block.0"), 0.625);
   EXPECT_EQ(NumberIn(result, "agreement/block.1"), 1);
-  EXPECT_TRUE(result.notes.empty());
+  EXPECT_TRUE(OtherNotes(result).empty());
   for (const char* name : {"loss", "accuracy", "divergence", "agreement"}) {
     const at::Tensor array = ArrayIn(result, name);
     ASSERT_EQ(array.sizes(), std::vector<int64_t>{3}) << name;
@@ -135,15 +135,17 @@ TEST(LogitLensTest, HasOneKindOfStatisticsWithoutAFinalNormOfTokens) {
     if (!norm.final) {
       without = true;
       ExpectSameBits(recomputed, cached);
-      EXPECT_THAT(cached.notes, testing::ElementsAre(testing::HasSubstr("has no final norm")));
+      EXPECT_THAT(OtherNotes(cached),
+                  testing::ElementsAre(testing::HasSubstr("has no final norm")));
     } else if (norm.kind == NormKind::kBatch) {
       batch = true;
       ExpectSameBits(recomputed, cached);
-      EXPECT_THAT(cached.notes, testing::ElementsAre(testing::HasSubstr("running statistics")));
+      EXPECT_THAT(OtherNotes(cached),
+                  testing::ElementsAre(testing::HasSubstr("running statistics")));
     } else {
       norms = true;
       EXPECT_NE(NumberIn(recomputed, "loss/embedding"), NumberIn(cached, "loss/embedding"));
-      EXPECT_TRUE(cached.notes.empty());
+      EXPECT_TRUE(OtherNotes(cached).empty());
     }
   }
 }

@@ -40,7 +40,7 @@ TEST(PredictionsTest, GivesTheOracle) {
     ExpectOracle(NumberIn(result, "in_context_loss"), -0.50743454071852);
     ExpectOracle(NumberIn(result, "early_loss"), (losses[0] + losses[1]) / 2);
     ExpectOracle(NumberIn(result, "late_loss"), (losses[6] + losses[7]) / 2);
-    EXPECT_TRUE(result.notes.empty());
+    EXPECT_TRUE(OtherNotes(result).empty());
     const at::Tensor by_position = ArrayIn(result, "loss_by_position");
     ASSERT_EQ(by_position.sizes(), std::vector<int64_t>{8});
     for (size_t i = 0; i < losses.size(); ++i) {
@@ -237,7 +237,7 @@ TEST(PredictionsTest, ComparesOnlySequencesWithTwoEdges) {
     EXPECT_EQ(ReasonIn(result, name), Undefined::kTooFewTokens) << name;
   }
   ExpectOracle(NumberIn(result, "loss"), 2.1625775109651);
-  EXPECT_THAT(result.notes,
+  EXPECT_THAT(OtherNotes(result),
               testing::ElementsAre("early_loss and late_loss are of the 0 of 1 sequences that have "
                                    "at least 10 targets, twice the edge"));
 }

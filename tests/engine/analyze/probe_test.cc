@@ -248,7 +248,7 @@ TEST(ProbeTest, CountsWhatItLeavesOut) {
   std::vector<TextSentence> sentences(10, {{"a", "X"}, {"b", "_"}, {"c", "Y"}});
   sentences.push_back({{"abcd", "X"}, {"efg", "Y"}, {"abc", "X"}, {"a", "_"}});
   const AnalysisResult result = Analyzed(ProbeRequest(ModelM(), sentences, WithoutControls()));
-  EXPECT_THAT(result.notes,
+  EXPECT_THAT(OtherNotes(result),
               ElementsAre("learned from 16 words of 8 sentences, scored on 6 words of 3",
                           "10 words without upos are left out",
                           "2 words beyond the model's context are left out"));
@@ -322,7 +322,7 @@ TEST(ProbeTest, ConvergesWhereOnlyThePenaltyBoundsTheCoefficients) {
   const AnalysisResult result = Analyzed(ProbeRequest(OneHotModel(6), sentences, options));
   EXPECT_EQ(NumberIn(result, "accuracy/embedding"), 1);
   EXPECT_LT(NumberIn(result, "steps/embedding"), 1000);
-  EXPECT_EQ(result.notes.size(), 1u);
+  EXPECT_EQ(OtherNotes(result).size(), 1u);
 }
 
 TEST(ProbeTest, LeavesOutControlsThatNobodyAsksFor) {

@@ -363,7 +363,7 @@ TEST(RobustnessTest, IsUndefinedIfNoWordStays) {
         << name;
   }
   EXPECT_TRUE(std::isfinite(NumberIn(result, "replace_words@0.1/total_loss")));
-  EXPECT_THAT(result.notes,
+  EXPECT_THAT(OtherNotes(result),
               ElementsAre("1 of 1 sequences have fewer than two words, so that none stays if one "
                           "is replaced"));
   EXPECT_TRUE(std::isnan(ArrayIn(result, "increase/replace_words")[0][0].item<double>()));
