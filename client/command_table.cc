@@ -121,7 +121,7 @@ Names:
   EXP       an experiment: experiments/ID, an ID, a unique prefix of an ID, or a name (the newest experiment of that name)
   EXP/CELL  one cell of it, such as names-norm/pre-lr0.01-s42; a setting that has one cell; or EXP/@best, the run that is DONE and has the best report.primary
 
-Control characters and direction marks in texts are shown as escapes such as \x1b, also in a pipe or file. What programs read has them unchanged there: JSON, CSV, LaTeX, YAML and written files.
+Control characters and direction marks in texts are shown as escapes such as \x1b, also in a pipe or file. JSON, CSV, LaTeX, YAML and written files have them unchanged.
 
 Exit codes:
   0   success; wait, watch: every run is DONE or DIVERGED; analyze: all are DONE

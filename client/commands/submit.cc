@@ -276,10 +276,11 @@ Action DefineSubmit(Command* command) {
   command->Flag(&options->is_private, "--private",
                 "Show the experiment, and the data sets that it uploads, only to you and admins; "
                 "share its runs with nobody");
-  command->Flag(&options->dry_run, "--dry-run",
-                "Create nothing; print the grid, the trainer, reused runs, an estimate and all "
-                "problems. Data sets that the server lacks are uploaded to check them; only you "
-                "see them, and they are deleted after an hour unless an experiment uses them");
+  command->Flag(
+      &options->dry_run, "--dry-run",
+      "Create nothing; print the grid, the trainer, reused runs, an estimate and all "
+      "problems. Data sets that the server lacks are uploaded for this. Only you see them, "
+      "and they are deleted after an hour unless an experiment uses them");
   command->Flag(&options->wait, "--wait",
                 "Wait until every run and analysis has ended; exit as `ablate wait` does");
   command->Flag(&options->json, "--json", kJsonHelp);
