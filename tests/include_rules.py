@@ -8,17 +8,20 @@ SOURCES = ("base", "proto", "storage", "server", "client")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 
 TORCH = re.compile(r"^(torch|ATen|c10)/")
-# The rest of train/ is the run loop and what it keeps, whatever computes.
-TORCH_TRAINING = re.compile(r"^server/engine/train/(torch_\w+|trainer|native_start|optimizer|recorder|boundary)\.(h|cc)$")
+# The folders of the engine that link torch, apart from the run loop, which knows no tensors.
+TORCH_FOLDERS = ("server/engine/torch/", "server/engine/analyze/")
+RUN_LOOP = re.compile(r"^server/engine/torch/train/(run_loop|resume)\.(h|cc)$")
 # CUDA's own headers, for the plugin alone.
 CUDA = re.compile(r"^cuda_runtime_api\.h$|^(ATen|c10)/cuda/")
 PROTO = re.compile(r"^google/protobuf/|\.pb\.h$")
 GRPC = re.compile(r"^(grpc|grpcpp)/|\.grpc\.pb\.h$")
 OPENSSL = re.compile(r"^openssl/")
 # Certificates made, read and served; and why a server is not reached by them.
-SPEAK_TLS = ("base/openssl.", "base/certificate_facts.", "server/access/", "server/rpc/tls_", "proto/join/tls_trouble.")
+SPEAK_TLS = ("base/openssl.", "base/certificate_facts.", "server/access/", "server/net/tls_", "proto/join/tls_trouble.")
 HASHES = "base/sha256.cc"
 SQLITE = re.compile(r"^sqlite3")
+# Each folder of the server includes only folders that come after it.
+ORDER = ("service", "submit", "results", "analysis", "rpc", "net", "lookup", "experiment", "schedule", "worker", "config", "engine")
 OURS = re.compile(r"^(base|proto|storage|server|client)/")
 # What the engine may use beside the standard library and its own headers.
 ENGINE_ALLOWED = re.compile(r"^(absl|torch|ATen|c10|hwy|pcre2|nlohmann|base|server/engine)\b")
@@ -28,13 +31,14 @@ STANDARD = re.compile(r"^[a-z0-9_]+$|^(sys|linux)/[a-z0-9_]+\.h$|^[a-z0-9_]+\.h$
 def problems_of(path: str, include: str):
     """Sentences about what is wrong with one include of one file; paths are relative to the root."""
     inside = path.startswith
-    engine_face = re.fullmatch(r"server/engine/[^/]+\.h", path)
-    run_loop = inside("server/engine/train/") and not TORCH_TRAINING.match(path)
-    torch_allowed = inside("server/engine/") and not engine_face and not run_loop
-    if TORCH.match(include) and not torch_allowed:
-        yield "only server/engine/ below its public headers and apart from the run loop sees torch"
-    if CUDA.match(include) and not inside("server/engine/cuda/"):
-        yield "only server/engine/cuda/ sees CUDA's headers"
+    if TORCH.match(include) and (not inside(TORCH_FOLDERS) or RUN_LOOP.match(path)):
+        yield "only server/engine/torch/, apart from the run loop, and server/engine/analyze/ see torch"
+    if inside("server/engine/core/") and re.match(r"server/engine/(torch|native|analyze)/", include):
+        yield "server/engine/core/ is below the other folders of the engine"
+    if inside("server/engine/native/") and re.match(r"server/engine/(torch|analyze)/", include):
+        yield "server/engine/native/ is below the folders that link torch"
+    if CUDA.match(include) and not inside("server/engine/torch/cuda/"):
+        yield "only server/engine/torch/cuda/ sees CUDA's headers"
     if SQLITE.match(include) and not inside("storage/sqlite/"):
         yield "only storage/sqlite/ sees sqlite3.h"
     if OPENSSL.match(include) and not inside(SPEAK_TLS) and path != HASHES:
@@ -61,20 +65,12 @@ def problems_of(path: str, include: str):
         yield "server/worker/ sees only the headers directly in server/engine/"
     if inside(("server/report/", "server/results/", "server/analysis/")) and GRPC.search(include):
         yield "what is drawn and told is no matter of calls"
-    if inside("server/report/") and re.match(r"storage/|server/(rpc|analysis|results|service|schedule)/", include):
+    if inside("server/report/") and re.match(r"storage/|server/(lookup|net|rpc|analysis|results|submit|service|schedule)/", include):
         yield "server/report/ is given what it draws: it knows no store and no calls"
-    order = ["server/service/", "server/results/", "server/analysis/", "server/rpc/", "server/spec/", "server/schedule/", "server/worker/",
-             "server/engine/"]
-    here = next((i for i, folder in enumerate(order) if inside(folder)), None)
-    there = next((i for i, folder in enumerate(order) if include.startswith(folder)), None)
-    # The shared conversions of a run's spec and of an analysis to what the engine takes (docs/adr/0002), the defaults of
-    # what another version of the program left out, and the one estimate of a run's memory.
-    shared = [("server/worker/", "server/spec/engine_config.h"), ("server/worker/", "server/spec/fields.h"),
-              ("server/worker/", "server/spec/analysis.h"), ("server/worker/", "server/spec/estimate.h"), ("server/schedule/", "server/spec/fields.h")]
-    if any(inside(folder) and include == header for folder, header in shared):
-        return
+    here = next((i for i, folder in enumerate(ORDER) if inside(f"server/{folder}/")), None)
+    there = next((i for i, folder in enumerate(ORDER) if include.startswith(f"server/{folder}/")), None)
     if here is not None and there is not None and there < here:
-        yield f"data flows one way: {order[here]} does not include {order[there]}"
+        yield f"data flows one way: {ORDER[here]} does not include {ORDER[there]}"
 
 
 def check_tree():
@@ -99,21 +95,24 @@ def check_tree():
 
 def check_rules():
     """The rules catch what they are for: a test that cannot fail is none."""
-    bad = [("storage/store.cc", "ATen/ATen.h"), ("client/main.cc", "server/spec/resolve.h"),
+    bad = [("storage/store.cc", "ATen/ATen.h"), ("client/main.cc", "server/experiment/resolution.h"),
            ("server/report/html/page.cc", "ablate/v1/report.pb.h"),
            ("server/report/compare/verdict.cc", "server/report/figure/kinds.h"),
-           ("server/service/runs.cc", "sqlite3.h"), ("server/engine/model/layers.cc", "ablate/v1/spec.pb.h"),
+           ("server/service/runs.cc", "sqlite3.h"), ("server/engine/torch/model/layers.cc", "ablate/v1/spec.pb.h"),
            ("server/engine/trainer.h", "ATen/ATen.h"),
-           ("server/engine/train/run_loop.cc", "ATen/ATen.h"), ("server/worker/lanes.cc", "server/engine/train/state.h"),
-           ("server/spec/resolve.cc", "server/rpc/names.h"),
-           ("server/schedule/dispatch.cc", "server/spec/resolve.h"), ("server/worker/run_setup.cc", "server/spec/resolve.h"),
+           ("server/engine/torch/train/run_loop.cc", "ATen/ATen.h"), ("server/engine/core/layout.cc", "ATen/ATen.h"),
+           ("server/engine/core/task.cc", "server/engine/native/forward.h"), ("server/engine/native/forward.cc", "server/engine/torch/model/norm.h"),
+           ("server/submit/plan.cc", "server/service/services.h"), ("server/config/fields.cc", "server/experiment/resolve.h"),
+           ("server/net/listener.cc", "server/rpc/call.h"), ("server/worker/lanes.cc", "server/engine/torch/train/state.h"),
+           ("server/experiment/resolve.cc", "server/lookup/names.h"),
+           ("server/schedule/dispatch.cc", "server/experiment/resolution.h"), ("server/worker/run_setup.cc", "server/experiment/resolution.h"),
            ("storage/blobs.cc", "google/protobuf/message.h"),
            ("base/csv.cc", "proto/reflect/text.h"), ("client/connection.cc", "storage/store.h"),
-           ("server/rpc/names.cc", "server/service/services.h"), ("server/rpc/call.cc", "server/results/series.h"),
+           ("server/lookup/names.cc", "server/service/services.h"), ("server/rpc/call.cc", "server/results/series.h"),
            ("server/results/report.cc", "server/service/services.h"), ("server/analysis/inputs.cc", "server/results/series.h"), ("server/results/series.cc", "grpcpp/server.h"),
            ("server/report/compare/verdict.cc", "server/results/compare.h"),
            ("server/report/compare/verdict.cc", "storage/store.h"),
-           ("server/spec/resolve.cc", "server/results/compare.h"),
+           ("server/experiment/resolve.cc", "server/results/compare.h"),
            ("client/connection.cc", "openssl/ssl.h"), ("proto/join/channel.cc", "openssl/ssl.h"),
            ("base/openssl.cc", "server/access/certificates.h"), ("storage/blobs.cc", "openssl/evp.h"),
            ("server/access/certificates.cc", "grpcpp/server.h")]

@@ -13,9 +13,9 @@
 #include "proto/reflect/text.h"
 #include "server/analysis/document_facts.h"
 #include "server/engine/task.h"
+#include "server/experiment/analysis.h"
+#include "server/lookup/names.h"
 #include "server/rpc/blob_streams.h"
-#include "server/rpc/names.h"
-#include "server/spec/analysis.h"
 
 namespace ablate::analysis {
 namespace {
@@ -167,17 +167,17 @@ std::vector<engine::OptionProblem> FindWrongInGrid(const engine::AnalysisOptions
 
 }  // namespace
 
-absl::StatusOr<FoundInputs> FindInputs(const rpc::View& view, const v1::AnalysisKind& analysis,
+absl::StatusOr<FoundInputs> FindInputs(const lookup::View& view, const v1::AnalysisKind& analysis,
                                        v1::AnalysisInputs* inputs, spec::Problems* problems) {
   if (inputs->dataset().empty()) return FoundInputs();
-  const auto dataset = rpc::FindDataset(view, inputs->dataset(), "inputs.dataset");
+  const auto dataset = lookup::FindDataset(view, inputs->dataset(), "inputs.dataset");
   if (absl::IsNotFound(dataset.status()) || absl::IsFailedPrecondition(dataset.status())) {
     problems->Add("inputs.dataset", reflect::ShortText(inputs->dataset()),
                   dataset.status().message(), "the ID of a stored data set, or the name of one");
     return FoundInputs();
   }
   if (!dataset.ok()) return dataset.status();
-  inputs->set_dataset(rpc::DatasetName(dataset->id));
+  inputs->set_dataset(lookup::DatasetName(dataset->id));
   inputs->set_dataset_sha256(dataset->sha256);
   if (spec::KindField(analysis) != nullptr) {
     spec::CheckDatasetKind(analysis, inputs->dataset(), dataset->kind, problems);
@@ -187,7 +187,7 @@ absl::StatusOr<FoundInputs> FindInputs(const rpc::View& view, const v1::Analysis
   return FoundInputs{dataset->private_to, dataset->becomes_public, *text_bytes};
 }
 
-absl::StatusOr<std::optional<std::string>> SignatureOf(const rpc::View& view,
+absl::StatusOr<std::optional<std::string>> SignatureOf(const lookup::View& view,
                                                        spec::AskedAnalysis asked) {
   if (!spec::ResolveAsked(&asked).has_value()) return std::nullopt;
   spec::Problems problems;
@@ -225,7 +225,7 @@ void CheckInputs(storage::Store* store, const engine::AnalysisOptions& options,
   AddOnce(FindWrong(options, inputs, models, &small), problems);
 }
 
-absl::Status CheckAskedInputs(const rpc::View& view, const std::string& private_to,
+absl::Status CheckAskedInputs(const lookup::View& view, const std::string& private_to,
                               const spec::Resolution& resolution, const UnstoredData& unstored,
                               spec::Problems* problems) {
   storage::Store* const store = view.store;

@@ -14,11 +14,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/analysis/subjects.h"
+#include "server/config/problems.h"
 #include "server/engine/analysis.h"
-#include "server/rpc/names.h"
-#include "server/spec/experiment_analyses.h"
-#include "server/spec/problems.h"
-#include "server/spec/resolve.h"
+#include "server/experiment/experiment_analyses.h"
+#include "server/experiment/resolution.h"
+#include "server/lookup/names.h"
 #include "storage/store.h"
 
 namespace ablate::analysis {
@@ -33,12 +33,12 @@ struct FoundInputs {
 // Sets the name and the hash of the data set that an analysis's resolved inputs name, if any; adds
 // a problem in inputs.dataset if it can't be found, or is of a kind that the analysis can't read.
 // Blocks on the store.
-absl::StatusOr<FoundInputs> FindInputs(const rpc::View& view, const v1::AnalysisKind& analysis,
+absl::StatusOr<FoundInputs> FindInputs(const lookup::View& view, const v1::AnalysisKind& analysis,
                                        v1::AnalysisInputs* inputs, spec::Problems* problems);
 
 // Returns the signature of an experiment entry's analyses; nothing if the entry or its data set is
 // invalid. Blocks on the store.
-absl::StatusOr<std::optional<std::string>> SignatureOf(const rpc::View& view,
+absl::StatusOr<std::optional<std::string>> SignatureOf(const lookup::View& view,
                                                        spec::AskedAnalysis asked);
 
 // Adds a problem in inputs.dataset if the data set is private to anyone except the reader.
@@ -63,7 +63,7 @@ using UnstoredData = std::map<std::string, absl::string_view>;
 // problems of their own (the data set's included) and runs whose model or task has problems. The
 // experiment is private to `private_to`, or public if that is empty. Errors as FindInputs's. Blocks
 // on the store.
-absl::Status CheckAskedInputs(const rpc::View& view, const std::string& private_to,
+absl::Status CheckAskedInputs(const lookup::View& view, const std::string& private_to,
                               const spec::Resolution& resolution, const UnstoredData& unstored,
                               spec::Problems* problems);
 

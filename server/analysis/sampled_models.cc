@@ -7,9 +7,9 @@
 #include "base/dataset_file.h"
 #include "base/decimal.h"
 #include "server/analysis/subjects.h"
-#include "server/rpc/errors.h"
-#include "server/spec/fields.h"
-#include "server/spec/model_spec.h"
+#include "server/config/fields.h"
+#include "server/config/model_spec.h"
+#include "server/lookup/errors.h"
 
 namespace ablate::analysis {
 namespace {
@@ -19,27 +19,27 @@ constexpr char kTokenizerField[] = "tokenizer";
 absl::StatusOr<v1::RunSpec> SpecOfRunWithText(const storage::RunRecord& run) {
   absl::StatusOr<v1::RunSpec> spec = SpecOf(run);
   if (!spec.ok() || !spec::DatasetOf(spec->spec().task()).path.empty()) return spec;
-  return rpc::WithReason(absl::FailedPreconditionError(absl::StrCat(
-                             "run ", run.id,
-                             " has no text to generate: the tokens of its task are numbers; "
-                             "expected a run of a documents or text task")),
-                         "TASK_HAS_NO_TEXT");
+  return lookup::WithReason(absl::FailedPreconditionError(absl::StrCat(
+                                "run ", run.id,
+                                " has no text to generate: the tokens of its task are numbers; "
+                                "expected a run of a documents or text task")),
+                            "TASK_HAS_NO_TEXT");
 }
 
 // Checks that the tokens of a data set are tokens of the model.
 absl::Status CheckTokenizerFits(const storage::DatasetRecord& tokenizer,
                                 const storage::ModelRecord& model) {
-  const std::string name = rpc::DatasetName(tokenizer.id);
+  const std::string name = lookup::DatasetName(tokenizer.id);
   if (tokenizer.kind == DatasetKind::kText || tokenizer.kind == DatasetKind::kTagged) {
-    return rpc::InvalidField(kTokenizerField, absl::StrCat(name, " is a text"),
-                             "a tokenizer, or tokens");
+    return lookup::InvalidField(kTokenizerField, absl::StrCat(name, " is a text"),
+                                "a tokenizer, or tokens");
   }
   if (tokenizer.characters <= model.vocabulary) return absl::OkStatus();
   const std::string most = text::Grouped(model.vocabulary);
-  return rpc::InvalidField(
+  return lookup::InvalidField(
       kTokenizerField,
       absl::StrCat(name, " has a vocabulary of ", text::Grouped(tokenizer.characters), ", but ",
-                   rpc::ModelName(model.name), " has one of ", most),
+                   lookup::ModelName(model.name), " has one of ", most),
       absl::StrCat("the model's tokenizer, of at most ", most, " tokens"));
 }
 
@@ -67,10 +67,10 @@ absl::StatusOr<SampledModel> FindSampledRun(storage::Store* store, const std::st
   if (!record.ok()) return record.status();
   auto spec = SpecOfRunWithText(*record);
   if (!spec.ok()) return spec.status();
-  const auto checkpoint = rpc::FindCheckpoint(store, run, step);
+  const auto checkpoint = lookup::FindCheckpoint(store, run, step);
   if (!checkpoint.ok()) return checkpoint.status();
   SampledModel model;
-  model.run = rpc::RunName(run);
+  model.run = lookup::RunName(run);
   model.step = checkpoint->step;
   model.spec = *std::move(spec);
   model.checkpoint_blob = checkpoint->blob;
@@ -79,18 +79,18 @@ absl::StatusOr<SampledModel> FindSampledRun(storage::Store* store, const std::st
   return model;
 }
 
-absl::StatusOr<SampledModel> FindSampledImport(const rpc::View& view, absl::string_view model,
+absl::StatusOr<SampledModel> FindSampledImport(const lookup::View& view, absl::string_view model,
                                                absl::string_view tokenizer) {
-  const auto record = rpc::FindModel(view, model, "model");
+  const auto record = lookup::FindModel(view, model, "model");
   if (!record.ok()) return record.status();
-  const auto dataset = rpc::FindDataset(view, tokenizer, kTokenizerField);
+  const auto dataset = lookup::FindDataset(view, tokenizer, kTokenizerField);
   if (!dataset.ok()) return dataset.status();
   const absl::Status fits = CheckTokenizerFits(*dataset, *record);
   if (!fits.ok()) return fits;
   auto spec = SpecOfImported(*record, *dataset);
   if (!spec.ok()) return spec.status();
   SampledModel sampled;
-  sampled.imported = rpc::ModelName(record->name);
+  sampled.imported = lookup::ModelName(record->name);
   sampled.spec = *std::move(spec);
   sampled.checkpoint_blob = record->sha256;
   sampled.dataset_blob = dataset->sha256;

@@ -10,7 +10,7 @@
 #include "ablate/v1/spec.pb.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/rpc/names.h"
+#include "server/lookup/names.h"
 #include "storage/store.h"
 
 namespace ablate::analysis {
@@ -36,7 +36,7 @@ absl::StatusOr<SampledModel> FindSampledRun(storage::Store* store, const std::st
 // Returns an imported model. `tokenizer` names a data set of a tokenizer or of tokens. NOT_FOUND if
 // the caller sees no such model or data set; INVALID_ARGUMENT if the data set has another kind, or
 // more tokens than the model.
-absl::StatusOr<SampledModel> FindSampledImport(const rpc::View& view, absl::string_view model,
+absl::StatusOr<SampledModel> FindSampledImport(const lookup::View& view, absl::string_view model,
                                                absl::string_view tokenizer);
 
 }  // namespace ablate::analysis

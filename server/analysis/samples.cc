@@ -9,10 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "base/utf8.h"
+#include "server/config/fields.h"
+#include "server/experiment/analysis_time.h"
+#include "server/lookup/errors.h"
 #include "server/rpc/blob_streams.h"
-#include "server/rpc/errors.h"
-#include "server/spec/analysis_time.h"
-#include "server/spec/fields.h"
 
 namespace ablate::analysis {
 namespace {
@@ -31,7 +31,7 @@ absl::Status CheckPrompt(const engine::SampleOptions& options, const v1::BaseSpe
   const bool stored = tokenizer != nullptr && *tokenizer == spec::kStoredTokens;
   const uint32_t longest = engine::LongestPrompt(config);
   if (options.prompt_ids.size() > longest) {
-    return rpc::InvalidField(
+    return lookup::InvalidField(
         "prompt_ids", absl::StrCat("it has ", options.prompt_ids.size(), " ids"),
         absl::StrCat("at most ", longest, ", one less than the model's context"));
   }
@@ -41,14 +41,14 @@ absl::Status CheckPrompt(const engine::SampleOptions& options, const v1::BaseSpe
   for (absl::string_view rest = prompt; !rest.empty(); ++characters) {
     const size_t bytes = text::CharacterLength(rest);
     if (bytes == 0) {
-      return rpc::InvalidField("prompt",
-                               absl::StrCat("not UTF-8 at byte ", prompt.size() - rest.size()),
-                               "text in UTF-8");
+      return lookup::InvalidField("prompt",
+                                  absl::StrCat("not UTF-8 at byte ", prompt.size() - rest.size()),
+                                  "text in UTF-8");
     }
     rest.remove_prefix(bytes);
   }
   if (characters <= max) return absl::OkStatus();
-  return rpc::InvalidField(
+  return lookup::InvalidField(
       "prompt", absl::StrCat("it has ", characters, " characters"),
       stored ? absl::StrCat("at most ", max)
              : absl::StrCat("at most ", max, ", one less than the model's context"));
@@ -124,7 +124,7 @@ absl::Status CheckSamplesOptions(const engine::SampleOptions& options) {
     problems.push_back(
         reflect::MakeProblem(problem.field, problem.value, problem.complaint, problem.allowed));
   }
-  return problems.empty() ? absl::OkStatus() : rpc::InvalidFields(problems);
+  return problems.empty() ? absl::OkStatus() : lookup::InvalidFields(problems);
 }
 
 absl::StatusOr<schedule::AnalysisRequest> PrepareSamples(storage::Store* store,
@@ -157,13 +157,14 @@ absl::Status ExplainSamplesError(const absl::Status& status) {
     spec::Problem problem;
     problem.field = field;
     problem.message = std::string(status.message());
-    return rpc::InvalidFields({problem});
+    return lookup::InvalidFields({problem});
   }
   return status;
 }
 
 absl::StatusOr<SampleSet> MakeSamples(storage::Store* store, schedule::Analyses* analyses,
-                                      const SamplesQuery& query, const rpc::Cancelled& cancelled) {
+                                      const SamplesQuery& query,
+                                      const lookup::Cancelled& cancelled) {
   const auto model = FindSampledRun(store, query.run, query.step);
   if (!model.ok()) return model.status();
   auto request = PrepareSamples(store, *model, query.options);

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "server/analysis/sampled_models.h"
 #include "server/engine/samples.h"
-#include "server/rpc/cancelled.h"
+#include "server/lookup/cancelled.h"
 #include "server/schedule/analyses.h"
 #include "storage/store.h"
 
@@ -42,7 +42,8 @@ absl::Status CheckSamplesOptions(const engine::SampleOptions& options);
 // and schedule::Analyses's; NOT_FOUND or FAILED_PRECONDITION if the run is unknown, has no such
 // checkpoint, or its task has no text.
 absl::StatusOr<SampleSet> MakeSamples(storage::Store* store, schedule::Analyses* analyses,
-                                      const SamplesQuery& query, const rpc::Cancelled& cancelled);
+                                      const SamplesQuery& query,
+                                      const lookup::Cancelled& cancelled);
 
 // Builds a worker's request for samples, complete except for its callbacks, and pins what the
 // worker reads, for a caller that handles each part. Blocks on the store.

@@ -8,14 +8,15 @@
 #include "absl/strings/str_cat.h"
 #include "server/analysis/document_facts.h"
 #include "server/analysis/times.h"
+#include "server/config/analysis_options.h"
+#include "server/config/engine_config.h"
+#include "server/config/fields.h"
 #include "server/engine/analysis.h"
+#include "server/experiment/analysis.h"
+#include "server/experiment/analysis_time.h"
+#include "server/experiment/fingerprint.h"
+#include "server/lookup/names.h"
 #include "server/rpc/blob_streams.h"
-#include "server/rpc/names.h"
-#include "server/spec/analysis.h"
-#include "server/spec/analysis_time.h"
-#include "server/spec/engine_config.h"
-#include "server/spec/fields.h"
-#include "server/spec/fingerprint.h"
 
 namespace ablate::analysis {
 namespace {
@@ -37,7 +38,7 @@ absl::StatusOr<worker::v1::ComputationSubject> Prepare(storage::Store* store,
   if (!run.ok()) return run.status();
   auto spec = SpecOf(*run);
   if (!spec.ok()) return spec.status();
-  const auto checkpoint = rpc::FindCheckpoint(store, subject.run, subject.step);
+  const auto checkpoint = lookup::FindCheckpoint(store, subject.run, subject.step);
   if (!checkpoint.ok()) return checkpoint.status();
   const auto blobs = rpc::BlobsOf(store);
   if (!blobs.ok()) return blobs.status();

@@ -2,7 +2,7 @@
 #ifndef ABLATE_SERVER_ANALYSIS_TIMES_H_
 #define ABLATE_SERVER_ANALYSIS_TIMES_H_
 
-#include "server/spec/experiment_analyses.h"
+#include "server/experiment/experiment_analyses.h"
 #include "storage/records.h"
 
 namespace ablate::analysis {

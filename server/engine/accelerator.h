@@ -12,7 +12,7 @@
 namespace ablate::engine {
 
 // The most runs that may train on a device at the same time: each has a stream of its own, and as
-// many ended runs keep theirs (device/device_backend.h). LibTorch has 32.
+// many ended runs keep theirs (torch/device/device_backend.h). LibTorch has 32.
 inline constexpr int kMostDeviceLanes = 16;
 
 struct AcceleratorInfo {

@@ -300,7 +300,7 @@ struct AnalysisCost {
   double calls = 0;     // number of passes; 0: forwards, each in pieces of its tokens
 };
 
-struct TaggedRows;  // analyze/tagged_rows.h
+struct TaggedRows;  // core/analyses/tagged_rows.h
 
 // Summarises all sequences that are read.
 struct SequenceSummary {

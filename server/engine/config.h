@@ -10,7 +10,7 @@
 namespace ablate::engine {
 
 // Version of the set of options. Raised with every field and enum value that a spec or an analysis
-// request gains (tests/spec/engine_config_test.cc checks it). A worker declares it when it
+// request gains (tests/config/engine_config_test.cc checks it). A worker declares it when it
 // attaches. A server grants runs and hands analyses only to workers whose version covers what it
 // may ask for. It isn't part of a fingerprint; kNumericsVersion covers changes of the numbers.
 inline constexpr uint32_t kConfigVersion = 14;
@@ -38,7 +38,7 @@ constexpr NormFormula FormulaOf(NormKind kind) {
 enum class NormDeviation { kPopulation, kUnbiasedEpsOutside };
 enum class NormPlacement { kPre, kPost, kNone, kSandwich };
 // How a norm computes the gradient of its input from the gradient of its standardised output x̂.
-// model/norm.h has the formulas.
+// torch/model/norm.h has the formulas.
 enum class NormBackward { kExact, kCenterScale, kProjected, kIdentity };
 enum class AttentionKind { kSoftmax, kNone, kSigmoid };
 enum class Activation { kRelu, kGelu, kGeluTanh, kSilu, kSwiglu };  // kGelu is exact (erf)
@@ -58,7 +58,7 @@ enum class LossPositions { kAll, kLast };
 enum class LearningRule { kBackprop, kFeedbackAlignment, kDirectFeedbackAlignment };
 
 // The implementation that trains: LibTorch with autograd, which trains every config, or explicit
-// kernels for small models on a CPU (native/supports.h).
+// kernels for small models on a CPU (core/supports.h).
 enum class TrainerKind { kTorch, kNative };
 
 // The device and the precision of the arithmetic. kTf32 and kBfloat16 are of matrix products only:
@@ -68,7 +68,7 @@ enum class Device { kCpu, kCuda };
 enum class Precision { kFloat32, kFloat64, kTf32, kBfloat16 };
 
 // In a run of a server, each member of the structs below is set from the spec
-// (spec/engine_config.cc) or by the task. The initial values here serve tests; they aren't the
+// (config/engine_config.cc) or by the task. The initial values here serve tests; they aren't the
 // spec's defaults.
 struct NormConfig {
   NormKind kind = NormKind::kLayer;
@@ -124,10 +124,10 @@ struct ModelConfig {
   bool operator==(const ModelConfig&) const = default;
 };
 
-struct TokenizedDocuments;  // data/documents.h
+struct TokenizedDocuments;  // core/data/documents.h
 
 // Documents, one per line. Tokens are the distinct code points in ascending order, or a
-// tokenizer's. BOS opens and closes every document (data/documents.h).
+// tokenizer's. BOS opens and closes every document (core/data/documents.h).
 struct DocumentsTask {
   // True if the data set holds the documents' tokens and their tokenizer, false if it is a text.
   bool stored = false;
@@ -161,7 +161,7 @@ struct RecallTask {
   bool operator==(const RecallTask&) const = default;
 };
 
-struct TokenizedText;  // data/whole_text.h
+struct TokenizedText;  // core/data/whole_text.h
 
 // One whole text; its end is the validation part.
 struct TextTask {
@@ -191,7 +191,7 @@ struct OptimizerConfig {
   bool operator==(const OptimizerConfig&) const = default;
 };
 
-// A schedule of the learning rate. LearningRate() in train/run_loop.h has the formulas.
+// A schedule of the learning rate. LearningRate() in torch/train/run_loop.h has the formulas.
 struct ScheduleConfig {
   ScheduleKind kind = ScheduleKind::kConstant;
   uint32_t warmup = 0;  // steps over which the learning rate rises
@@ -238,7 +238,7 @@ struct TrainingConfig {
   bool operator==(const TrainingConfig&) const = default;
 };
 
-// Gradient metrics that a run can record (train/recorder.h).
+// Gradient metrics that a run can record (torch/train/recorder.h).
 enum class Record { kGradientByBlock, kRuleAlignment };
 
 struct EvaluationConfig {

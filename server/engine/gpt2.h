@@ -62,7 +62,7 @@ absl::StatusOr<ImportedModel> ReadGpt2(absl::Span<const FileView> files,
 absl::StatusOr<std::vector<NamedFile>> WriteGpt2(const ModelConfig& model,
                                                  absl::Span<const float> parameters);
 
-// Returns the files of a checkpoint (train/checkpoint.h) of a model that was trained by `rule`. F64
+// Returns the files of a checkpoint (core/checkpoint.h) of a model that was trained by `rule`. F64
 // is rounded to nearest. Feedback matrices are left out.
 absl::StatusOr<std::vector<NamedFile>> ExportCheckpoint(const ModelConfig& model, LearningRule rule,
                                                         absl::string_view checkpoint);

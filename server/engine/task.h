@@ -118,7 +118,7 @@ TaskShape LegacyRecallShape(const LegacyRecallTask& task);
 TaskShape RecallShape(const RecallTask& task);
 TaskShape TextShape(const TextFacts& facts);
 
-class BatchSource;  // data/batches.h
+class BatchSource;  // core/data/batches.h
 
 // A row of the table of tasks.
 struct TaskKind {

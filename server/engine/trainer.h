@@ -36,8 +36,8 @@ inline constexpr BlockMetrics kBlockMetrics[] = {kGradientMetrics, kParameterGra
                                                  kAlignmentMetrics, kAlignmentRatioMetrics};
 
 // One value of one metric. Keys: train/loss, train/gradient_norm (before clipping), eval/loss,
-// eval/accuracy, eval/ema_loss (of the EMA weights), and metrics per block (train/recorder.h):
-// gradient/embedding, and FAMILY/block.{i} of each family.
+// eval/accuracy, eval/ema_loss (of the EMA weights), and metrics per block
+// (torch/train/recorder.h): gradient/embedding, and FAMILY/block.{i} of each family.
 struct Point {
   std::string key;
   uint32_t step = 0;

@@ -13,12 +13,12 @@
 #include "base/safetensors.h"
 #include "proto/reflect/read.h"
 #include "proto/reflect/text.h"
+#include "server/experiment/analysis.h"
+#include "server/lookup/errors.h"
+#include "server/lookup/limits.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/style.h"
 #include "server/results/arrays.h"
-#include "server/rpc/errors.h"
-#include "server/rpc/limits.h"
-#include "server/spec/analysis.h"
 
 namespace ablate::results {
 namespace {
@@ -97,15 +97,15 @@ absl::Status NoSuchArray(const std::vector<const figure::ArrayForm*>& forms,
                          const std::string& label, const std::string& array) {
   std::vector<std::string> keys;
   for (const figure::ArrayForm* form : forms) keys.push_back(absl::StrCat(label, "/", form->array));
-  return rpc::InvalidField("key",
-                           absl::StrCat("the figure can't draw ", reflect::Quoted(array), " of ",
-                                        reflect::Quoted(label)),
-                           reflect::AnyOf(keys));
+  return lookup::InvalidField("key",
+                              absl::StrCat("the figure can't draw ", reflect::Quoted(array), " of ",
+                                           reflect::Quoted(label)),
+                              reflect::AnyOf(keys));
 }
 
 absl::Status TooManyValues(const std::string& label) {
   return absl::ResourceExhaustedError(absl::StrCat("key: the arrays of ", reflect::Quoted(label),
-                                                   " have more than ", rpc::kMaxArrayValues,
+                                                   " have more than ", lookup::kMaxArrayValues,
                                                    " values, the limit of a figure. Compare fewer "
                                                    "settings"));
 }
@@ -199,13 +199,13 @@ absl::StatusOr<const LabelledResults::Label*> LabelledResults::Find(
                                             : reflect::AnyOf(drawn);
   const auto found = labels_.find(label);
   if (found == labels_.end()) {
-    return rpc::InvalidField(
+    return lookup::InvalidField(
         "key", absl::StrCat("no run has an analysis with the label ", reflect::Quoted(label)),
         allowed);
   }
   const std::string analysis = spec::KindName(found->second.asked.analysis());
   if (!Draws(kind, analysis)) {
-    return rpc::InvalidField(
+    return lookup::InvalidField(
         "key",
         absl::StrCat(reflect::Quoted(label), " is an analysis of kind ", analysis,
                      ", which figure kind ", kind.name, " can't draw"),
@@ -215,7 +215,7 @@ absl::StatusOr<const LabelledResults::Label*> LabelledResults::Find(
 }
 
 absl::Status LabelledResults::ReadArrays(const One& one, const figure::ArrayForm& form,
-                                         const rpc::Cancelled& cancelled,
+                                         const lookup::Cancelled& cancelled,
                                          figure::AnalysedSeed* seed) const {
   const auto bytes = ReadArtifact(store_, one.id, cancelled);
   if (!bytes.ok()) return bytes.status();
@@ -267,7 +267,7 @@ absl::StatusOr<figure::Analysed> LabelledResults::Read(const ComparedGrid& compa
                                                        const figure::Kind& kind,
                                                        const std::string& key,
                                                        std::optional<uint32_t> step,
-                                                       const rpc::Cancelled& cancelled) const {
+                                                       const lookup::Cancelled& cancelled) const {
   const size_t slash = key.find('/');
   const std::string label = key.substr(0, slash);
   const auto found = Find(kind, label);
@@ -321,7 +321,7 @@ absl::StatusOr<figure::Analysed> LabelledResults::Read(const ComparedGrid& compa
       const absl::Status read = ReadArrays(*wanted, *analysed.form, cancelled, &seed);
       if (!read.ok()) return read;
       held += seed.values.size();
-      if (held > rpc::kMaxArrayValues) return TooManyValues(label);
+      if (held > lookup::kMaxArrayValues) return TooManyValues(label);
       setting.seeds.push_back(std::move(seed));
       any = true;
     }
@@ -329,7 +329,7 @@ absl::StatusOr<figure::Analysed> LabelledResults::Read(const ComparedGrid& compa
   }
   if (any) return analysed;
   if (!step.has_value() || steps.empty()) return NoneDrawn(compared, results, label);
-  return rpc::InvalidField(
+  return lookup::InvalidField(
       "step", absl::StrCat("no converged run has ", reflect::Quoted(label), " at step ", *step),
       absl::StrCat("-1 for the last one, or a step with it: ", absl::StrJoin(steps, ", ")));
 }

@@ -11,10 +11,10 @@
 #include "ablate/v1/analysis.pb.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/lookup/cancelled.h"
 #include "server/report/figure/kinds.h"
 #include "server/results/compare.h"
 #include "server/results/series.h"
-#include "server/rpc/cancelled.h"
 #include "storage/store.h"
 
 namespace ablate::results {
@@ -51,7 +51,7 @@ class LabelledResults {
   // store.
   absl::StatusOr<figure::Analysed> Read(const ComparedGrid& compared, const figure::Kind& kind,
                                         const std::string& key, std::optional<uint32_t> step,
-                                        const rpc::Cancelled& cancelled) const;
+                                        const lookup::Cancelled& cancelled) const;
 
  private:
   struct One {
@@ -74,7 +74,7 @@ class LabelledResults {
   absl::StatusOr<const Label*> Find(const figure::Kind& kind, const std::string& label) const;
   // Reads the arrays that the form names into `seed`.
   absl::Status ReadArrays(const One& one, const figure::ArrayForm& form,
-                          const rpc::Cancelled& cancelled, figure::AnalysedSeed* seed) const;
+                          const lookup::Cancelled& cancelled, figure::AnalysedSeed* seed) const;
 
   storage::Store* store_;
   std::map<std::string, Label> labels_;

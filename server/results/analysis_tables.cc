@@ -17,13 +17,13 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "google/protobuf/message.h"
+#include "server/experiment/analysis.h"
+#include "server/experiment/analysis_numbers.h"
+#include "server/experiment/experiment_analyses.h"
+#include "server/lookup/errors.h"
 #include "server/report/compare/paired.h"
 #include "server/report/table/cells.h"
 #include "server/results/analysed.h"
-#include "server/rpc/errors.h"
-#include "server/spec/analysis.h"
-#include "server/spec/analysis_numbers.h"
-#include "server/spec/experiment_analyses.h"
 
 namespace ablate::results {
 namespace {
@@ -174,7 +174,7 @@ LineSteps StepsOfRows(const ComparedGrid& compared, const report::HeadlineNumber
 
 // Adds the lines of all rows, each with its steps in order.
 absl::Status AddLines(storage::Store* store, const ComparedGrid& compared,
-                      const v1::AnalysisKind& kind, const rpc::Cancelled& cancelled,
+                      const v1::AnalysisKind& kind, const lookup::Cancelled& cancelled,
                       report::HeadlineNumbers* table) {
   const LineSteps steps = StepsOfRows(compared, *table);
   std::map<std::pair<size_t, uint32_t>, report::HeadlineNumbers::Line> lines;  // by row and step
@@ -193,7 +193,7 @@ absl::Status AddLines(storage::Store* store, const ComparedGrid& compared,
   for (const std::string& number : table->numbers) {
     const bool by_sequence = spec::IsStoredBySequence(kind, number);
     for (const std::optional<uint32_t>& step : read) {
-      if (cancelled()) return rpc::CallCancelled();
+      if (cancelled()) return lookup::CallCancelled();
       const auto result =
           CompareNumber(store, compared.grid, absl::StrCat(table->label, "/", number), step,
                         by_sequence, cancelled);
@@ -312,7 +312,7 @@ std::string WhyNotAsked(const storage::ExperimentRecord& experiment) {
 }  // namespace
 
 absl::StatusOr<std::vector<report::HeadlineNumbers>> AnalysisTables(
-    storage::Store* store, const ComparedGrid& compared, const rpc::Cancelled& cancelled) {
+    storage::Store* store, const ComparedGrid& compared, const lookup::Cancelled& cancelled) {
   std::vector<report::HeadlineNumbers> tables;
   const std::vector<spec::AskedAnalysis> entries = spec::AskedAnalyses(compared.grid.spec);
   if (entries.empty()) return tables;
@@ -325,7 +325,7 @@ absl::StatusOr<std::vector<report::HeadlineNumbers>> AnalysisTables(
     table.how = HowText(entry);
     for (const storage::AskedAnalysis& one : *asked) {
       if (one.label != entry.label) continue;
-      if (cancelled()) return rpc::CallCancelled();
+      if (cancelled()) return lookup::CallCancelled();
       absl::Status added = AddAnalysis(store, one, entry.analysis, &table);
       if (!added.ok()) return added;
     }

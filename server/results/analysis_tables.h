@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/lookup/cancelled.h"
 #include "server/report/table/headline_table.h"
 #include "server/results/compare.h"
-#include "server/rpc/cancelled.h"
 #include "storage/store.h"
 
 namespace ablate::results {
@@ -17,7 +17,7 @@ namespace ablate::results {
 // at different steps, only their ends are compared. `compared` has the numbers of all analyses.
 // CANCELLED, and the store's errors. Blocks on the store.
 absl::StatusOr<std::vector<report::HeadlineNumbers>> AnalysisTables(
-    storage::Store* store, const ComparedGrid& compared, const rpc::Cancelled& cancelled);
+    storage::Store* store, const ComparedGrid& compared, const lookup::Cancelled& cancelled);
 
 }  // namespace ablate::results
 

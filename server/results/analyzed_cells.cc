@@ -5,17 +5,17 @@
 #include <utility>
 
 #include "ablate/v1/comparison.pb.h"
+#include "server/lookup/names.h"
 #include "server/results/compare.h"
-#include "server/rpc/names.h"
 
 namespace ablate::results {
 
 absl::StatusOr<AnalyzedCells> FindAnalyzedCells(storage::Store* store, StoredExperiment stored,
-                                                const rpc::Cancelled& cancelled) {
+                                                const lookup::Cancelled& cancelled) {
   AnalyzedCells analyzed;
   if (stored.record.counts.done == 0) return analyzed;
   v1::CompareRequest request;
-  request.set_experiment(rpc::ExperimentName(stored.record.id));
+  request.set_experiment(lookup::ExperimentName(stored.record.id));
   request.set_key(ChoiceMetric(stored.spec));
   const auto compared = CompareGrid(store, std::move(stored), request, {cancelled, 0},
                                     AnalysisNumbers::kOfComparison);

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/lookup/cancelled.h"
 #include "server/results/trained_grid.h"
-#include "server/rpc/cancelled.h"
 #include "storage/store.h"
 
 namespace ablate::results {
@@ -19,7 +19,7 @@ struct AnalyzedCells {
 
 // Returns them; none if no run is DONE yet. Errors as CompareGrid's.
 absl::StatusOr<AnalyzedCells> FindAnalyzedCells(storage::Store* store, StoredExperiment stored,
-                                                const rpc::Cancelled& cancelled);
+                                                const lookup::Cancelled& cancelled);
 
 }  // namespace ablate::results
 

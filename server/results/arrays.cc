@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "server/lookup/limits.h"
 #include "server/rpc/blob_streams.h"
-#include "server/rpc/limits.h"
 
 namespace ablate::results {
 
@@ -17,12 +17,12 @@ namespace {
 
 // Returns the blob's bytes; they are verified against its hash.
 absl::StatusOr<std::string> ReadBlob(storage::Store* store, const std::string& sha256,
-                                     const rpc::Cancelled& cancelled) {
+                                     const lookup::Cancelled& cancelled) {
   auto reader = rpc::BlobReader::Open(store, sha256, 0);
   if (!reader.ok()) return reader.status();
   std::string bytes;
   for (;;) {
-    if (cancelled()) return rpc::CallCancelled();
+    if (cancelled()) return lookup::CallCancelled();
     auto next = reader->Next();
     if (!next.ok()) return next.status();
     if (!next->has_value()) return bytes;
@@ -44,13 +44,13 @@ void ReadElements(const TensorView& tensor, std::vector<double>* values) {
 }  // namespace
 
 absl::StatusOr<std::string> ReadArtifact(storage::Store* store, const std::string& id,
-                                         const rpc::Cancelled& cancelled) {
+                                         const lookup::Cancelled& cancelled) {
   const auto record = store->GetAnalysis(id);
   if (!record.ok()) return record.status();
-  if (record->artifact_bytes > rpc::kMaxFigureArtifactBytes) {
+  if (record->artifact_bytes > lookup::kMaxFigureArtifactBytes) {
     return absl::ResourceExhaustedError(
         absl::StrCat("key: the arrays of analysis ", id, " have ", record->artifact_bytes,
-                     " bytes; expected at most ", rpc::kMaxFigureArtifactBytes));
+                     " bytes; expected at most ", lookup::kMaxFigureArtifactBytes));
   }
   if (record->artifact.empty()) return DamagedArrays(id, "there are none");
   return ReadBlob(store, record->artifact, cancelled);

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/safetensors.h"
-#include "server/rpc/cancelled.h"
+#include "server/lookup/cancelled.h"
 #include "storage/store.h"
 
 namespace ablate::results {
@@ -21,7 +21,7 @@ absl::Status DamagedArrays(const std::string& id, absl::string_view why);
 // Returns the file of an analysis's arrays; its bytes are verified against its hash. DATA_LOSS if
 // it is missing or damaged; RESOURCE_EXHAUSTED above kMaxFigureArtifactBytes. Blocks on the store.
 absl::StatusOr<std::string> ReadArtifact(storage::Store* store, const std::string& id,
-                                         const rpc::Cancelled& cancelled);
+                                         const lookup::Cancelled& cancelled);
 
 // Reads an array of floating-point numbers or, with `whole`, also one of I64 or U8.
 // INVALID_ARGUMENT if it is missing, has other elements or an empty dimension, or has other axes

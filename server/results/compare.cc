@@ -7,12 +7,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/reflect/text.h"
+#include "server/lookup/errors.h"
+#include "server/lookup/names.h"
 #include "server/report/compare/metric_names.h"
 #include "server/results/merged_grid.h"
 #include "server/results/operand.h"
 #include "server/results/units.h"
-#include "server/rpc/errors.h"
-#include "server/rpc/names.h"
 
 namespace ablate::results {
 namespace {
@@ -27,8 +27,8 @@ absl::StatusOr<GridQuery> ReadQuery(const v1::CompareRequest& request, AnalysisN
   query.baseline = {request.baseline().begin(), request.baseline().end()};
   if (!request.has_at() || request.at() == kEnd) return query;
   if (request.at() < kEnd) {
-    return rpc::InvalidField("at", absl::StrCat(request.at(), " is out of range"),
-                             "a step from 0 on, or -1 for the end");
+    return lookup::InvalidField("at", absl::StrCat(request.at(), " is out of range"),
+                                "a step from 0 on, or -1 for the end");
   }
   query.at = static_cast<uint32_t>(request.at());
   return query;
@@ -84,7 +84,7 @@ using WindowValues = std::map<size_t, report::WindowValue>;  // by cell
 
 // Fills in the windows of one key, one per window; those of other keys stay as they are.
 absl::Status ReadKey(storage::Store* store, const TrainedGrid& grid, const std::string& key,
-                     const std::vector<size_t>& cells, const rpc::Cancelled& cancelled,
+                     const std::vector<size_t>& cells, const lookup::Cancelled& cancelled,
                      const std::vector<report::MetricWindow>& windows,
                      std::vector<WindowValues>* values, Damages* damages) {
   return VisitCurves(
@@ -115,7 +115,7 @@ report::WindowSummary SummarizeRow(const std::vector<ChosenRun>& row, const std:
 // windows. Leaves out damaged curves and reports them.
 absl::StatusOr<report::RowWindows> ReadRowWindows(storage::Store* store, const TrainedGrid& grid,
                                                   const RowRuns& rows,
-                                                  const rpc::Cancelled& cancelled,
+                                                  const lookup::Cancelled& cancelled,
                                                   Damages* damages) {
   report::RowWindows result;
   std::set<std::string> keys;
@@ -165,10 +165,10 @@ absl::StatusOr<ComparedGrid> CompareOne(storage::Store* store, StoredExperiment 
 }
 
 // Returns the request's operands, the first one first.
-absl::StatusOr<std::vector<Operand>> ReadOperands(const rpc::View& view,
+absl::StatusOr<std::vector<Operand>> ReadOperands(const lookup::View& view,
                                                   const v1::CompareRequest& request) {
   if (request.others_size() + 1 > kMaxOperands) {
-    return rpc::TooMany("others", request.others_size(), kMaxOperands - 1);
+    return lookup::TooMany("others", request.others_size(), kMaxOperands - 1);
   }
   std::vector<Operand> operands;
   for (int i = -1; i < request.others_size(); ++i) {
@@ -180,7 +180,7 @@ absl::StatusOr<std::vector<Operand>> ReadOperands(const rpc::View& view,
   return operands;
 }
 
-absl::StatusOr<ComparedGrid> CompareMerged(const rpc::View& view,
+absl::StatusOr<ComparedGrid> CompareMerged(const lookup::View& view,
                                            const std::vector<Operand>& operands, GridQuery query,
                                            const report::CompareOptions& options) {
   const std::string& first = operands.front().experiment;
@@ -224,7 +224,8 @@ absl::StatusOr<ComparedGrid> CompareGrid(storage::Store* store, StoredExperiment
   return CompareOne(store, std::move(experiment), *query, options);
 }
 
-absl::StatusOr<ComparedGrid> CompareGrid(const rpc::View& view, const v1::CompareRequest& request,
+absl::StatusOr<ComparedGrid> CompareGrid(const lookup::View& view,
+                                         const v1::CompareRequest& request,
                                          const report::CompareOptions& options,
                                          AnalysisNumbers analyses) {
   const auto operands = ReadOperands(view, request);
@@ -242,7 +243,7 @@ absl::StatusOr<ComparedGrid> CompareGrid(const rpc::View& view, const v1::Compar
 absl::StatusOr<report::Comparison> CompareNumber(storage::Store* store, const TrainedGrid& grid,
                                                  const std::string& key,
                                                  std::optional<uint32_t> step, bool by_sequence,
-                                                 const rpc::Cancelled& cancelled) {
+                                                 const lookup::Cancelled& cancelled) {
   report::ComparisonInput input = grid.input;
   input.key = key;
   input.at = step;
@@ -278,7 +279,7 @@ absl::StatusOr<report::Comparison> CompareNumber(storage::Store* store, const Tr
   return report::Compare(input, {cancelled, /*resamples=*/0, /*tests=*/false});
 }
 
-absl::Status AddWindows(storage::Store* store, const rpc::Cancelled& cancelled,
+absl::Status AddWindows(storage::Store* store, const lookup::Cancelled& cancelled,
                         ComparedGrid* compared) {
   Damages damages;
   auto windows = ReadRowWindows(store, compared->grid, compared->chosen, cancelled, &damages);

@@ -8,12 +8,12 @@
 
 #include "ablate/v1/comparison.pb.h"
 #include "absl/status/statusor.h"
+#include "server/lookup/cancelled.h"
+#include "server/lookup/names.h"
 #include "server/report/compare/comparison.h"
 #include "server/report/compare/windows.h"
 #include "server/report/html/page.h"
 #include "server/results/trained_grid.h"
-#include "server/rpc/cancelled.h"
-#include "server/rpc/names.h"
 
 namespace ablate::results {
 
@@ -35,7 +35,8 @@ inline constexpr int kMaxOperands = 20;
 
 // Loads and compares. Errors as LoadExperiment's and LoadGrid's, and INVALID_ARGUMENT for an
 // invalid experiment or step. Blocks on the store.
-absl::StatusOr<ComparedGrid> CompareGrid(const rpc::View& view, const v1::CompareRequest& request,
+absl::StatusOr<ComparedGrid> CompareGrid(const lookup::View& view,
+                                         const v1::CompareRequest& request,
                                          const report::CompareOptions& options,
                                          AnalysisNumbers analyses);
 // Does the same for an experiment that was found already; ignores the request's name for it.
@@ -50,9 +51,9 @@ absl::StatusOr<ComparedGrid> CompareGrid(storage::Store* store, StoredExperiment
 absl::StatusOr<report::Comparison> CompareNumber(storage::Store* store, const TrainedGrid& grid,
                                                  const std::string& key,
                                                  std::optional<uint32_t> step, bool by_sequence,
-                                                 const rpc::Cancelled& cancelled);
+                                                 const lookup::Cancelled& cancelled);
 // Reads the curves that report.summaries asks for and adds their summaries.
-absl::Status AddWindows(storage::Store* store, const rpc::Cancelled& cancelled,
+absl::Status AddWindows(storage::Store* store, const lookup::Cancelled& cancelled,
                         ComparedGrid* compared);
 
 // Returns the fields in which a row differs from its baseline, in order of path.

@@ -13,12 +13,12 @@
 #include "absl/strings/string_view.h"
 #include "proto/reflect/spec_yaml.h"
 #include "server/analysis/subjects.h"
+#include "server/experiment/axes.h"
+#include "server/experiment/field_values.h"
+#include "server/lookup/errors.h"
 #include "server/results/operand.h"
 #include "server/results/part_cells.h"
 #include "server/results/trained_grid.h"
-#include "server/rpc/errors.h"
-#include "server/spec/axes.h"
-#include "server/spec/field_values.h"
 
 namespace ablate::results {
 namespace {
@@ -84,22 +84,22 @@ void AddSpec(const v1::ExperimentSpec& spec, Occurring* fields) {
   }
 }
 
-absl::StatusOr<Side> ReadRun(const rpc::View& view, absl::string_view name,
+absl::StatusOr<Side> ReadRun(const lookup::View& view, absl::string_view name,
                              absl::string_view field) {
-  const auto id = rpc::FindRun(view, name, field);
+  const auto id = lookup::FindRun(view, name, field);
   if (!id.ok()) return id.status();
   const auto run = view.store->GetRun(*id);
   if (!run.ok()) return run.status();
   Side side;
-  side.name = rpc::RunName(*id);
+  side.name = lookup::RunName(*id);
   side.fields.Add("seeds", absl::StrCat(run->seed));
   AddProvenance(*run, &side.fields);
   if (absl::Status added = AddRun(*run, &side.fields); !added.ok()) return added;
   return side;
 }
 
-absl::StatusOr<Side> ReadOperand(const rpc::View& view, absl::string_view name,
-                                 absl::string_view field, const rpc::Cancelled& cancelled) {
+absl::StatusOr<Side> ReadOperand(const lookup::View& view, absl::string_view name,
+                                 absl::string_view field, const lookup::Cancelled& cancelled) {
   const auto operand = FindOperand(view, name, field);
   if (!operand.ok()) return operand.status();
   const auto experiment = LoadExperiment(view.store, operand->experiment);
@@ -107,12 +107,12 @@ absl::StatusOr<Side> ReadOperand(const rpc::View& view, absl::string_view name,
   const auto cells = CellsOfPart(view, *experiment, operand->part, field, cancelled);
   if (!cells.ok()) return cells.status();
   Side side;
-  side.name = rpc::ExperimentName(OperandName(operand->experiment, operand->part));
+  side.name = lookup::ExperimentName(OperandName(operand->experiment, operand->part));
   side.whole = operand->part.empty();
   AddSpec(experiment->spec, &side.of_spec);
   const storage::CellRecord* before = nullptr;
   for (const storage::CellRecord& cell : *cells) {
-    if (cancelled()) return rpc::CallCancelled();
+    if (cancelled()) return lookup::CallCancelled();
     side.fields.Add("seeds", absl::StrCat(cell.seed));
     const auto run = view.store->GetRun(cell.run);
     if (!run.ok()) return run.status();
@@ -126,8 +126,8 @@ absl::StatusOr<Side> ReadOperand(const rpc::View& view, absl::string_view name,
   return side;
 }
 
-absl::StatusOr<Side> ReadSide(const rpc::View& view, absl::string_view name,
-                              absl::string_view field, const rpc::Cancelled& cancelled) {
+absl::StatusOr<Side> ReadSide(const lookup::View& view, absl::string_view name,
+                              absl::string_view field, const lookup::Cancelled& cancelled) {
   return absl::StartsWith(name, "runs/") ? ReadRun(view, name, field)
                                          : ReadOperand(view, name, field, cancelled);
 }
@@ -155,9 +155,9 @@ void AddFields(const Occurring& left, const Occurring& right,
 
 }  // namespace
 
-absl::StatusOr<v1::DiffExperimentsResponse> Diff(const rpc::View& view,
+absl::StatusOr<v1::DiffExperimentsResponse> Diff(const lookup::View& view,
                                                  const v1::DiffExperimentsRequest& request,
-                                                 const rpc::Cancelled& cancelled) {
+                                                 const lookup::Cancelled& cancelled) {
   const auto left = ReadSide(view, request.left(), "left", cancelled);
   if (!left.ok()) return left.status();
   const auto right = ReadSide(view, request.right(), "right", cancelled);

@@ -4,17 +4,17 @@
 
 #include "ablate/v1/experiment.pb.h"
 #include "absl/status/statusor.h"
+#include "server/lookup/cancelled.h"
+#include "server/lookup/names.h"
 #include "server/results/series.h"
-#include "server/rpc/cancelled.h"
-#include "server/rpc/names.h"
 
 namespace ablate::results {
 
 // Compares the two operands' specs and provenance. Errors as FindOperand's and PartNames::Select's,
 // in `left` and `right`. Blocks on the store.
-absl::StatusOr<v1::DiffExperimentsResponse> Diff(const rpc::View& view,
+absl::StatusOr<v1::DiffExperimentsResponse> Diff(const lookup::View& view,
                                                  const v1::DiffExperimentsRequest& request,
-                                                 const rpc::Cancelled& cancelled);
+                                                 const lookup::Cancelled& cancelled);
 
 }  // namespace ablate::results
 

@@ -8,10 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/reflect/text.h"
+#include "server/lookup/errors.h"
+#include "server/lookup/limits.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/style.h"
-#include "server/rpc/errors.h"
-#include "server/rpc/limits.h"
 
 namespace ablate::results {
 namespace {
@@ -57,7 +57,7 @@ class FamilyReader {
  public:
   FamilyReader(storage::Store* store, const ComparedGrid& compared, figure::Along along,
                const std::string& family, std::vector<std::string> step_keys,
-               const rpc::Cancelled& cancelled)
+               const lookup::Cancelled& cancelled)
       : store_(store),
         compared_(compared),
         styles_(figure::StyleIndices(compared.comparison)),
@@ -137,7 +137,7 @@ class FamilyReader {
     for (const std::string& key : keys) {
       const std::optional<double> place = figure::PlaceOf(along_, family_, key);
       if (!place.has_value()) continue;
-      if (cancelled_()) return rpc::CallCancelled();
+      if (cancelled_()) return lookup::CallCancelled();
       cursor.OpenSeries(run, key);
       const auto keep = [&](const Steps&, const std::vector<double>& values) {
         if (!values.empty()) seed.values[*place] = values.back();
@@ -147,13 +147,13 @@ class FamilyReader {
       if (!read.ok()) return read.status();
     }
     held_ += seed.values.size();
-    if (held_ > rpc::kMaxFamilyValues) return TooManyValues();
+    if (held_ > lookup::kMaxFamilyValues) return TooManyValues();
     return seed;
   }
 
   absl::Status TooManyValues() const {
     return absl::ResourceExhaustedError(absl::StrCat(
-        "key: the runs have more than ", rpc::kMaxFamilyValues, " values of ",
+        "key: the runs have more than ", lookup::kMaxFamilyValues, " values of ",
         reflect::Quoted(family_), " at one step, the limit of a figure. Compare fewer settings"));
   }
 
@@ -163,7 +163,7 @@ class FamilyReader {
   const figure::Along along_;
   const std::string& family_;
   const std::vector<std::string> step_keys_;
-  const rpc::Cancelled& cancelled_;
+  const lookup::Cancelled& cancelled_;
   Steps some_steps_;
   size_t held_ = 0;  // values of all settings
 };
@@ -217,7 +217,7 @@ std::vector<std::string> FamiliesIn(const std::vector<std::string>& keys, figure
 
 absl::StatusOr<std::vector<figure::FamilySetting>> ReadFamily(
     storage::Store* store, const ComparedGrid& compared, figure::Along along,
-    const std::string& family, std::optional<uint32_t> step, const rpc::Cancelled& cancelled) {
+    const std::string& family, std::optional<uint32_t> step, const lookup::Cancelled& cancelled) {
   auto step_keys = StepKeys(store, compared.grid.record.id, along, family);
   if (!step_keys.ok()) return step_keys.status();
   FamilyReader reader(store, compared, along, family, *std::move(step_keys), cancelled);
@@ -232,9 +232,10 @@ absl::StatusOr<std::vector<figure::FamilySetting>> ReadFamily(
   if (any || !step.has_value() || reader.some_steps().empty()) return settings;
   const std::string key =
       along == figure::Along::kBlocks ? figure::KeyAt(along, family, 1) : family;
-  return rpc::InvalidField("step", absl::StrCat("no converged run has ", key, " at step ", *step),
-                           absl::StrCat("-1 for the last one, or a step with points: ",
-                                        StepsText(reader.some_steps(), *step)));
+  return lookup::InvalidField("step",
+                              absl::StrCat("no converged run has ", key, " at step ", *step),
+                              absl::StrCat("-1 for the last one, or a step with points: ",
+                                           StepsText(reader.some_steps(), *step)));
 }
 
 absl::StatusOr<std::vector<std::string>> ReportedFamilies(storage::Store* store,
@@ -283,7 +284,7 @@ absl::Status CheckKnownFamily(storage::Store* store, const std::string& experime
   if (!of_label.empty()) families = std::move(of_label);
   const bool blocks = along == figure::Along::kBlocks;
   constexpr size_t kNamed = 20;
-  return rpc::InvalidField(
+  return lookup::InvalidField(
       "key",
       absl::StrCat("no converged run has metrics by ", blocks ? "block" : "level", " of ",
                    reflect::Quoted(family)),

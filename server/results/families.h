@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/lookup/cancelled.h"
 #include "server/report/figure/family.h"
 #include "server/results/analysed.h"
 #include "server/results/compare.h"
 #include "server/results/series.h"
-#include "server/rpc/cancelled.h"
 #include "storage/store.h"
 
 namespace ablate::results {
@@ -24,7 +24,7 @@ namespace ablate::results {
 // kMaxFamilyValues. Blocks on the store.
 absl::StatusOr<std::vector<figure::FamilySetting>> ReadFamily(
     storage::Store* store, const ComparedGrid& compared, figure::Along along,
-    const std::string& family, std::optional<uint32_t> step, const rpc::Cancelled& cancelled);
+    const std::string& family, std::optional<uint32_t> step, const lookup::Cancelled& cancelled);
 
 // Returns those of the families that a report shows which some run has. By block: those recorded by
 // training, and for each label of a gradient analysis the most informative one. By level: the

@@ -13,6 +13,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "proto/reflect/text.h"
+#include "server/lookup/errors.h"
+#include "server/lookup/limits.h"
 #include "server/report/compare/metric_names.h"
 #include "server/report/figure/axes.h"
 #include "server/report/figure/difference.h"
@@ -23,8 +25,6 @@
 #include "server/report/figure/style.h"
 #include "server/results/analysed.h"
 #include "server/results/families.h"
-#include "server/rpc/errors.h"
-#include "server/rpc/limits.h"
 
 namespace ablate::results {
 namespace {
@@ -54,7 +54,7 @@ figure::Input InputOf(const ComparedGrid& compared, const figure::Kind& kind,
 absl::Status TooManyPoints(const std::string& setting, const std::string& key) {
   return absl::ResourceExhaustedError(
       absl::StrCat("key: the runs of ", reflect::Quoted(setting), " have more than ",
-                   rpc::kMaxCurvePoints, " points of ", reflect::Quoted(key),
+                   lookup::kMaxCurvePoints, " points of ", reflect::Quoted(key),
                    ", the limit of a figure. Choose a metric with fewer "
                    "points"));
 }
@@ -64,7 +64,7 @@ absl::Status TooManyPoints(const std::string& setting, const std::string& key) {
 absl::StatusOr<figure::SettingCurves> ReadSetting(storage::Store* store,
                                                   const ComparedGrid& compared, size_t row,
                                                   size_t style, const std::string& key,
-                                                  const rpc::Cancelled& cancelled) {
+                                                  const lookup::Cancelled& cancelled) {
   const report::ComparisonRow& of = compared.comparison.rows[row];
   figure::SettingCurves setting{of.label, style, {}};
   std::vector<size_t> cells;
@@ -79,7 +79,7 @@ absl::StatusOr<figure::SettingCurves> ReadSetting(storage::Store* store,
     for (size_t i = 0; i < cells.size(); ++i) {
       if (cells[i] != cell) continue;
       held += points.steps.size();
-      if (held > rpc::kMaxCurvePoints) return TooManyPoints(of.label, key);
+      if (held > lookup::kMaxCurvePoints) return TooManyPoints(of.label, key);
       setting.seeds[i].steps = points.steps;
       setting.seeds[i].values = points.values;
     }
@@ -96,7 +96,7 @@ class RowCurves {
  public:
   // `compared` must outlive it.
   RowCurves(storage::Store* store, const ComparedGrid& compared, std::string key,
-            rpc::Cancelled cancelled)
+            lookup::Cancelled cancelled)
       : store_(store),
         compared_(compared),
         styles_(figure::StyleIndices(compared.comparison)),
@@ -130,7 +130,7 @@ class RowCurves {
   const ComparedGrid& compared_;
   const std::vector<size_t> styles_;  // of all rows
   const std::string key_;
-  const rpc::Cancelled cancelled_;
+  const lookup::Cancelled cancelled_;
   std::optional<size_t> baseline_row_;
   figure::SettingCurves baseline_;
 };
@@ -139,7 +139,7 @@ class RowCurves {
 bool DrawsCurves(const figure::Kind& kind) { return kind.reduce != nullptr; }
 
 absl::Status ReadSettings(storage::Store* store, const ComparedGrid& compared,
-                          const figure::Kind& kind, const rpc::Cancelled& cancelled,
+                          const figure::Kind& kind, const lookup::Cancelled& cancelled,
                           figure::Input* input) {
   RowCurves rows(store, compared, input->key, cancelled);
   for (size_t row = 0; row < compared.rows.size(); ++row) {
@@ -216,7 +216,7 @@ std::vector<Plan> PlansOf(const ComparedGrid& compared, const Families& families
 
 // Adds to every plan that draws curves of `key` the data it needs of them.
 absl::Status ReduceCurves(storage::Store* store, const ComparedGrid& compared,
-                          const std::string& key, const rpc::Cancelled& cancelled,
+                          const std::string& key, const lookup::Cancelled& cancelled,
                           std::vector<Plan>* plans) {
   RowCurves rows(store, compared, key, cancelled);
   for (size_t row = 0; row < compared.comparison.rows.size(); ++row) {
@@ -239,7 +239,7 @@ absl::Status ReduceCurves(storage::Store* store, const ComparedGrid& compared,
 
 // Adds its data to a plan of a family of metrics or of an analysis.
 absl::Status ReadAtLastStep(storage::Store* store, const ComparedGrid& compared,
-                            const LabelledResults& results, const rpc::Cancelled& cancelled,
+                            const LabelledResults& results, const lookup::Cancelled& cancelled,
                             Plan* plan) {
   if (const auto along = figure::AlongOf(*plan->kind); along.has_value()) {
     auto family = ReadFamily(store, compared, *along, plan->input.key, std::nullopt, cancelled);
@@ -331,15 +331,16 @@ bool HasSeveralExperiments(const ComparedGrid& compared) {
 // Draws the requested label, or all that the kind draws by default, one below another.
 absl::StatusOr<figure::Drawing> DrawLabels(storage::Store* store, const ComparedGrid& compared,
                                            const figure::Kind& kind, const FigureOptions& options,
-                                           const rpc::Cancelled& cancelled, figure::Input input) {
+                                           const lookup::Cancelled& cancelled,
+                                           figure::Input input) {
   const auto results = LabelledResults::Load(store, compared.grid.record.id);
   if (!results.ok()) return results.status();
   const std::vector<std::string> labels =
       options.key.empty() ? results->DefaultLabels(kind) : std::vector<std::string>{options.key};
   if (labels.size() > figure::kMaxStacked) {
-    return rpc::InvalidField("key",
-                             absl::StrCat("missing, and ", labels.size(), " analyses can be drawn"),
-                             reflect::AnyOf(labels));
+    return lookup::InvalidField(
+        "key", absl::StrCat("missing, and ", labels.size(), " analyses can be drawn"),
+        reflect::AnyOf(labels));
   }
   std::vector<figure::LabelledDrawing> drawings;
   for (const std::string& label : labels) {
@@ -358,7 +359,7 @@ absl::StatusOr<figure::Drawing> DrawLabels(storage::Store* store, const Compared
 
 absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const ComparedGrid& compared,
                                            const figure::Kind& kind, const FigureOptions& options,
-                                           const rpc::Cancelled& cancelled) {
+                                           const lookup::Cancelled& cancelled) {
   // A kind without a key of its own has the compared one.
   figure::Input input = InputOf(compared, kind, kind.key.empty() ? "" : options.key);
   input.width = options.width;
@@ -366,9 +367,9 @@ absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const Compared
   const std::optional<figure::Along> along = figure::AlongOf(kind);
   const bool of_one = along.has_value() || kind.reads == figure::Reads::kAnalysis;
   if (of_one && HasSeveralExperiments(compared)) {
-    return rpc::InvalidField("comparison.others",
-                             absl::StrCat("figure kind ", kind.name, " draws one experiment"),
-                             "none, or other parts of that experiment");
+    return lookup::InvalidField("comparison.others",
+                                absl::StrCat("figure kind ", kind.name, " draws one experiment"),
+                                "none, or other parts of that experiment");
   }
   if (DrawsCurves(kind)) {
     const absl::Status read = ReadSettings(store, compared, kind, cancelled, &input);
@@ -407,7 +408,7 @@ absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const Compared
 absl::StatusOr<std::vector<html::Figure>> ReportFigures(storage::Store* store,
                                                         const ComparedGrid& compared,
                                                         const std::string& prefix,
-                                                        const rpc::Cancelled& cancelled) {
+                                                        const lookup::Cancelled& cancelled) {
   const auto results = LabelledResults::Load(store, compared.grid.record.id);
   if (!results.ok()) return results.status();
   Families families;
@@ -427,7 +428,7 @@ absl::StatusOr<std::vector<html::Figure>> ReportFigures(storage::Store* store,
   }
   std::vector<html::Figure> figures;
   for (Plan& plan : plans) {
-    if (cancelled()) return rpc::CallCancelled();
+    if (cancelled()) return lookup::CallCancelled();
     const absl::Status read = ReadAtLastStep(store, compared, *results, cancelled, &plan);
     if (!read.ok()) return read;
     // A metric without a curve, such as an analysis's number, has no difference over training.

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/lookup/cancelled.h"
 #include "server/report/figure/kinds.h"
 #include "server/report/figure/layout.h"
 #include "server/report/html/page.h"
 #include "server/results/compare.h"
-#include "server/rpc/cancelled.h"
 #include "storage/store.h"
 
 namespace ablate::results {
@@ -29,7 +29,7 @@ struct FigureOptions {
 // LabelledResults::Read's and figure::Draw's. Blocks on the store.
 absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const ComparedGrid& compared,
                                            const figure::Kind& kind, const FigureOptions& options,
-                                           const rpc::Cancelled& cancelled);
+                                           const lookup::Cancelled& cancelled);
 
 // Draws all figures that the comparison allows; a figure that can't be drawn has the reason
 // instead. Reads each curve once for all figures, one setting's at a time. The pictures' names
@@ -38,7 +38,7 @@ absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const Compared
 absl::StatusOr<std::vector<html::Figure>> ReportFigures(storage::Store* store,
                                                         const ComparedGrid& compared,
                                                         const std::string& prefix,
-                                                        const rpc::Cancelled& cancelled);
+                                                        const lookup::Cancelled& cancelled);
 
 }  // namespace ablate::results
 

@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/reflect/text.h"
+#include "server/lookup/errors.h"
 #include "server/report/compare/wording.h"
-#include "server/rpc/errors.h"
 
 namespace ablate::results {
 namespace {
@@ -49,14 +49,14 @@ std::string LabelAt(const storage::CellRecord& cell, const std::string& axis) {
 class Merger {
  public:
   Merger(storage::Store* store, const GridQuery& query,
-         const std::map<std::string, Operand>& baseline, const rpc::Cancelled& cancelled)
+         const std::map<std::string, Operand>& baseline, const lookup::Cancelled& cancelled)
       : store_(store), query_(query), baseline_(baseline), cancelled_(cancelled) {}
 
   absl::StatusOr<TrainedGrid> Run(const std::vector<Operand>& operands) {
     if (!query_.by.empty()) {
-      return rpc::InvalidField("by",
-                               absl::StrCat(reflect::Quoted(query_.by), " isn't an axis here"),
-                               "none: settings named one by one have one baseline");
+      return lookup::InvalidField("by",
+                                  absl::StrCat(reflect::Quoted(query_.by), " isn't an axis here"),
+                                  "none: settings named one by one have one baseline");
     }
     if (absl::Status loaded = LoadAll(operands); !loaded.ok()) return loaded;
     for (size_t i = 0; i < operands.size(); ++i) {
@@ -276,14 +276,14 @@ class Merger {
     const std::vector<std::string>& labels = merged_.input.axes[0].labels;
     for (const auto& [axis, label] : merged_.input.baseline) {
       if (axis != kSettingAxis) {
-        return rpc::InvalidField("baseline",
-                                 absl::StrCat(reflect::Quoted(axis), " isn't an axis here"),
-                                 absl::StrCat(kSettingAxis, "=EXP/SETTING"));
+        return lookup::InvalidField("baseline",
+                                    absl::StrCat(reflect::Quoted(axis), " isn't an axis here"),
+                                    absl::StrCat(kSettingAxis, "=EXP/SETTING"));
       }
       if (std::find(labels.begin(), labels.end(), label) != labels.end()) continue;
-      return rpc::InvalidField("baseline[setting]",
-                               absl::StrCat(reflect::Quoted(label), " isn't compared here"),
-                               report::Enumerated(labels, 12));
+      return lookup::InvalidField("baseline[setting]",
+                                  absl::StrCat(reflect::Quoted(label), " isn't compared here"),
+                                  report::Enumerated(labels, 12));
     }
     return absl::OkStatus();
   }
@@ -291,7 +291,7 @@ class Merger {
   storage::Store* const store_;
   const GridQuery& query_;
   const std::map<std::string, Operand>& baseline_;
-  const rpc::Cancelled& cancelled_;
+  const lookup::Cancelled& cancelled_;
   std::set<std::string> ids_;
   std::map<std::string, TrainedGrid> grids_;  // by ID; entries don't move
   const TrainedGrid* first_ = nullptr;
@@ -309,7 +309,7 @@ class Merger {
 
 absl::StatusOr<TrainedGrid> MergeGrids(storage::Store* store, const std::vector<Operand>& operands,
                                        const std::map<std::string, Operand>& baseline,
-                                       const GridQuery& query, const rpc::Cancelled& cancelled) {
+                                       const GridQuery& query, const lookup::Cancelled& cancelled) {
   return Merger(store, query, baseline, cancelled).Run(operands);
 }
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/lookup/cancelled.h"
 #include "server/results/operand.h"
 #include "server/results/trained_grid.h"
-#include "server/rpc/cancelled.h"
 #include "storage/store.h"
 
 namespace ablate::results {
@@ -28,7 +28,7 @@ inline constexpr char kSettingAxis[] = "setting";  // the axis of a merged grid 
 // `baseline`, or at experiment and others[i] for a part that doesn't exist. Blocks on the store.
 absl::StatusOr<TrainedGrid> MergeGrids(storage::Store* store, const std::vector<Operand>& operands,
                                        const std::map<std::string, Operand>& baseline,
-                                       const GridQuery& query, const rpc::Cancelled& cancelled);
+                                       const GridQuery& query, const lookup::Cancelled& cancelled);
 
 }  // namespace ablate::results
 

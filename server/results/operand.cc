@@ -10,9 +10,9 @@
 #include "absl/strings/strip.h"
 #include "base/utf8.h"
 #include "proto/reflect/text.h"
+#include "server/experiment/axes.h"
+#include "server/lookup/errors.h"
 #include "server/report/compare/wording.h"
-#include "server/rpc/errors.h"
-#include "server/spec/axes.h"
 
 namespace ablate::results {
 namespace {
@@ -23,12 +23,12 @@ constexpr absl::string_view kAllowed =
 
 }  // namespace
 
-absl::StatusOr<Operand> FindOperand(const rpc::View& view, absl::string_view name,
+absl::StatusOr<Operand> FindOperand(const lookup::View& view, absl::string_view name,
                                     absl::string_view field) {
   absl::string_view rest = name;
   absl::ConsumePrefix(&rest, "experiments/");
   if (absl::StartsWith(rest, "runs/")) {
-    return rpc::InvalidField(field, absl::StrCat(reflect::Quoted(name), " is a run"), kAllowed);
+    return lookup::InvalidField(field, absl::StrCat(reflect::Quoted(name), " is a run"), kAllowed);
   }
   const size_t slash = rest.find('/');
   Operand operand;
@@ -36,12 +36,12 @@ absl::StatusOr<Operand> FindOperand(const rpc::View& view, absl::string_view nam
     operand.part = std::string(rest.substr(slash + 1));
     rest = rest.substr(0, slash);
     if (!text::IsPrintable(operand.part, kMaxPartBytes)) {
-      return rpc::InvalidField(
+      return lookup::InvalidField(
           field, absl::StrCat(reflect::Quoted(name), " has an empty or unprintable part"),
           kAllowed);
     }
   }
-  auto id = rpc::FindExperiment(view, rest, field);
+  auto id = lookup::FindExperiment(view, rest, field);
   if (!id.ok()) return id.status();
   operand.experiment = *std::move(id);
   return operand;
@@ -87,7 +87,7 @@ absl::StatusOr<std::vector<size_t>> PartNames::Select(const std::vector<storage:
       if (operand.part.empty() || reading(cells[i]) == operand.part) read.push_back(i);
     }
     if (!read.empty() && !selected.empty() && read != selected) {
-      return rpc::InvalidField(
+      return lookup::InvalidField(
           field,
           absl::StrCat(reflect::Quoted(operand.part), " is the name of a cell and of a setting of ",
                        operand.experiment),
@@ -106,7 +106,7 @@ absl::StatusOr<std::vector<size_t>> PartNames::Select(const std::vector<storage:
     if (setting.empty()) setting = cell.name;
     if (seen.insert(setting).second) settings.push_back(std::move(setting));
   }
-  return rpc::InvalidField(
+  return lookup::InvalidField(
       field,
       absl::StrCat(reflect::Quoted(operand.part), " isn't a cell or setting of ",
                    operand.experiment, reflect::DidYouMean(operand.part, known)),

@@ -12,7 +12,7 @@
 #include "ablate/v1/spec.pb.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/rpc/names.h"
+#include "server/lookup/names.h"
 #include "storage/records.h"
 
 namespace ablate::results {
@@ -24,7 +24,7 @@ struct Operand {
 
 // Finds the operand `name`: `experiments/ID`, an ID or its beginning, with /PART or without. Errors
 // as rpc::FindExperiment's, in `field`. Doesn't check that the part exists; PartNames does.
-absl::StatusOr<Operand> FindOperand(const rpc::View& view, absl::string_view name,
+absl::StatusOr<Operand> FindOperand(const lookup::View& view, absl::string_view name,
                                     absl::string_view field);
 
 // Returns "names-norm-7f3k/post", or only the experiment if `part` is empty.

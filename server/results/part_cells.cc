@@ -6,10 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/reflect/text.h"
+#include "server/experiment/experiment_analyses.h"
+#include "server/lookup/errors.h"
 #include "server/results/analyzed_cells.h"
 #include "server/results/operand.h"
-#include "server/rpc/errors.h"
-#include "server/spec/experiment_analyses.h"
 #include "storage/run_query.h"
 
 namespace ablate::results {
@@ -43,7 +43,7 @@ absl::StatusOr<storage::CellRecord> FindBest(storage::Store* store, const storag
   const bool measured =
       spec::EntryWithNumbers(experiment.spec, key.substr(0, key.find('/'))).has_value();
   if (measured || better == report::Better::kNeither) {
-    return rpc::InvalidField(
+    return lookup::InvalidField(
         field,
         absl::StrCat(kBest, " is by report.primary, and ", key,
                      measured ? " is a number of an analysis" : " has no better direction"),
@@ -60,11 +60,11 @@ absl::StatusOr<storage::CellRecord> FindBest(storage::Store* store, const storag
 
 }  // namespace
 
-absl::StatusOr<std::vector<storage::CellRecord>> CellsOfPart(const rpc::View& view,
+absl::StatusOr<std::vector<storage::CellRecord>> CellsOfPart(const lookup::View& view,
                                                              const StoredExperiment& experiment,
                                                              const std::string& part,
                                                              absl::string_view field,
-                                                             const rpc::Cancelled& cancelled) {
+                                                             const lookup::Cancelled& cancelled) {
   const std::string& id = experiment.record.id;
   if (part == kBest) {
     auto best = FindBest(view.store, view.viewer, experiment, field);
@@ -78,8 +78,8 @@ absl::StatusOr<std::vector<storage::CellRecord>> CellsOfPart(const rpc::View& vi
     return absl::NotFoundError(absl::StrCat("no run of ", id, " is chosen: none is done"));
   }
   if (!part.empty() && part[0] == '@') {
-    return rpc::InvalidField(field, absl::StrCat(reflect::Quoted(part), " isn't a part of ", id),
-                             absl::StrCat(kBest, " or ", kChosen, ", or a cell or a setting"));
+    return lookup::InvalidField(field, absl::StrCat(reflect::Quoted(part), " isn't a part of ", id),
+                                absl::StrCat(kBest, " or ", kChosen, ", or a cell or a setting"));
   }
   auto cells = view.store->ListCells(id, 0, std::numeric_limits<uint32_t>::max());
   if (!cells.ok()) return cells.status();

@@ -7,9 +7,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/lookup/cancelled.h"
+#include "server/lookup/names.h"
 #include "server/results/trained_grid.h"
-#include "server/rpc/cancelled.h"
-#include "server/rpc/names.h"
 #include "storage/records.h"
 
 namespace ablate::results {
@@ -19,11 +19,11 @@ namespace ablate::results {
 // those that analyses of the experiment's file read by default, by a comparison. INVALID_ARGUMENT
 // about `field` for a part that isn't there, and for @best if no direction of the metric is better
 // or an analysis measures it; NOT_FOUND if no cell is DONE.
-absl::StatusOr<std::vector<storage::CellRecord>> CellsOfPart(const rpc::View& view,
+absl::StatusOr<std::vector<storage::CellRecord>> CellsOfPart(const lookup::View& view,
                                                              const StoredExperiment& experiment,
                                                              const std::string& part,
                                                              absl::string_view field,
-                                                             const rpc::Cancelled& cancelled);
+                                                             const lookup::Cancelled& cancelled);
 
 }  // namespace ablate::results
 

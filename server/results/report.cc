@@ -17,13 +17,13 @@
 #include "base/sha256.h"
 #include "proto/reflect/spec_yaml.h"
 #include "server/analysis/samples.h"
+#include "server/config/engine_config.h"
+#include "server/config/fields.h"
+#include "server/lookup/names.h"
 #include "server/report/figure/kinds.h"
 #include "server/report/figure/style.h"
 #include "server/results/analysis_tables.h"
 #include "server/results/figures.h"
-#include "server/rpc/names.h"
-#include "server/spec/engine_config.h"
-#include "server/spec/fields.h"
 #include "storage/blobs.h"
 
 namespace ablate::results {
@@ -67,7 +67,7 @@ absl::StatusOr<std::vector<html::DataSet>> DataSetsOf(storage::Store* store,
                                                       const TrainedGrid& grid) {
   std::vector<html::DataSet> sets;
   for (const auto& [name, has_documents] : DatasetNames(grid)) {
-    const auto found = rpc::FindDataset({store, storage::kServer}, name, "dataset");
+    const auto found = lookup::FindDataset({store, storage::kServer}, name, "dataset");
     // A data set may have been deleted or renamed since the runs were trained.
     if (absl::IsNotFound(found.status())) continue;
     if (!found.ok()) return found.status();
@@ -217,7 +217,7 @@ std::string HowText(const engine::SampleOptions& options, size_t left_out) {
 
 // Fills in the samples of the run.
 absl::Status Ask(const ReportSources& sources, const std::string& run,
-                 const engine::SampleOptions& options, const rpc::Cancelled& cancelled,
+                 const engine::SampleOptions& options, const lookup::Cancelled& cancelled,
                  html::Samples::Setting* setting) {
   auto set = analysis::MakeSamples(sources.store, sources.analyses, {run, std::nullopt, options},
                                    cancelled);
@@ -240,7 +240,7 @@ bool WouldFailAgain(const absl::Status& status) {
 // Makes the samples that the spec's `analyses` ask for, from one run per setting: the converged one
 // of the lowest seed. Nothing if they ask for none; a setting without samples has the reason.
 std::optional<html::Samples> SamplesOf(const ReportSources& sources, const ComparedGrid& compared,
-                                       const rpc::Cancelled& cancelled) {
+                                       const lookup::Cancelled& cancelled) {
   const auto& analyses = compared.grid.spec.analyses();
   const auto wanted =
       std::find_if(analyses.begin(), analyses.end(),
@@ -307,7 +307,7 @@ std::string ReportCommand(const std::vector<std::string>& experiments,
 
 absl::StatusOr<html::Experiment> DescribeExperiment(
     const ReportSources& sources, StoredExperiment stored, const v1::CompareRequest& request,
-    const std::string& output, const std::string& prefix, const rpc::Cancelled& cancelled) {
+    const std::string& output, const std::string& prefix, const lookup::Cancelled& cancelled) {
   auto compared =
       CompareGrid(sources.store, std::move(stored), request, {cancelled, 0}, AnalysisNumbers::kAll);
   if (!compared.ok()) return compared.status();

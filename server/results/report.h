@@ -7,9 +7,9 @@
 
 #include "ablate/v1/comparison.pb.h"
 #include "absl/status/statusor.h"
+#include "server/lookup/cancelled.h"
 #include "server/report/html/page.h"
 #include "server/results/trained_grid.h"
-#include "server/rpc/cancelled.h"
 #include "server/schedule/analyses.h"
 #include "storage/store.h"
 
@@ -27,7 +27,7 @@ struct ReportSources {
 // on the worker for analyses.
 absl::StatusOr<html::Experiment> DescribeExperiment(
     const ReportSources& sources, StoredExperiment stored, const v1::CompareRequest& request,
-    const std::string& output, const std::string& prefix, const rpc::Cancelled& cancelled);
+    const std::string& output, const std::string& prefix, const lookup::Cancelled& cancelled);
 
 // Returns the `ablate report` command, quoted for a shell, that makes the page of these
 // experiments, compared as `request` says. It writes to `output`, or to report.html if that is

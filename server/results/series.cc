@@ -13,11 +13,11 @@
 #include "absl/strings/str_join.h"
 #include "base/utf8.h"
 #include "proto/reflect/text.h"
+#include "server/experiment/analysis_numbers.h"
+#include "server/experiment/experiment_analyses.h"
+#include "server/lookup/errors.h"
+#include "server/lookup/limits.h"
 #include "server/results/trained_grid.h"
-#include "server/rpc/errors.h"
-#include "server/rpc/limits.h"
-#include "server/spec/analysis_numbers.h"
-#include "server/spec/experiment_analyses.h"
 
 namespace ablate::results {
 namespace {
@@ -48,14 +48,14 @@ absl::StatusOr<std::optional<v1::AnalysisKind>> KindOfLabel(storage::Store* stor
 }  // namespace
 
 absl::Status CheckKeys(const WantedKeys& wanted) {
-  if (wanted.size() > rpc::kMaxQueryKeys) {
-    return rpc::TooMany("keys", wanted.size(), rpc::kMaxQueryKeys);
+  if (wanted.size() > lookup::kMaxQueryKeys) {
+    return lookup::TooMany("keys", wanted.size(), lookup::kMaxQueryKeys);
   }
   for (int i = 0; i < wanted.size(); ++i) {
     if (text::IsPrintable(wanted[i], storage::kMaxKeyBytes)) continue;
-    return rpc::InvalidField(absl::StrCat("keys[", i, "]"),
-                             absl::StrCat(reflect::Quoted(wanted[i]), " isn't a valid key"),
-                             "a metric such as train/loss");
+    return lookup::InvalidField(absl::StrCat("keys[", i, "]"),
+                                absl::StrCat(reflect::Quoted(wanted[i]), " isn't a valid key"),
+                                "a metric such as train/loss");
   }
   return absl::OkStatus();
 }
@@ -81,7 +81,8 @@ absl::Status NoSuchKey(storage::Store* store, absl::string_view field, const std
   if (kind->has_value()) {
     const std::string number = key.substr(std::min(key.size(), label.size() + 1));
     const auto complaint = spec::NumberComplaint(**kind, label, number);
-    if (complaint.has_value()) return rpc::InvalidField(field, complaint->first, complaint->second);
+    if (complaint.has_value())
+      return lookup::InvalidField(field, complaint->first, complaint->second);
   }
   auto keys = ExperimentKeys(store, experiment);
   if (!keys.ok()) return keys.status();
@@ -98,7 +99,7 @@ absl::Status NoSuchKey(storage::Store* store, absl::string_view field, const std
                                ? absl::StrCat("a recorded key. No analysis with the label ", label,
                                               " has ended yet; retry later")
                                : "a recorded key. No run has a point yet; retry later";
-  return rpc::InvalidField(
+  return lookup::InvalidField(
       field, absl::StrCat("no run of ", experiment, " has ", reflect::Quoted(key), guess),
       absl::StrCat(keys->empty() ? none : absl::StrJoin(*keys, ", "),
                    more > 0 ? absl::StrCat(" and ", more, " more") : ""));

@@ -14,17 +14,17 @@
 #include "proto/reflect/text.h"
 #include "server/analysis/document_facts.h"
 #include "server/analysis/subjects.h"
+#include "server/config/fields.h"
+#include "server/experiment/analysis.h"
+#include "server/experiment/axes.h"
+#include "server/experiment/field_values.h"
+#include "server/experiment/fingerprint.h"
+#include "server/experiment/notes.h"
+#include "server/lookup/errors.h"
+#include "server/lookup/names.h"
+#include "server/lookup/page.h"
 #include "server/report/compare/metric_names.h"
 #include "server/report/compare/wording.h"
-#include "server/rpc/errors.h"
-#include "server/rpc/names.h"
-#include "server/rpc/page.h"
-#include "server/spec/analysis.h"
-#include "server/spec/axes.h"
-#include "server/spec/field_values.h"
-#include "server/spec/fields.h"
-#include "server/spec/fingerprint.h"
-#include "server/spec/notes.h"
 
 namespace ablate::results {
 namespace {
@@ -52,13 +52,13 @@ std::vector<double> NumbersOf(const v1::Axis& axis) {
 absl::Status NotAnAxis(const std::string& field, const std::string& name,
                        const std::vector<std::string>& axes, absl::string_view what) {
   if (axes.empty()) {
-    return rpc::InvalidField(field, absl::StrCat(reflect::Quoted(name), " isn't ", what),
-                             "none: the experiment has none");
+    return lookup::InvalidField(field, absl::StrCat(reflect::Quoted(name), " isn't ", what),
+                                "none: the experiment has none");
   }
-  return rpc::InvalidField(field,
-                           absl::StrCat(reflect::Quoted(name), " isn't ", what,
-                                        reflect::DidYouMean(name, axes, " (", ")")),
-                           reflect::AnyOf(axes));
+  return lookup::InvalidField(field,
+                              absl::StrCat(reflect::Quoted(name), " isn't ", what,
+                                           reflect::DidYouMean(name, axes, " (", ")")),
+                              reflect::AnyOf(axes));
 }
 
 bool Contains(const std::vector<std::string>& names, const std::string& name) {
@@ -97,8 +97,9 @@ absl::Status NoAxis(const std::string& given, const std::vector<std::string>& ax
   }
   const std::string hint =
       meant.empty() ? "" : absl::StrCat(" (did you mean ", reflect::AnyOf(meant), "?)");
-  return rpc::InvalidField("baseline", absl::StrCat(reflect::Quoted(given), " has no axis", hint),
-                           absl::StrCat("AXIS=LABEL, with the axis ", reflect::AnyOf(axes)));
+  return lookup::InvalidField("baseline",
+                              absl::StrCat(reflect::Quoted(given), " has no axis", hint),
+                              absl::StrCat("AXIS=LABEL, with the axis ", reflect::AnyOf(axes)));
 }
 
 // Returns INVALID_ARGUMENT at field `by` or `baseline` for an unknown axis or label, or a tuned
@@ -214,10 +215,10 @@ absl::Status NoSuchValue(storage::Store* store, const analysis::AnalysisMetrics&
     const auto steps = FindNeighbours(store, metrics, run, query.key, *query.at);
     if (!steps.ok()) return steps.status();
     if (steps->first.has_value()) {
-      return rpc::InvalidField("at",
-                               absl::StrCat("no finished run of ", experiment, " has ", query.key,
-                                            " at step ", *query.at),
-                               AllowedSteps(*steps));
+      return lookup::InvalidField("at",
+                                  absl::StrCat("no finished run of ", experiment, " has ",
+                                               query.key, " at step ", *query.at),
+                                  AllowedSteps(*steps));
     }
   }
   return NoSuchKey(store, "key", query.key, experiment);
@@ -269,7 +270,7 @@ std::string WhyExploratory(const v1::ExperimentSpec& spec, const ValueQuery& val
 class Loader {
  public:
   Loader(storage::Store* store, StoredExperiment experiment, const GridQuery& query,
-         const rpc::Cancelled& cancelled)
+         const lookup::Cancelled& cancelled)
       : store_(store), query_(query), cancelled_(cancelled) {
     grid_.record = std::move(experiment.record);
     grid_.spec = std::move(experiment.spec);
@@ -285,7 +286,7 @@ class Loader {
     auto metrics = analysis::AnalysisMetrics::Load(store_, grid_.record.id, MetricKeys());
     if (!metrics.ok()) return metrics.status();
     grid_.metrics = *std::move(metrics);
-    const absl::Status read = rpc::VisitCells(
+    const absl::Status read = lookup::VisitCells(
         store_, grid_.record.id,
         [this](const std::vector<storage::CellRecord>& page) -> absl::StatusOr<bool> {
           if (absl::Status added = AddCells(page); !added.ok()) return added;
@@ -307,9 +308,9 @@ class Loader {
 
   absl::Status ReadQuery() {
     if (!query_.key.empty() && !text::IsPrintable(query_.key, storage::kMaxKeyBytes)) {
-      return rpc::InvalidField("key",
-                               absl::StrCat(reflect::Quoted(query_.key), " isn't a valid key"),
-                               "a metric such as eval/loss");
+      return lookup::InvalidField("key",
+                                  absl::StrCat(reflect::Quoted(query_.key), " isn't a valid key"),
+                                  "a metric such as eval/loss");
     }
     value_ = {query_.key.empty() ? PrimaryMetric(grid_.spec) : query_.key, query_.at};
     report::ComparisonInput& input = grid_.input;
@@ -344,7 +345,7 @@ class Loader {
     const auto summaries = store_->Summaries(runs);
     if (!summaries.ok()) return summaries.status();
     for (size_t i = 0; i < cells.size(); ++i) {
-      if (cancelled_()) return rpc::CallCancelled();
+      if (cancelled_()) return lookup::CallCancelled();
       if (absl::Status added = AddCell(cells[i], (*summaries)[i]); !added.ok()) return added;
     }
     return absl::OkStatus();
@@ -477,7 +478,7 @@ class Loader {
     Documents& documents = known->second;
     if (added) {
       documents.context = context;
-      const auto dataset = rpc::FindDataset({store_, storage::kServer}, name, "dataset");
+      const auto dataset = lookup::FindDataset({store_, storage::kServer}, name, "dataset");
       if (dataset.ok()) documents.facts = analysis::FactsOf(store_, *dataset, false);
     }
     if (documents.facts.ok()) return documents.facts->longest;
@@ -530,7 +531,7 @@ class Loader {
 
   storage::Store* const store_;
   const GridQuery& query_;
-  const rpc::Cancelled& cancelled_;
+  const lookup::Cancelled& cancelled_;
   TrainedGrid grid_;
   std::vector<spec::AxisPlan> plans_;  // the spec's axes
   spec::FieldValues written_base_;     // base without defaults, from which cells differ
@@ -673,7 +674,7 @@ absl::StatusOr<StoredExperiment> LoadExperiment(storage::Store* store, const std
 }
 
 absl::StatusOr<TrainedGrid> LoadGrid(storage::Store* store, StoredExperiment experiment,
-                                     const GridQuery& query, const rpc::Cancelled& cancelled) {
+                                     const GridQuery& query, const lookup::Cancelled& cancelled) {
   const std::string id = experiment.record.id;
   auto grid = Loader(store, std::move(experiment), query, cancelled).Run();
   if (!absl::IsNotFound(grid.status())) return grid;
@@ -684,13 +685,13 @@ absl::StatusOr<TrainedGrid> LoadGrid(storage::Store* store, StoredExperiment exp
 
 absl::Status VisitCurves(
     storage::Store* store, const TrainedGrid& grid, const std::string& key,
-    const std::vector<size_t>& cells, const rpc::Cancelled& cancelled,
+    const std::vector<size_t>& cells, const lookup::Cancelled& cancelled,
     const std::function<absl::Status(size_t cell, const analysis::Points&)>& visit,
     Damages* damages) {
   SeriesCursor cursor(store, damages);
   cursor.Add(&grid.metrics);
   for (const size_t cell : cells) {
-    if (cancelled()) return rpc::CallCancelled();
+    if (cancelled()) return lookup::CallCancelled();
     analysis::Points points;
     cursor.OpenSeries(grid.cells[cell].run, key);
     const auto end =
@@ -700,7 +701,7 @@ absl::Status VisitCurves(
           return !cancelled();
         });
     if (!end.ok()) return end.status();
-    if (*end == SeriesEnd::kStopped) return rpc::CallCancelled();
+    if (*end == SeriesEnd::kStopped) return lookup::CallCancelled();
     if (*end == SeriesEnd::kDamaged || points.steps.empty()) continue;
     if (absl::Status visited = visit(cell, points); !visited.ok()) return visited;
   }

@@ -14,10 +14,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/analysis/metrics.h"
+#include "server/experiment/field_values.h"
+#include "server/lookup/cancelled.h"
 #include "server/report/compare/comparison.h"
 #include "server/results/series.h"
-#include "server/rpc/cancelled.h"
-#include "server/spec/field_values.h"
 #include "storage/store.h"
 
 namespace ablate::results {
@@ -71,7 +71,7 @@ struct TrainedGrid {
 // the key was requested), an axis or label that doesn't exist. NOT_FOUND if the experiment is gone.
 // Blocks on the store; memory grows with the number of cells.
 absl::StatusOr<TrainedGrid> LoadGrid(storage::Store* store, StoredExperiment experiment,
-                                     const GridQuery& query, const rpc::Cancelled& cancelled);
+                                     const GridQuery& query, const lookup::Cancelled& cancelled);
 
 // Returns the value of a cell's resolved spec at a dotted path; "" if the path doesn't apply to it.
 std::string FieldOf(const TrainedGrid& grid, size_t cell, const std::string& path);
@@ -112,7 +112,7 @@ report::Scale ScaleOf(const v1::ExperimentSpec& spec, const std::string& key);
 // and returns it; the same at damage, unless `damages` records it and its curve is left out.
 absl::Status VisitCurves(
     storage::Store* store, const TrainedGrid& grid, const std::string& key,
-    const std::vector<size_t>& cells, const rpc::Cancelled& cancelled,
+    const std::vector<size_t>& cells, const lookup::Cancelled& cancelled,
     const std::function<absl::Status(size_t cell, const analysis::Points&)>& visit,
     Damages* damages = nullptr);
 

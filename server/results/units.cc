@@ -13,10 +13,10 @@
 #include "absl/strings/strip.h"
 #include "base/decimal.h"
 #include "server/analysis/metrics.h"
+#include "server/lookup/errors.h"
+#include "server/lookup/limits.h"
 #include "server/report/compare/wording.h"
 #include "server/results/arrays.h"
-#include "server/rpc/errors.h"
-#include "server/rpc/limits.h"
 
 namespace ablate::results {
 namespace {
@@ -52,7 +52,7 @@ bool HasValue(const report::Cell& cell) {
 // Finds the sources of cells' values, and reads their arrays.
 class Finder {
  public:
-  Finder(storage::Store* store, const rpc::Cancelled& cancelled, const TrainedGrid& grid,
+  Finder(storage::Store* store, const lookup::Cancelled& cancelled, const TrainedGrid& grid,
          report::ComparisonInput* input)
       : store_(store), cancelled_(cancelled), grid_(grid), input_(*input) {
     const size_t slash = input_.key.find('/');
@@ -145,8 +145,8 @@ class Finder {
       return absl::StrCat(report::Enumerated(many, kNamed), " read more than ",
                           text::Grouped(kMaxSequences), " sequences");
     }
-    if (all <= rpc::kMaxArrayValues) return "";
-    return absl::StrCat("all runs together read more than ", text::Grouped(rpc::kMaxArrayValues),
+    if (all <= lookup::kMaxArrayValues) return "";
+    return absl::StrCat("all runs together read more than ", text::Grouped(lookup::kMaxArrayValues),
                         " sequences");
   }
 
@@ -190,7 +190,7 @@ class Finder {
   absl::StatusOr<std::string> ReadAll() {
     std::map<size_t, std::vector<double>> parts;  // [2, sequences]
     for (const auto& [cell, source] : sources_) {
-      if (cancelled_()) return rpc::CallCancelled();
+      if (cancelled_()) return lookup::CallCancelled();
       const absl::Status read = Read(source, &parts[cell]);
       if (absl::IsDataLoss(read) || absl::IsResourceExhausted(read)) {
         return std::string(absl::StripPrefix(read.message(), "key: "));
@@ -245,7 +245,7 @@ class Finder {
   }
 
   storage::Store* const store_;
-  const rpc::Cancelled& cancelled_;
+  const lookup::Cancelled& cancelled_;
   const TrainedGrid& grid_;
   report::ComparisonInput& input_;
   std::string label_, number_, array_;
@@ -255,7 +255,7 @@ class Finder {
 }  // namespace
 
 absl::Status FindSequences(storage::Store* store, const std::vector<std::string>& experiments,
-                           const rpc::Cancelled& cancelled, const TrainedGrid& grid,
+                           const lookup::Cancelled& cancelled, const TrainedGrid& grid,
                            report::ComparisonInput* input) {
   if (!HasOneRunEach(*input)) return absl::OkStatus();
   auto why = Finder(store, cancelled, grid, input).Run(experiments);

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "server/lookup/cancelled.h"
 #include "server/results/trained_grid.h"
-#include "server/rpc/cancelled.h"
 #include "storage/store.h"
 
 namespace ablate::results {
@@ -27,7 +27,7 @@ inline constexpr size_t kMaxSequences = 10'000;  // of a run, in a comparison
 // those that the cells are from. Reads one file of arrays at a time. CANCELLED, and the store's
 // errors. Blocks on the store.
 absl::Status FindSequences(storage::Store* store, const std::vector<std::string>& experiments,
-                           const rpc::Cancelled& cancelled, const TrainedGrid& grid,
+                           const lookup::Cancelled& cancelled, const TrainedGrid& grid,
                            report::ComparisonInput* input);
 
 }  // namespace ablate::results

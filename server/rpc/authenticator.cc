@@ -96,24 +96,25 @@ absl::Status CheckRole(const v1::Access& rule, storage::Role role, absl::string_
                                                   storage::RoleName(role)));
 }
 
-Authenticator::Authenticator(const storage::AccessStore* store, AuthenticationLog* log,
+Authenticator::Authenticator(const storage::AccessStore* store, net::AuthenticationLog* log,
                              std::function<absl::Time()> now)
     : store_(store), log_(log), now_(std::move(now)) {}
 
-CheckedCall Authenticator::Check(const CallMetadata& metadata, const std::string& address) const {
+net::CheckedCall Authenticator::Check(const net::CallMetadata& metadata,
+                                      const std::string& address) const {
   const absl::Time now = now_();
   const auto path = metadata.find(kPath);
   const absl::string_view method =
       path == metadata.end() ? "" : absl::string_view(path->second.data(), path->second.size());
   const auto rule = RuleOf(method);
-  Refusal refusal;
+  net::Refusal refusal;
   refusal.address = address;
   // Clients can make up any name of an unknown method.
   if (rule.ok()) refusal.method = ShortName(method);
   const auto refuse = [&](const absl::Status& why, const std::string& user) {
     refusal.why = why;
     log_->NoteRefusal(refusal, now);
-    return CheckedCall{user, why};
+    return net::CheckedCall{user, why};
   };
   const auto secret = SecretIn(metadata);
   if (!secret.ok()) return refuse(secret.status(), "");

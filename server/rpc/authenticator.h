@@ -11,8 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "server/rpc/authentication_log.h"
-#include "server/rpc/connection_table.h"
+#include "server/net/authentication_log.h"
+#include "server/net/connection_table.h"
 #include "storage/access_store.h"
 
 namespace ablate::rpc {
@@ -33,15 +33,15 @@ absl::Status CheckRole(const v1::Access& rule, storage::Role role, absl::string_
 class Authenticator {
  public:
   // `store` and `log` must outlive this object.
-  Authenticator(const storage::AccessStore* store, AuthenticationLog* log,
+  Authenticator(const storage::AccessStore* store, net::AuthenticationLog* log,
                 std::function<absl::Time()> now);
 
   // Has the signature of AuthenticateCall (connection_table.h).
-  CheckedCall Check(const CallMetadata& metadata, const std::string& address) const;
+  net::CheckedCall Check(const net::CallMetadata& metadata, const std::string& address) const;
 
  private:
   const storage::AccessStore* const store_;
-  AuthenticationLog* const log_;
+  net::AuthenticationLog* const log_;
   const std::function<absl::Time()> now_;
 };
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "server/rpc/errors.h"
-#include "server/rpc/limits.h"
+#include "server/lookup/errors.h"
+#include "server/lookup/limits.h"
 
 namespace ablate::rpc {
 
@@ -41,8 +41,8 @@ absl::StatusOr<std::optional<std::string>> BlobReader::Next() {
   }
   const bool before = position_ < offset_;
   const uint64_t end = before ? offset_ : size;
-  absl::StatusOr<std::string> data =
-      blobs_->Read(pin_->sha256(), position_, std::min<uint64_t>(end - position_, kMessageBytes));
+  absl::StatusOr<std::string> data = blobs_->Read(
+      pin_->sha256(), position_, std::min<uint64_t>(end - position_, lookup::kMessageBytes));
   if (!data.ok()) return data.status();
   if (data->empty()) {
     return absl::DataLossError(
@@ -64,7 +64,7 @@ absl::StatusOr<bool> HasWhole(storage::Store* store, const std::string& sha256,
     if (!piece.ok()) return false;
     if (!piece->has_value()) return true;
   }
-  return CallCancelled();
+  return lookup::CallCancelled();
 }
 
 absl::StatusOr<BlobWriter> BlobWriter::Open(storage::Store* store, const std::string& sha256) {
@@ -103,8 +103,9 @@ absl::StatusOr<BlobWriter> BlobWriter::Of(
 
 absl::Status BlobWriter::Append(const std::string& data, uint64_t max_bytes) {
   if (writer_->size() + data.size() > max_bytes) {
-    return InvalidField("data", absl::StrCat(writer_->size() + data.size(), " bytes received"),
-                        absl::StrCat("at most ", max_bytes, " bytes in all"));
+    return lookup::InvalidField("data",
+                                absl::StrCat(writer_->size() + data.size(), " bytes received"),
+                                absl::StrCat("at most ", max_bytes, " bytes in all"));
   }
   return writer_->Append(data);
 }

@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/rpc/errors.h"
+#include "server/lookup/errors.h"
 
 namespace ablate::rpc {
 
 void EndNow(grpc::CallbackServerContext* context, const absl::Status& status) {
-  const grpc::Status end = ToGrpc(status);
+  const grpc::Status end = lookup::ToGrpc(status);
   grpc_call_cancel_with_status(context->c_call(), static_cast<grpc_status_code>(end.error_code()),
                                end.error_message().c_str(), nullptr);
 }
@@ -24,10 +24,10 @@ absl::Status TooSlow(const Pace& pace) {
 absl::StatusOr<std::shared_ptr<void>> ByteBudget::Take(size_t bytes, const std::string& user) {
   {
     MutexLock lock(&mutex_);
-    if (used_ + bytes > max_.total) return TooManyAtOnce(what_, max_);
+    if (used_ + bytes > max_.total) return lookup::TooManyAtOnce(what_, max_);
     if (!user.empty()) {
       size_t& has = of_users_[user];
-      if (has + bytes > max_.per_user) return TooManyOfUser(what_, user, has, max_);
+      if (has + bytes > max_.per_user) return lookup::TooManyOfUser(what_, user, has, max_);
       has += bytes;
     }
     used_ += bytes;
@@ -55,10 +55,10 @@ grpc::ServerUnaryReactor* Answer(WorkPool* pool, grpc::CallbackServerContext* co
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const absl::Status accepted = pool->TryPost(
       [context, reactor, work = std::move(work)] {
-        reactor->Finish(context->IsCancelled() ? grpc::Status::CANCELLED : ToGrpc(work()));
+        reactor->Finish(context->IsCancelled() ? grpc::Status::CANCELLED : lookup::ToGrpc(work()));
       },
       pool->UserOf(*context));
-  if (!accepted.ok()) reactor->Finish(ToGrpc(accepted));
+  if (!accepted.ok()) reactor->Finish(lookup::ToGrpc(accepted));
   return reactor;
 }
 

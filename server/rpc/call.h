@@ -15,7 +15,7 @@
 #include "base/mutex.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
-#include "server/rpc/limits.h"
+#include "server/lookup/limits.h"
 #include "server/rpc/live_streams.h"
 #include "server/rpc/work_pool.h"
 
@@ -48,7 +48,7 @@ absl::Status TooSlow(const Pace& pace);
 class ByteBudget {
  public:
   // `what` names the bytes in errors, as "bytes of experiments".
-  ByteBudget(std::string what, Limit bytes) : what_(std::move(what)), max_(bytes) {}
+  ByteBudget(std::string what, lookup::Limit bytes) : what_(std::move(what)), max_(bytes) {}
   // Reserves bytes until the result is destroyed; the budget must outlive it. RESOURCE_EXHAUSTED if
   // not enough are left, in all or of the user's part. An empty user means none, and may have all.
   absl::StatusOr<std::shared_ptr<void>> Take(size_t bytes, const std::string& user = {});
@@ -57,7 +57,7 @@ class ByteBudget {
   void GiveBack(size_t bytes, const std::string& user);
 
   const std::string what_;
-  const Limit max_;
+  const lookup::Limit max_;
   Mutex mutex_;
   size_t used_ ABSL_GUARDED_BY(mutex_) = 0;
   std::unordered_map<std::string, size_t> of_users_

@@ -8,7 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "grpcpp/security/auth_context.h"
-#include "server/rpc/errors.h"
+#include "server/lookup/errors.h"
 
 namespace ablate::rpc {
 namespace {
@@ -62,9 +62,10 @@ absl::Status CheckMayChange(const storage::Caller& caller, absl::string_view own
                             absl::string_view resource) {
   if (caller.role == storage::Role::kAdmin) return absl::OkStatus();
   if (caller.role == storage::Role::kMember && caller.user == owner) return absl::OkStatus();
-  return WithReason(absl::PermissionDeniedError(absl::StrCat(resource, " is ", owner, "'s: only ",
-                                                             owner, " or an admin may change it")),
-                    "NOT_YOURS");
+  return lookup::WithReason(
+      absl::PermissionDeniedError(
+          absl::StrCat(resource, " is ", owner, "'s: only ", owner, " or an admin may change it")),
+      "NOT_YOURS");
 }
 
 storage::Actor ActorOf(const storage::Caller& caller) { return {caller.user, caller.token}; }

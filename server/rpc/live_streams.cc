@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "server/lookup/errors.h"
 #include "server/rpc/call.h"
-#include "server/rpc/errors.h"
 
 namespace ablate::rpc {
 namespace {
@@ -21,7 +21,7 @@ absl::Status TookTooLong(absl::string_view what, absl::Duration max_time) {
 
 absl::Status ServerEnds() { return absl::UnavailableError("the server is shutting down"); }
 
-LiveStreams::LiveStreams(std::string what, Limit max, absl::Duration max_time)
+LiveStreams::LiveStreams(std::string what, lookup::Limit max, absl::Duration max_time)
     : what_(std::move(what)), max_(max), max_time_(max_time) {}
 
 absl::Status LiveStreams::Add(LiveStream* stream, grpc::CallbackServerContext* context) {
@@ -38,12 +38,12 @@ absl::Status LiveStreams::AddAs(const storage::Caller& caller, LiveStream* strea
                                 grpc::CallbackServerContext* context) {
   MutexLock lock(&mutex_);
   if (stopped_) return ServerEnds();
-  if (streams_.size() >= max_.total) return TooManyAtOnce(what_, max_);
+  if (streams_.size() >= max_.total) return lookup::TooManyAtOnce(what_, max_);
   if (!caller.user.empty()) {
     const size_t has = std::count_if(streams_.begin(), streams_.end(), [&](const auto& each) {
       return each.second.caller.user == caller.user;
     });
-    if (has >= max_.per_user) return TooManyOfUser(what_, caller.user, has, max_);
+    if (has >= max_.per_user) return lookup::TooManyOfUser(what_, caller.user, has, max_);
   }
   streams_[stream] = {context, caller};
   return absl::OkStatus();

@@ -18,7 +18,7 @@
 #include "absl/time/time.h"
 #include "base/mutex.h"
 #include "grpcpp/server_context.h"
-#include "server/rpc/limits.h"
+#include "server/lookup/limits.h"
 #include "storage/access_store.h"
 
 namespace ablate::rpc {
@@ -40,7 +40,8 @@ class LiveStream {
 class LiveStreams {
  public:
   // `what` names the streams in errors, as "watches". A user's stream ends after `max_time`.
-  LiveStreams(std::string what, Limit max, absl::Duration max_time = absl::InfiniteDuration());
+  LiveStreams(std::string what, lookup::Limit max,
+              absl::Duration max_time = absl::InfiniteDuration());
 
   // Finds the caller by the call's own metadata, or the error with which the call must end. Must
   // not block. Called a second time once EndTokens sees the stream, so that a token that ends
@@ -76,7 +77,7 @@ class LiveStreams {
                      grpc::CallbackServerContext* context);
 
   const std::string what_;
-  const Limit max_;
+  const lookup::Limit max_;
   const absl::Duration max_time_;
   FindCaller find_caller_;
   Mutex mutex_;
@@ -113,8 +114,8 @@ absl::Status ServerEnds();
 
 // Least rate that the other end of a stream must keep up, so that idle streams don't hold places.
 struct MinPace {
-  absl::Duration timeout = kStreamTimeout;
-  double bytes_per_second = kMinBytesPerSecond;
+  absl::Duration timeout = lookup::kStreamTimeout;
+  double bytes_per_second = lookup::kMinBytesPerSecond;
 };
 
 // Measures how far a stream's other end is behind: the time that the stream waits for it, less the

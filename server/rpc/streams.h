@@ -13,9 +13,9 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "grpcpp/support/server_callback.h"
+#include "server/lookup/errors.h"
+#include "server/lookup/limits.h"
 #include "server/rpc/call.h"
-#include "server/rpc/errors.h"
-#include "server/rpc/limits.h"
 #include "server/rpc/live_streams.h"
 
 namespace ablate::rpc {
@@ -33,7 +33,7 @@ class PullStream : public grpc::ServerWriteReactor<Response>, public LiveStream 
     absl::Status accepted = Check();
     if (accepted.ok()) accepted = call_.streams->Add(this, call_.context);
     if (accepted.ok()) accepted = call_.pool->TryPost([this] { Step(); }, call_.user);
-    if (!accepted.ok()) this->Finish(ToGrpc(accepted));
+    if (!accepted.ok()) this->Finish(lookup::ToGrpc(accepted));
     return this;
   }
 
@@ -74,9 +74,9 @@ class PullStream : public grpc::ServerWriteReactor<Response>, public LiveStream 
   void Step() {
     absl::StatusOr<bool> more = Fill(&batch_);
     if (stopped_) more = ServerEnds();
-    if (cancelled_) more = CallCancelled();
+    if (cancelled_) more = lookup::CallCancelled();
     if (!more.ok()) {
-      this->Finish(ToGrpc(more.status()));
+      this->Finish(lookup::ToGrpc(more.status()));
       return;
     }
     more_ = *more;
@@ -108,14 +108,15 @@ class PullStream : public grpc::ServerWriteReactor<Response>, public LiveStream 
 template <class Request>
 class PushStream : public grpc::ServerReadReactor<Request>, public LiveStream {
  public:
-  explicit PushStream(const StreamCall& call) : call_(call), pace_(call.pace, kChunkBytes) {}
+  explicit PushStream(const StreamCall& call)
+      : call_(call), pace_(call.pace, lookup::kChunkBytes) {}
 
   // Starts reading; the method handler returns the result.
   grpc::ServerReadReactor<Request>* Begin() {
     if (const absl::Status accepted = call_.streams->Add(this, call_.context); accepted.ok()) {
       ReadNext();
     } else {
-      this->Finish(ToGrpc(accepted));
+      this->Finish(lookup::ToGrpc(accepted));
     }
     return this;
   }
@@ -160,7 +161,7 @@ class PushStream : public grpc::ServerReadReactor<Request>, public LiveStream {
     // Work that asked ended() doesn't know why.
     if (absl::IsCancelled(more.status()) && !asked_end().ok()) more = asked_end();
     if (!more.ok()) {
-      this->Finish(ToGrpc(more.status()));
+      this->Finish(lookup::ToGrpc(more.status()));
     } else if (*more) {
       ReadNext();
     } else {
@@ -179,7 +180,7 @@ class PushStream : public grpc::ServerReadReactor<Request>, public LiveStream {
         this->StartRead(&request_);
       }
     }
-    if (!end.ok()) this->Finish(ToGrpc(end));
+    if (!end.ok()) this->Finish(lookup::ToGrpc(end));
   }
 
   // Returns why somebody asked the call to end; OK if nobody did.
@@ -193,7 +194,7 @@ class PushStream : public grpc::ServerReadReactor<Request>, public LiveStream {
     absl::Status end = asked_end();
     if (end.ok() && call_.context->IsCancelled()) end = absl::CancelledError("the client is gone");
     if (end.ok()) end = Complete();
-    this->Finish(ToGrpc(end));
+    this->Finish(lookup::ToGrpc(end));
   }
 
   // Ends the call now if it waits for the client, otherwise after the message in work.
@@ -204,7 +205,7 @@ class PushStream : public grpc::ServerReadReactor<Request>, public LiveStream {
       end_ = why;
       if (!reading_) return;
     }
-    this->Finish(ToGrpc(why));
+    this->Finish(lookup::ToGrpc(why));
   }
 
   const StreamCall call_;

@@ -3,11 +3,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/rpc/errors.h"
+#include "server/lookup/errors.h"
 
 namespace ablate::rpc {
 
-WorkPool::WorkPool(Limit threads, Limit waiting) : max_running_(threads), max_waiting_(waiting) {
+WorkPool::WorkPool(lookup::Limit threads, lookup::Limit waiting)
+    : max_running_(threads), max_waiting_(waiting) {
   threads_.reserve(threads.total);
   for (size_t i = 0; i < threads.total; ++i) threads_.emplace_back([this] { Work(); });
   timer_ = std::thread([this] { KeepTime(); });
@@ -26,12 +27,12 @@ WorkPool::~WorkPool() {
 
 absl::Status WorkPool::TryPost(Task task, const std::string& user) {
   MutexLock lock(&mutex_);
-  if (waiting_ >= max_waiting_.total) return TooManyAtOnce("calls that wait", max_waiting_);
+  if (waiting_ >= max_waiting_.total) return lookup::TooManyAtOnce("calls that wait", max_waiting_);
   if (!user.empty()) {
     const auto found = queues_.find(user);
     const size_t has = found == queues_.end() ? 0 : found->second.waiting.size();
     if (has >= max_waiting_.per_user) {
-      return TooManyOfUser("calls that wait", user, has, max_waiting_);
+      return lookup::TooManyOfUser("calls that wait", user, has, max_waiting_);
     }
   }
   Add(std::move(task), user);

@@ -15,7 +15,7 @@
 #include "absl/time/time.h"
 #include "base/mutex.h"
 #include "grpcpp/server_context.h"
-#include "server/rpc/limits.h"
+#include "server/lookup/limits.h"
 
 namespace ablate::rpc {
 
@@ -31,7 +31,7 @@ class WorkPool {
 
   // `threads` limits the tasks that run at once, in all and per user; `waiting`, those that may
   // wait before TryPost refuses.
-  WorkPool(Limit threads, Limit waiting);
+  WorkPool(lookup::Limit threads, lookup::Limit waiting);
   // Runs the tasks that are due now, and drops those that were posted for later.
   ~WorkPool();
   WorkPool(const WorkPool&) = delete;
@@ -77,8 +77,8 @@ class WorkPool {
   Task Begin(User* user) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void End(User* user) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const Limit max_running_;
-  const Limit max_waiting_;
+  const lookup::Limit max_running_;
+  const lookup::Limit max_waiting_;
   FindUser find_user_;
   Mutex mutex_;
   CondVar turns_changed_;

@@ -5,8 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "server/config/fields.h"
 #include "server/schedule/scheduler.h"
-#include "server/spec/fields.h"
 
 namespace ablate::schedule {
 namespace {

@@ -14,10 +14,10 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "server/access/sharing.h"
+#include "server/lookup/errors.h"
+#include "server/lookup/page.h"
 #include "server/rpc/call.h"
-#include "server/rpc/errors.h"
 #include "server/rpc/identity.h"
-#include "server/rpc/page.h"
 #include "server/service/convert.h"
 #include "server/service/services.h"
 
@@ -55,7 +55,7 @@ absl::StatusOr<storage::Role> FromProto(v1::Role::Value role) {
   for (const auto& [stored, message] : kRoles) {
     if (message == role) return stored;
   }
-  return rpc::InvalidField(
+  return lookup::InvalidField(
       "role",
       absl::StrCat(v1::Role::Value_IsValid(role) ? v1::Role::Value_Name(role) : absl::StrCat(role),
                    " isn't a user's role"),
@@ -77,7 +77,7 @@ v1::Quota AdminProto(const storage::Quota& quota) {
 absl::StatusOr<storage::Quota> FromProto(const v1::Quota& quota) {
   storage::Quota stored;
   if (quota.has_lanes() && quota.lanes() == 0) {
-    return rpc::InvalidField("quota.lanes", "0 would block runs forever", "at least 1");
+    return lookup::InvalidField("quota.lanes", "0 would block runs forever", "at least 1");
   }
   if (quota.has_lanes()) stored.lanes = quota.lanes();
   const std::tuple<const char*, bool, uint64_t, std::optional<int64_t>*> large[] = {
@@ -86,8 +86,8 @@ absl::StatusOr<storage::Quota> FromProto(const v1::Quota& quota) {
   for (const auto& [field, given, value, to] : large) {
     if (!given) continue;
     if (value > static_cast<uint64_t>(INT64_MAX)) {
-      return rpc::InvalidField(field, absl::StrCat(value, " is too large"),
-                               absl::StrCat("at most ", INT64_MAX));
+      return lookup::InvalidField(field, absl::StrCat(value, " is too large"),
+                                  absl::StrCat("at most ", INT64_MAX));
     }
     *to = static_cast<int64_t>(value);
   }
@@ -139,7 +139,7 @@ v1::AuditEntry AdminProto(const storage::Audit& audit) {
 template <typename Row, typename Key, typename Add, typename Request, typename Response>
 absl::Status AddPage(const std::vector<Row>& rows, const std::string& list, const Key& key,
                      const Add& add, const Request& request, Response* response) {
-  const auto page = rpc::ReadPage(request, list, rpc::kDefaultPage);
+  const auto page = lookup::ReadPage(request, list, lookup::kDefaultPage);
   if (!page.ok()) return page.status();
   auto from = rows.begin();
   if (!page->position.empty()) {
@@ -150,7 +150,7 @@ absl::Status AddPage(const std::vector<Row>& rows, const std::string& list, cons
   uint32_t added = 0;
   for (; from != rows.end() && added < page->size; ++from, ++added) add(*from, response);
   if (from != rows.end() && added > 0) {
-    response->set_next_page_token(rpc::PageToken(list, key(*(from - 1))));
+    response->set_next_page_token(lookup::PageToken(list, key(*(from - 1))));
   }
   return absl::OkStatus();
 }
@@ -193,7 +193,7 @@ absl::Status Initialize(const Backend& backend, const storage::Caller& caller,
         "its owner");
   }
   if (request.hosts_size() > kMaxHosts) {
-    return rpc::TooMany("hosts", request.hosts_size(), kMaxHosts);
+    return lookup::TooMany("hosts", request.hosts_size(), kMaxHosts);
   }
   const absl::Time now = absl::Now();
   const std::string admin = request.user().empty() ? backend.owner : request.user();
@@ -214,7 +214,7 @@ absl::Status Renew(const Backend& backend, const storage::Caller&,
                    const v1::RenewCertificateRequest& request,
                    v1::RenewCertificateResponse* response) {
   if (request.hosts_size() > kMaxHosts) {
-    return rpc::TooMany("hosts", request.hosts_size(), kMaxHosts);
+    return lookup::TooMany("hosts", request.hosts_size(), kMaxHosts);
   }
   const auto facts = backend.sharing->Renew(
       {request.hosts().begin(), request.hosts().end()}, absl::Now(),
@@ -235,8 +235,8 @@ absl::Status CreateUser(const Backend& backend, const storage::Caller& caller,
     return entrance.status();
   }
   if (request.user() == backend.owner && *role != storage::Role::kAdmin) {
-    return rpc::InvalidField("user", absl::StrCat(backend.owner, " is the server's owner"),
-                             "another name, or the role admin");
+    return lookup::InvalidField("user", absl::StrCat(backend.owner, " is the server's owner"),
+                                "another name, or the role admin");
   }
   // A new user with the name would get what the old one owned.
   const auto owns = backend.store->OwnsAnything(request.user());
@@ -320,9 +320,9 @@ absl::Status CreateToken(const Backend& backend, const storage::Caller& caller,
   }
   const int32_t nanos = request.lifetime().nanos();
   if (nanos < 0 || nanos > 999'999'999 || lifetime < kLeastLifetime || lifetime > kMostLifetime) {
-    return rpc::InvalidField("lifetime",
-                             absl::StrCat(absl::FormatDuration(lifetime), " is out of range"),
-                             "1 minute to 3,650 days");
+    return lookup::InvalidField("lifetime",
+                                absl::StrCat(absl::FormatDuration(lifetime), " is out of range"),
+                                "1 minute to 3,650 days");
   }
   const absl::Time now = absl::Now();
   // Before the token is made: without an address nobody could use it.
@@ -387,16 +387,16 @@ absl::Status ListAudit(const Backend& backend, const storage::Caller&,
   query.user = WithoutCollection(request.user(), kUsers);
   query.method_prefix = request.method();
   const std::string list = absl::StrCat("audit of ", query.user, " ", query.method_prefix);
-  const auto page = rpc::ReadPage(request, list, rpc::kDefaultPage);
+  const auto page = lookup::ReadPage(request, list, lookup::kDefaultPage);
   if (!page.ok()) return page.status();
   if (!page->position.empty() && !absl::SimpleAtoi(page->position, &query.before)) {
-    return rpc::NotAPageToken(request.page_token());
+    return lookup::NotAPageToken(request.page_token());
   }
   const auto audits = backend.sharing->store().ListAudits(query, page->size);
   if (!audits.ok()) return audits.status();
   for (const storage::Audit& audit : audits->rows) *response->add_entries() = AdminProto(audit);
   if (audits->next) {
-    response->set_next_page_token(rpc::PageToken(list, absl::StrCat(*audits->next)));
+    response->set_next_page_token(lookup::PageToken(list, absl::StrCat(*audits->next)));
   }
   return absl::OkStatus();
 }

@@ -13,21 +13,22 @@
 #include "absl/strings/str_cat.h"
 #include "server/analysis/inputs.h"
 #include "server/analysis/subjects.h"
+#include "server/config/analysis_options.h"
+#include "server/experiment/analysis.h"
+#include "server/experiment/analysis_time.h"
+#include "server/experiment/fingerprint.h"
+#include "server/lookup/errors.h"
+#include "server/lookup/names.h"
+#include "server/lookup/page.h"
 #include "server/rpc/blob_streams.h"
 #include "server/rpc/call.h"
-#include "server/rpc/errors.h"
 #include "server/rpc/identity.h"
-#include "server/rpc/names.h"
-#include "server/rpc/page.h"
-#include "server/service/analysis_labels.h"
 #include "server/service/changes.h"
 #include "server/service/convert.h"
-#include "server/service/plan.h"
-#include "server/service/quotas.h"
 #include "server/service/services.h"
-#include "server/spec/analysis.h"
-#include "server/spec/analysis_time.h"
-#include "server/spec/fingerprint.h"
+#include "server/submit/analysis_labels.h"
+#include "server/submit/plan.h"
+#include "server/submit/quotas.h"
 
 namespace ablate::service {
 namespace {
@@ -67,17 +68,17 @@ void CheckSubject(const v1::AnalysisSubject& subject, const std::string& field,
 }
 
 // Returns the run that a subject names.
-absl::StatusOr<std::string> FindRunOf(const rpc::View& view, const v1::AnalysisSubject& subject,
+absl::StatusOr<std::string> FindRunOf(const lookup::View& view, const v1::AnalysisSubject& subject,
                                       const std::string& field,
                                       std::set<std::string>* experiments) {
   if (!subject.run().empty()) {
-    return rpc::FindRun(view, subject.run(), absl::StrCat(field, ".run"));
+    return lookup::FindRun(view, subject.run(), absl::StrCat(field, ".run"));
   }
   const auto experiment =
-      rpc::FindExperiment(view, subject.experiment(), absl::StrCat(field, ".experiment"));
+      lookup::FindExperiment(view, subject.experiment(), absl::StrCat(field, ".experiment"));
   if (!experiment.ok()) return experiment.status();
   experiments->insert(*experiment);
-  return rpc::FindCellRun(view.store, *experiment, subject.cell(), absl::StrCat(field, ".cell"));
+  return lookup::FindCellRun(view.store, *experiment, subject.cell(), absl::StrCat(field, ".cell"));
 }
 
 // Returns the steps of a run that a subject names: one, or all if none is given and `all` is set.
@@ -92,7 +93,7 @@ absl::StatusOr<std::vector<uint32_t>> FindSteps(storage::Store* store, const std
   }
   std::optional<uint32_t> step;
   if (subject.has_step() && subject.step() >= 0) step = static_cast<uint32_t>(subject.step());
-  const auto checkpoint = rpc::FindCheckpoint(store, run, step);
+  const auto checkpoint = lookup::FindCheckpoint(store, run, step);
   if (!checkpoint.ok()) return checkpoint.status();
   steps.push_back(checkpoint->step);
   return steps;
@@ -130,7 +131,7 @@ absl::Status AddPrivacy(storage::Store* store, const std::string& run, Asked* as
 }
 
 // Sets subjects and models, in order of step for kinds that read checkpoints of one run.
-absl::Status FindSubjects(const rpc::View& view, const v1::CreateAnalysisRequest& request,
+absl::Status FindSubjects(const lookup::View& view, const v1::CreateAnalysisRequest& request,
                           Asked* asked) {
   const bool one_run = spec::TakesStepsOfOneRun(request.analysis());
   std::set<std::string> runs;
@@ -155,7 +156,7 @@ absl::Status FindSubjects(const rpc::View& view, const v1::CreateAnalysisRequest
   }
   for (const storage::AnalysisSubject& subject : asked->subjects) {
     v1::AnalysisSubject& message = *asked->analysis.add_subjects();
-    message.set_run(rpc::RunName(subject.run));
+    message.set_run(lookup::RunName(subject.run));
     message.set_step(static_cast<int32_t>(subject.step));
   }
   return absl::OkStatus();
@@ -168,7 +169,7 @@ std::vector<engine::RunConfig> ConfigsOf(const std::vector<analysis::AnalyzedMod
 }
 
 // Resolves a request. `private_to` is that of the experiment that asks for it, or empty.
-absl::StatusOr<Asked> Resolve(const rpc::View& view, const v1::CreateAnalysisRequest& request,
+absl::StatusOr<Asked> Resolve(const lookup::View& view, const v1::CreateAnalysisRequest& request,
                               const std::string& private_to) {
   Asked asked;
   asked.private_to = private_to;
@@ -218,12 +219,12 @@ absl::StatusOr<Asked> Resolve(const rpc::View& view, const v1::CreateAnalysisReq
 // The label of an analysis's numbers as metrics, and whose metrics they become.
 struct ChosenLabel {
   std::string label;
-  MetricLabels of;
+  submit::MetricLabels of;
 };
 
 // Returns the record to store.
-storage::NewAnalysis ToRecord(const rpc::View& view, const Asked& asked, const ChosenLabel& chosen,
-                              const std::string& asked_by) {
+storage::NewAnalysis ToRecord(const lookup::View& view, const Asked& asked,
+                              const ChosenLabel& chosen, const std::string& asked_by) {
   storage::NewAnalysis analysis;
   analysis.owner = view.viewer.user;
   analysis.private_to = asked.private_to;
@@ -244,7 +245,7 @@ storage::NewAnalysis ToRecord(const rpc::View& view, const Asked& asked, const C
 
 // Returns the request's label; without one, the first of KIND, KIND-2 … that no other analysis of
 // the subjects' experiments has. ALREADY_EXISTS if that of the request is taken, or too many are.
-absl::StatusOr<ChosenLabel> ChooseLabel(const rpc::View& view, const Asked& asked,
+absl::StatusOr<ChosenLabel> ChooseLabel(const lookup::View& view, const Asked& asked,
                                         const v1::CreateAnalysisRequest& request,
                                         const std::string& asked_by) {
   constexpr int kMostLabels = 100;
@@ -253,8 +254,8 @@ absl::StatusOr<ChosenLabel> ChooseLabel(const rpc::View& view, const Asked& aske
   for (int n = 1;; ++n) {
     ChosenLabel chosen;
     chosen.label = given ? request.label() : n == 1 ? kind : absl::StrCat(kind, "-", n);
-    auto of = FindLabels(view, {&asked.analysis, &asked.experiments, chosen.label, given,
-                                asked.private_to, asked_by});
+    auto of = submit::FindLabels(view, {&asked.analysis, &asked.experiments, chosen.label, given,
+                                        asked.private_to, asked_by});
     absl::Status taken = of.status();
     if (of.ok()) {
       chosen.of = *std::move(of);
@@ -266,13 +267,13 @@ absl::StatusOr<ChosenLabel> ChooseLabel(const rpc::View& view, const Asked& aske
 }
 
 // Sets the cost of an analysis; its time is found as in the estimates of experiments.
-absl::Status AddCost(const rpc::View& view, const Asked& asked, v1::AnalysisCost* to) {
+absl::Status AddCost(const lookup::View& view, const Asked& asked, v1::AnalysisCost* to) {
   to->set_forwards(asked.cost.forwards);
   to->set_state_bytes(asked.cost.state_bytes);
   to->set_array_bytes(asked.cost.array_bytes);
   const spec::GroupTime time = {asked.time.micros, asked.time.micros};
-  Cost cost;
-  absl::Status added = AddAnalysesCost(
+  submit::Cost cost;
+  absl::Status added = submit::AddAnalysesCost(
       1, {{{asked.time.group, time}}, 0},
       [&](absl::string_view group) {
         return view.store->MeasuredAnalysisTimes(spec::PrivateTo(asked.private_to, group));
@@ -293,9 +294,9 @@ v1::Problem LabelProblem(const v1::CreateAnalysisRequest& request, const absl::S
       spec::Problem{"label", request.label(), "another one", std::string(refusal.message())});
 }
 
-absl::Status Get(const Backend& backend, const rpc::View& view,
+absl::Status Get(const Backend& backend, const lookup::View& view,
                  const v1::GetAnalysisRequest& request, v1::Analysis* response) {
-  const auto id = rpc::FindAnalysis(view, request.name(), "name");
+  const auto id = lookup::FindAnalysis(view, request.name(), "name");
   if (!id.ok()) return id.status();
   const auto record = backend.store->GetAnalysis(*id);
   if (!record.ok()) return record.status();
@@ -304,32 +305,32 @@ absl::Status Get(const Backend& backend, const rpc::View& view,
 }
 
 // Reads a page of rows for `parent`.
-absl::StatusOr<std::vector<storage::AnalysisRecord>> ReadRows(const rpc::View& view,
+absl::StatusOr<std::vector<storage::AnalysisRecord>> ReadRows(const lookup::View& view,
                                                               const std::string& parent,
                                                               const std::string& after,
                                                               uint32_t limit) {
   storage::Store* const store = view.store;
   if (parent.empty()) return store->ListAnalyses(view.viewer, after, limit);
   if (absl::StartsWith(parent, "runs/")) {
-    const auto run = rpc::FindRun(view, parent, "parent");
+    const auto run = lookup::FindRun(view, parent, "parent");
     if (!run.ok()) return run.status();
     return store->RunAnalyses(view.viewer, *run, after, limit);
   }
-  const auto experiment = rpc::FindExperiment(view, parent, "parent");
+  const auto experiment = lookup::FindExperiment(view, parent, "parent");
   if (!experiment.ok()) return experiment.status();
   return store->ExperimentAnalyses(view.viewer, *experiment, after, limit);
 }
 
-absl::Status List(const Backend& backend, const rpc::View& view,
+absl::Status List(const Backend& backend, const lookup::View& view,
                   const v1::ListAnalysesRequest& request, v1::ListAnalysesResponse* response) {
   const std::string list = absl::StrCat("analyses of ", request.parent());
-  const auto page = rpc::ReadPage(request, list, rpc::kDefaultPage);
+  const auto page = lookup::ReadPage(request, list, lookup::kDefaultPage);
   if (!page.ok()) return page.status();
   auto records = ReadRows(view, request.parent(), page->position, page->size + 1);
   if (!records.ok()) return records.status();
   bool more = records->size() > page->size;
   if (more) records->pop_back();
-  rpc::Room room(rpc::kPageBytes);
+  lookup::Room room(lookup::kPageBytes);
   std::string last;
   for (const storage::AnalysisRecord& record : *records) {
     v1::Analysis analysis = ToProto(record, backend.analyses->Progress(record));
@@ -340,7 +341,7 @@ absl::Status List(const Backend& backend, const rpc::View& view,
     last = record.id;
     *response->add_analyses() = std::move(analysis);
   }
-  if (more && !last.empty()) response->set_next_page_token(rpc::PageToken(list, last));
+  if (more && !last.empty()) response->set_next_page_token(lookup::PageToken(list, last));
   return absl::OkStatus();
 }
 
@@ -352,9 +353,9 @@ absl::StatusOr<storage::AnalysisRecord> FindToChange(const Backend& backend,
                                                      const storage::Caller& caller,
                                                      const std::string& name, Askers askers,
                                                      std::string* resource) {
-  const auto id = rpc::FindWholeAnalysis(backend.ViewOf(caller), name, "name");
+  const auto id = lookup::FindWholeAnalysis(backend.ViewOf(caller), name, "name");
   if (!id.ok()) return id.status();
-  *resource = rpc::AnalysisName(*id);
+  *resource = lookup::AnalysisName(*id);
   auto record = backend.store->GetAnalysis(*id);
   if (!record.ok()) return record.status();
   const absl::Status allowed = rpc::CheckMayChange(caller, record->owner, *resource);
@@ -364,7 +365,7 @@ absl::StatusOr<storage::AnalysisRecord> FindToChange(const Backend& backend,
   for (const storage::AnalysisAsker& asker : *asking) {
     if (askers == Askers::kActive && !asker.active) continue;
     const std::string wanted =
-        absl::StrCat(rpc::ExperimentName(asker.experiment), ", which asks for ", *resource, ",");
+        absl::StrCat(lookup::ExperimentName(asker.experiment), ", which asks for ", *resource, ",");
     const absl::Status unwanted = rpc::CheckMayChange(caller, asker.owner, wanted);
     if (!unwanted.ok()) return unwanted;
   }
@@ -398,12 +399,12 @@ absl::StatusOr<rpc::BlobReader> OpenArrays(const Backend& backend,
                                            const v1::ReadAnalysisArraysRequest& request) {
   const auto view = backend.FindView(context);
   if (!view.ok()) return view.status();
-  const auto id = rpc::FindAnalysis(*view, request.name(), "name");
+  const auto id = lookup::FindAnalysis(*view, request.name(), "name");
   if (!id.ok()) return id.status();
   const auto record = backend.store->GetAnalysis(*id);
   if (!record.ok()) return record.status();
   if (record->state != storage::AnalysisState::kDone) {
-    return rpc::WithReason(
+    return lookup::WithReason(
         absl::FailedPreconditionError(absl::StrCat("analysis ", *id, " is not DONE")),
         "ANALYSIS_NOT_DONE");
   }
@@ -436,7 +437,7 @@ class AnalysesService final : public v1::Analyses::CallbackService {
       }
       return MakeChange(*backend_, *context, "Analyses.CreateAnalysis",
                         [&](const storage::Caller& caller, std::string* resource) {
-                          rpc::View view = backend_->ViewOf(caller);
+                          lookup::View view = backend_->ViewOf(caller);
                           view.call = context;
                           const absl::Status made =
                               service::CreateAnalysis(*backend_, *request, view, "", response);
@@ -490,14 +491,14 @@ class AnalysesService final : public v1::Analyses::CallbackService {
 }  // namespace
 
 absl::Status CreateAnalysis(const Backend& backend, const v1::CreateAnalysisRequest& request,
-                            const rpc::View& view, const std::string& asked_by,
+                            const lookup::View& view, const std::string& asked_by,
                             v1::CreateAnalysisResponse* response) {
   const auto private_to = PrivacyOf(view.store, asked_by);
   if (!private_to.ok()) return private_to.status();
   auto asked = Resolve(view, request, *private_to);
   if (!asked.ok()) return asked.status();
   const std::vector<spec::Problem> problems = asked->problems.Take();
-  if (!problems.empty() && !request.validate_only()) return rpc::InvalidFields(problems);
+  if (!problems.empty() && !request.validate_only()) return lookup::InvalidFields(problems);
   for (const spec::Problem& problem : problems) *response->add_problems() = ToProto(problem);
   if (!problems.empty()) return absl::OkStatus();
   const absl::Status added = AddCost(view, *asked, response->mutable_cost());
@@ -510,11 +511,12 @@ absl::Status CreateAnalysis(const Backend& backend, const v1::CreateAnalysisRequ
   if (!chosen.ok()) return chosen.status();
   if (!chosen->of.experiments.empty()) response->set_label(chosen->label);
   for (const std::string& id : chosen->of.unlabelled) {
-    response->add_unlabelled(rpc::ExperimentName(id));
+    response->add_unlabelled(lookup::ExperimentName(id));
   }
   const storage::NewAnalysis analysis = ToRecord(view, *asked, *chosen, asked_by);
   const std::string& id = analysis.id;
-  const absl::Status allowed = CheckQuota(backend, view.viewer.user, {0, asked->cost.array_bytes});
+  const absl::Status allowed =
+      submit::CheckQuota(backend, view.viewer.user, {0, asked->cost.array_bytes});
   if (!allowed.ok()) return allowed;
   if (request.validate_only()) {
     const auto stored = backend.store->GetAnalysis(id);
@@ -526,7 +528,7 @@ absl::Status CreateAnalysis(const Backend& backend, const v1::CreateAnalysisRequ
     return absl::IsNotFound(stored.status()) ? absl::OkStatus() : stored.status();
   }
   const auto created = backend.store->CreateAnalysis(
-      analysis, asked_by.empty() ? rpc::kMaxOpenAnalyses : rpc::kMaxPlannedAnalyses);
+      analysis, asked_by.empty() ? lookup::kMaxOpenAnalyses : lookup::kMaxPlannedAnalyses);
   if (!created.ok()) return created.status();
   const storage::AnalysisState state = created->record.state;
   if (state == storage::AnalysisState::kQueued || state == storage::AnalysisState::kRunning) {

@@ -8,8 +8,8 @@
 #include "base/decimal.h"
 #include "base/utf8.h"
 #include "proto/reflect/text.h"
-#include "server/rpc/errors.h"
-#include "server/spec/axes.h"
+#include "server/experiment/axes.h"
+#include "server/lookup/errors.h"
 
 namespace ablate::service {
 namespace {
@@ -69,7 +69,7 @@ absl::StatusOr<storage::ExperimentUpdate> ReadUpdate(const v1::UpdateExperimentR
     problems.Add("new_name", "", "nothing is to be changed",
                  "new_name, add_tags, remove_tags, note or archived");
   }
-  if (!problems.empty()) return rpc::InvalidFields(problems.Take());
+  if (!problems.empty()) return lookup::InvalidFields(problems.Take());
   update.name = request.new_name();
   update.add_tags = {request.add_tags().begin(), request.add_tags().end()};
   update.remove_tags = {request.remove_tags().begin(), request.remove_tags().end()};

@@ -7,7 +7,7 @@
 #include "ablate/v1/experiment.pb.h"
 #include "absl/status/statusor.h"
 #include "google/protobuf/repeated_ptr_field.h"
-#include "server/spec/problems.h"
+#include "server/config/problems.h"
 #include "storage/records.h"
 
 namespace ablate::service {

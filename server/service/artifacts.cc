@@ -1,16 +1,16 @@
 #include "ablate/v1/artifact.grpc.pb.h"
+#include "server/lookup/names.h"
 #include "server/rpc/blob_streams.h"
 #include "server/rpc/call.h"
-#include "server/rpc/names.h"
 #include "server/service/convert.h"
 #include "server/service/services.h"
 
 namespace ablate::service {
 namespace {
 
-absl::Status List(const Backend& backend, const rpc::View& view,
+absl::Status List(const Backend& backend, const lookup::View& view,
                   const v1::ListArtifactsRequest& request, v1::ListArtifactsResponse* response) {
-  const auto run = rpc::FindRun(view, request.run(), "run");
+  const auto run = lookup::FindRun(view, request.run(), "run");
   if (!run.ok()) return run.status();
   const auto artifacts = backend.store->ListArtifacts(*run);
   if (!artifacts.ok()) return artifacts.status();
@@ -24,11 +24,11 @@ absl::StatusOr<rpc::BlobReader> Open(const Backend& backend, const grpc::ServerC
                                      const v1::ReadArtifactRequest& request) {
   const auto view = backend.FindView(context);
   if (!view.ok()) return view.status();
-  const auto name = rpc::ParseCheckpointName(request.name(), "name");
+  const auto name = lookup::ParseCheckpointName(request.name(), "name");
   if (!name.ok()) return name.status();
-  const auto run = rpc::FindRun(*view, name->run, "name");
+  const auto run = lookup::FindRun(*view, name->run, "name");
   if (!run.ok()) return run.status();
-  const auto checkpoint = rpc::FindCheckpoint(backend.store, *run, name->step);
+  const auto checkpoint = lookup::FindCheckpoint(backend.store, *run, name->step);
   if (!checkpoint.ok()) return checkpoint.status();
   return rpc::BlobReader::Open(backend.store, checkpoint->blob, request.offset());
 }

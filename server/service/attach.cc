@@ -12,9 +12,9 @@
 #include "base/mutex.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
+#include "server/lookup/errors.h"
+#include "server/lookup/limits.h"
 #include "server/rpc/call.h"
-#include "server/rpc/errors.h"
-#include "server/rpc/limits.h"
 #include "server/rpc/live_streams.h"
 #include "server/rpc/work_pool.h"
 #include "server/schedule/scheduler_thread.h"
@@ -37,7 +37,7 @@ absl::string_view BlobOf(const worker::v1::Event& event) {
 // Replaces the name of a blob that was not written under the message's lease, or for its analysis,
 // by a missing one: knowing a hash gives a worker no right to the stored bytes. Its lease is then
 // lost, as when the blob was swept: pins don't outlive the server.
-void DropForeignBlobs(const BlobPins& pins, worker::v1::FromWorker* message) {
+void DropForeignBlobs(const rpc::BlobPins& pins, worker::v1::FromWorker* message) {
   static const std::string kNoBlob(64, '0');
   if (message->has_event()) {
     worker::v1::Event* event = message->mutable_event();
@@ -170,7 +170,7 @@ void AttachReactor::Send(const worker::v1::ToWorker& message) {
   if (ending_) return;  // the server may be gone, too
   if (message.has_ack()) backend_->pins.Acknowledged(message.ack().lease(), message.ack().seq());
   outgoing_bytes_ += message.ByteSizeLong();
-  if (outgoing_bytes_ > rpc::kMaxUnsentBytes) {
+  if (outgoing_bytes_ > lookup::kMaxUnsentBytes) {
     EndLocked(absl::ResourceExhaustedError(absl::StrCat(
         "the worker doesn't read its stream: ", outgoing_bytes_, " bytes are waiting")));
     return;
@@ -191,7 +191,7 @@ void AttachReactor::OnWriteDone(bool ok) {
   outgoing_.pop_front();
   if (!ok || ending_) outgoing_.clear();
   if (ending_) {
-    Finish(rpc::ToGrpc(end_));
+    Finish(lookup::ToGrpc(end_));
   } else if (!outgoing_.empty()) {
     WriteFirst();
   }
@@ -230,7 +230,7 @@ void AttachReactor::EndLocked(const absl::Status& status) {
   if (std::exchange(ending_, true)) return;
   end_ = status;
   if (outgoing_.empty()) {
-    Finish(rpc::ToGrpc(end_));
+    Finish(lookup::ToGrpc(end_));
     return;
   }
   backend_->pool->PostAfter(kWriteTimeout, [self = shared_from_this()] { self->Abort(); });

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "server/rpc/cancelled.h"
+#include "server/lookup/cancelled.h"
 #include "server/rpc/identity.h"
 
 namespace ablate::service {
@@ -15,25 +15,25 @@ absl::StatusOr<storage::Caller> Backend::FindCaller(const grpc::ServerContextBas
                          absl::Now());
 }
 
-rpc::View Backend::ViewOf(const storage::Caller& caller) const {
+lookup::View Backend::ViewOf(const storage::Caller& caller) const {
   return {store, {caller.user, caller.role == storage::Role::kAdmin}};
 }
 
-absl::StatusOr<rpc::View> Backend::FindView(const grpc::ServerContextBase& context) const {
+absl::StatusOr<lookup::View> Backend::FindView(const grpc::ServerContextBase& context) const {
   const auto caller = FindCaller(context);
   if (!caller.ok()) return caller.status();
   return ViewOf(*caller);
 }
 
-absl::StatusOr<rpc::View> Backend::FindView(grpc::ServerContextBase* context) const {
-  absl::StatusOr<rpc::View> view = FindView(*context);
+absl::StatusOr<lookup::View> Backend::FindView(grpc::ServerContextBase* context) const {
+  absl::StatusOr<lookup::View> view = FindView(*context);
   if (view.ok()) view->call = context;
   return view;
 }
 
 grpc::ServerUnaryReactor* Backend::Answer(
     grpc::CallbackServerContext* context,
-    std::function<absl::Status(const rpc::View&)> work) const {
+    std::function<absl::Status(const lookup::View&)> work) const {
   return rpc::Answer(pool, context, [this, context, work = std::move(work)] {
     const auto view = FindView(context);
     return view.ok() ? work(*view) : view.status();
@@ -42,7 +42,7 @@ grpc::ServerUnaryReactor* Backend::Answer(
 
 grpc::ServerUnaryReactor* Backend::AnswerByComparing(
     grpc::CallbackServerContext* context,
-    std::function<absl::Status(const rpc::View&, const rpc::Cancelled& cancelled)> work) {
+    std::function<absl::Status(const lookup::View&, const lookup::Cancelled& cancelled)> work) {
   return rpc::Answer(comparing, context, [this, context, work = std::move(work)] {
     const auto view = FindView(context);
     if (!view.ok()) return view.status();

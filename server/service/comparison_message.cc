@@ -6,11 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/clean.h"
+#include "server/lookup/limits.h"
+#include "server/lookup/names.h"
 #include "server/report/compare/verdict.h"
 #include "server/report/compare/wording.h"
 #include "server/report/table/comparison_tables.h"
-#include "server/rpc/limits.h"
-#include "server/rpc/names.h"
 
 namespace ablate::service {
 namespace {
@@ -282,9 +282,9 @@ void PutMatched(const report::Comparison& comparison, v1::Comparison* message) {
     block.set_is_reference(comparison.reference == i);
     bytes += block.ByteSizeLong();
     *message->add_matched() = std::move(block);
-    if (bytes > rpc::kPageBytes) break;
+    if (bytes > lookup::kPageBytes) break;
   }
-  if (bytes <= rpc::kPageBytes) return;
+  if (bytes <= lookup::kPageBytes) return;
   message->clear_matched();
   if (!comparison.reference.has_value()) return;
   *message->add_matched() = PartMessage(comparison, comparison.matched[*comparison.reference]);
@@ -319,8 +319,8 @@ std::string SpecsText(const results::ComparedGrid& compared) {
 absl::StatusOr<v1::Comparison> ToMessage(const results::ComparedGrid& compared) {
   const report::Comparison& comparison = compared.comparison;
   v1::Comparison message;
-  message.set_experiment(rpc::ExperimentName(compared.operands.empty() ? compared.grid.record.id
-                                                                       : compared.operands[0]));
+  message.set_experiment(lookup::ExperimentName(compared.operands.empty() ? compared.grid.record.id
+                                                                          : compared.operands[0]));
   for (size_t i = 1; i < compared.operands.size(); ++i) message.add_others(compared.operands[i]);
   message.set_key(comparison.key);
   message.set_at(comparison.at.has_value() ? static_cast<int32_t>(*comparison.at) : -1);
@@ -352,10 +352,10 @@ absl::StatusOr<v1::Comparison> ToMessage(const results::ComparedGrid& compared) 
   message.set_text(
       absl::StrCat(report::ComparisonText(comparison, compared.windows), SpecsText(compared)));
   PutMatched(comparison, &message);
-  if (message.ByteSizeLong() > rpc::kPageBytes) {
+  if (message.ByteSizeLong() > lookup::kPageBytes) {
     return absl::ResourceExhaustedError(
         absl::StrCat("a comparison of ", comparison.rows.size(), " rows exceeds the limit of ",
-                     rpc::kPageBytes >> 20, " MiB per answer. Use `ablate table --format csv`"));
+                     lookup::kPageBytes >> 20, " MiB per answer. Use `ablate table --format csv`"));
   }
   return message;
 }

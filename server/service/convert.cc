@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "server/spec/fields.h"
-#include "server/spec/model_spec.h"
+#include "server/config/fields.h"
+#include "server/config/model_spec.h"
 
 namespace ablate::service {
 namespace {
@@ -139,7 +139,7 @@ v1::AnalysisCounts ToProto(const storage::AnalysisCounts& counts) {
 v1::Experiment ToProto(const storage::ExperimentRecord& record, const std::string& stalled) {
   v1::Experiment message;
   if (record.state == storage::ExperimentState::kActive) message.set_stalled(stalled);
-  message.set_name(rpc::ExperimentName(record.id));
+  message.set_name(lookup::ExperimentName(record.id));
   message.set_owner(record.owner);
   message.set_private_(!record.private_to.empty());
   if (message.mutable_spec()->ParseFromString(record.spec)) {
@@ -154,7 +154,7 @@ v1::Experiment ToProto(const storage::ExperimentRecord& record, const std::strin
   message.mutable_tags()->Add(record.tags.begin(), record.tags.end());
   message.set_note(record.note);
   message.set_archived(record.archived);
-  if (!record.extends.empty()) message.set_extends(rpc::ExperimentName(record.extends));
+  if (!record.extends.empty()) message.set_extends(lookup::ExperimentName(record.extends));
   message.mutable_changes()->Add(record.changes.begin(), record.changes.end());
   return message;
 }
@@ -164,7 +164,7 @@ v1::Cell ToProto(const storage::CellRecord& record) {
   message.set_name(record.name);
   SetLabels(record.labels, message.mutable_labels());
   message.set_seed(record.seed);
-  message.set_run(rpc::RunName(record.run));
+  message.set_run(lookup::RunName(record.run));
   message.set_state(ToProto(record.state));
   message.set_reused(record.reused);
   SetOrigin(record.origin, record.origin_step, &message);
@@ -177,7 +177,7 @@ v1::Run ToProto(const storage::RunRecord& record, const storage::RunSummaries& s
   const bool goes_on =
       record.state == storage::RunState::kQueued || record.state == storage::RunState::kLeased;
   if (goes_on) message.set_stalled(stalled);
-  message.set_name(rpc::RunName(record.id));
+  message.set_name(lookup::RunName(record.id));
   message.set_state(ToProto(record.state));
   message.set_trajectory(record.trajectory);
   const bool read = spec::ReadStoredRun(record.spec, message.mutable_resolved_spec());
@@ -211,7 +211,7 @@ v1::RunRow ToRow(const storage::CellRecord& record, const storage::RunSummaries&
   row.set_cell(record.name);
   SetLabels(record.labels, row.mutable_labels());
   row.set_seed(record.seed);
-  row.set_run(rpc::RunName(record.run));
+  row.set_run(lookup::RunName(record.run));
   row.set_state(ToProto(record.state));
   row.set_step(record.step);
   row.set_steps(record.steps);
@@ -251,8 +251,8 @@ v1::RunEvent ToProto(const storage::RunEventRecord& record) {
 
 v1::Artifact ToProto(const storage::ArtifactRecord& record) {
   v1::Artifact message;
-  message.set_name(rpc::CheckpointNameOf(record.run, record.step));
-  message.set_run(rpc::RunName(record.run));
+  message.set_name(lookup::CheckpointNameOf(record.run, record.step));
+  message.set_run(lookup::RunName(record.run));
   message.set_kind(record.kind);
   message.set_step(record.step);
   message.set_sha256(record.blob);
@@ -265,7 +265,7 @@ v1::Analysis ToProto(const storage::AnalysisRecord& record, double progress) {
   v1::Analysis message;
   message.ParseFromString(record.request);
   message.MergeFromString(record.result);
-  message.set_name(rpc::AnalysisName(record.id));
+  message.set_name(lookup::AnalysisName(record.id));
   message.set_state(ToProto(record.state));
   message.set_progress(record.state == storage::AnalysisState::kDone ? 1 : progress);
   message.set_artifact(record.artifact);
@@ -285,7 +285,7 @@ absl::StatusOr<v1::Model> ToProto(const storage::ModelRecord& record) {
   auto spec = spec::ReadStoredModel(record.spec);
   if (!spec.ok()) return spec.status();
   v1::Model message;
-  message.set_name(rpc::ModelName(record.name));
+  message.set_name(lookup::ModelName(record.name));
   *message.mutable_model() = *std::move(spec);
   message.set_vocabulary(record.vocabulary);
   message.set_parameters(record.parameters);
@@ -302,7 +302,7 @@ absl::StatusOr<v1::Model> ToProto(const storage::ModelRecord& record) {
 
 v1::Dataset ToProto(const storage::DatasetRecord& record) {
   v1::Dataset message;
-  message.set_name(rpc::DatasetName(record.id));
+  message.set_name(lookup::DatasetName(record.id));
   message.set_display_name(record.display_name);
   message.set_sha256(record.sha256);
   message.set_bytes(record.bytes);
@@ -342,7 +342,7 @@ v1::Worker ToProto(const schedule::WorkerInfo& worker, const std::string& stalle
   message.set_lanes(worker.lanes);
   message.set_build(worker.build);
   message.set_role(worker.analysis ? v1::WorkerRole::analysis : v1::WorkerRole::train);
-  for (const std::string& run : worker.runs) message.add_runs(rpc::RunName(run));
+  for (const std::string& run : worker.runs) message.add_runs(lookup::RunName(run));
   if (worker.device_use.has_value()) {
     v1::DeviceUse* use = message.mutable_device_use();
     use->set_utilization(worker.device_use->utilization());

@@ -18,9 +18,9 @@
 #include "google/protobuf/duration.pb.h"
 #include "google/protobuf/map.h"
 #include "google/protobuf/timestamp.pb.h"
-#include "server/rpc/names.h"
+#include "server/experiment/resolution.h"
+#include "server/lookup/names.h"
 #include "server/schedule/scheduler.h"
-#include "server/spec/resolve.h"
 #include "storage/records.h"
 
 namespace ablate::service {
@@ -54,7 +54,7 @@ void SetLabels(const Labels& labels, google::protobuf::Map<std::string, std::str
 template <class Message>
 void SetOrigin(const std::string& origin, uint32_t step, Message* message) {
   if (origin.empty()) return;
-  message->set_continued_from(rpc::RunName(origin));
+  message->set_continued_from(lookup::RunName(origin));
   message->set_continued_step(step);
 }
 // Counts one cell whose run is in `state`.

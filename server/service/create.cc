@@ -17,22 +17,23 @@
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "grpcpp/impl/codegen/proto_utils.h"
 #include "proto/reflect/text.h"
+#include "server/experiment/experiment_analyses.h"
+#include "server/experiment/resolve.h"
+#include "server/lookup/errors.h"
+#include "server/lookup/limits.h"
+#include "server/lookup/names.h"
+#include "server/lookup/page.h"
 #include "server/rpc/call.h"
-#include "server/rpc/errors.h"
-#include "server/rpc/limits.h"
-#include "server/rpc/names.h"
-#include "server/rpc/page.h"
-#include "server/service/analysis_planner.h"
 #include "server/service/annotations.h"
 #include "server/service/changes.h"
 #include "server/service/convert.h"
-#include "server/service/decidable.h"
-#include "server/service/plan.h"
-#include "server/service/quotas.h"
-#include "server/service/related.h"
 #include "server/service/run_fields.h"
 #include "server/service/services.h"
-#include "server/spec/experiment_analyses.h"
+#include "server/submit/analysis_planner.h"
+#include "server/submit/decidable.h"
+#include "server/submit/plan.h"
+#include "server/submit/quotas.h"
+#include "server/submit/related.h"
 
 namespace ablate::service {
 namespace {
@@ -69,11 +70,11 @@ std::vector<spec::Problem> CheckRequest(const v1::CreateExperimentRequest& reque
   std::vector<spec::Problem> problems = checked.Take();
   const std::string& id = request.request_id();
   const bool may_be_absent = request.validate_only() && id.empty();
-  if (!may_be_absent && !text::IsPrintable(id, rpc::kMaxRequestIdCharacters)) {
+  if (!may_be_absent && !text::IsPrintable(id, lookup::kMaxRequestIdCharacters)) {
     problems.push_back(reflect::MakeProblem(
         "request_id", reflect::ShortText(id),
         id.empty() ? "missing" : absl::StrCat(reflect::Quoted(id), " is invalid"),
-        absl::StrCat("1 to ", rpc::kMaxRequestIdCharacters,
+        absl::StrCat("1 to ", lookup::kMaxRequestIdCharacters,
                      " printable characters, new for each submission")));
   }
   if (!request.has_spec()) {
@@ -145,7 +146,7 @@ std::set<std::string> TagsOf(const Submission& submission,
 }
 
 storage::NewExperiment ToRecord(const Submission& submission,
-                                const v1::CreateExperimentRequest& request, Plan&& plan) {
+                                const v1::CreateExperimentRequest& request, submit::Plan&& plan) {
   storage::NewExperiment record;
   const std::set<std::string> tags = TagsOf(submission, request);
   record.tags.assign(tags.begin(), tags.end());
@@ -174,7 +175,7 @@ storage::NewExperiment ToRecord(const Submission& submission,
   record.uploads.assign(plan.uploads.begin(), plan.uploads.end());
   if (request.find_identical() && !submission.extends.has_value()) {
     record.repeats = [spec = plan.resolution.spec](const storage::ExperimentRecord& experiment) {
-      return IsRepeatedBy(experiment, spec);
+      return submit::IsRepeatedBy(experiment, spec);
     };
   }
   record.runs = std::move(plan.runs);
@@ -183,7 +184,7 @@ storage::NewExperiment ToRecord(const Submission& submission,
 
 // Returns true if a row of so many bytes fits into the answer; otherwise notes that it has `added`
 // of `all`.
-bool Fits(size_t bytes, int added, size_t all, absl::string_view what, rpc::Room* room,
+bool Fits(size_t bytes, int added, size_t all, absl::string_view what, lookup::Room* room,
           v1::CreateExperimentResponse* response) {
   if (room->Take(bytes)) return true;
   response->add_notes(absl::StrCat("the answer has the first ", added, " of ", all, " ", what));
@@ -191,7 +192,7 @@ bool Fits(size_t bytes, int added, size_t all, absl::string_view what, rpc::Room
 }
 
 template <class Row>
-void AddRows(const std::vector<Row>& rows, absl::string_view what, rpc::Room* room,
+void AddRows(const std::vector<Row>& rows, absl::string_view what, lookup::Room* room,
              google::protobuf::RepeatedPtrField<Row>* field,
              v1::CreateExperimentResponse* response) {
   for (const Row& row : rows) {
@@ -202,7 +203,7 @@ void AddRows(const std::vector<Row>& rows, absl::string_view what, rpc::Room* ro
 }
 
 // Returns false once a cell doesn't fit.
-bool AddCell(v1::Cell&& cell, size_t all, absl::string_view what, rpc::Room* room,
+bool AddCell(v1::Cell&& cell, size_t all, absl::string_view what, lookup::Room* room,
              v1::CreateExperimentResponse* response) {
   const size_t bytes = cell.ByteSizeLong() + 8;
   if (!Fits(bytes, response->cells_size(), all, what, room, response)) return false;
@@ -210,7 +211,7 @@ bool AddCell(v1::Cell&& cell, size_t all, absl::string_view what, rpc::Room* roo
   return true;
 }
 
-void AddNotes(const std::vector<std::string>& notes, rpc::Room* room,
+void AddNotes(const std::vector<std::string>& notes, lookup::Room* room,
               v1::CreateExperimentResponse* response) {
   for (const std::string& note : notes) {
     const size_t bytes = note.size() + 4;
@@ -219,7 +220,7 @@ void AddNotes(const std::vector<std::string>& notes, rpc::Room* room,
   }
 }
 
-std::vector<v1::TrainerUse> TrainersOf(const Plan& plan) {
+std::vector<v1::TrainerUse> TrainersOf(const submit::Plan& plan) {
   using Use = std::pair<std::string, std::string>;  // trainer and reason
   // By run: if some cells ask for a trainer and others leave it open, the reason is the latter's.
   std::map<size_t, Use> use_of_run;
@@ -240,7 +241,8 @@ std::vector<v1::TrainerUse> TrainersOf(const Plan& plan) {
   return uses;
 }
 
-void DescribePlan(const Plan& plan, rpc::Room* room, v1::CreateExperimentResponse* response) {
+void DescribePlan(const submit::Plan& plan, lookup::Room* room,
+                  v1::CreateExperimentResponse* response) {
   AddNotes(plan.resolution.notes, room, response);
   AddRows(TrainersOf(plan), "trainers' uses", room, response->mutable_trainers(), response);
   AddRows(plan.resolution.parameters, "settings' parameters", room, response->mutable_parameters(),
@@ -260,7 +262,8 @@ void DescribePlan(const Plan& plan, rpc::Room* room, v1::CreateExperimentRespons
 }
 
 // Adds the cells of the plan.
-void PreviewCells(const Plan& plan, rpc::Room* room, v1::CreateExperimentResponse* response) {
+void PreviewCells(const submit::Plan& plan, lookup::Room* room,
+                  v1::CreateExperimentResponse* response) {
   storage::RunCounts counts;
   bool full = false;
   uint32_t reused = 0;
@@ -276,7 +279,7 @@ void PreviewCells(const Plan& plan, rpc::Room* room, v1::CreateExperimentRespons
     cell.set_name(resolved.name);
     SetLabels(resolved.labels, cell.mutable_labels());
     cell.set_seed(resolved.seed);
-    if (is_reused) cell.set_run(rpc::RunName(plan.known[run].run));
+    if (is_reused) cell.set_run(lookup::RunName(plan.known[run].run));
     SetOrigin(plan.runs[run].origin, plan.first_step[run], &cell);
     cell.set_state(ToProto(state));
     cell.set_reused(is_reused);
@@ -287,12 +290,12 @@ void PreviewCells(const Plan& plan, rpc::Room* room, v1::CreateExperimentRespons
 }
 
 // Returns the answer to validate_only.
-v1::CreateExperimentResponse Preview(const Submission& submission, Plan&& plan) {
+v1::CreateExperimentResponse Preview(const Submission& submission, submit::Plan&& plan) {
   v1::CreateExperimentResponse response;
   response.mutable_experiment()->set_owner(submission.owner);
   response.mutable_experiment()->set_private_(!submission.private_to.empty());
   *response.mutable_experiment()->mutable_spec() = std::move(plan.resolution.spec);
-  rpc::Room room(rpc::kPageBytes);
+  lookup::Room room(lookup::kPageBytes);
   room.Take(response.ByteSizeLong());
   std::vector<v1::Problem> problems;
   for (const spec::Problem& problem : plan.resolution.problems) {
@@ -308,8 +311,8 @@ v1::CreateExperimentResponse Preview(const Submission& submission, Plan&& plan) 
 
 // Adds the cells of an experiment while they fit.
 absl::Status AddStoredCells(storage::Store* store, const std::string& id, size_t count,
-                            rpc::Room* room, v1::CreateExperimentResponse* response) {
-  return rpc::VisitCells(store, id, [&](const std::vector<storage::CellRecord>& page) {
+                            lookup::Room* room, v1::CreateExperimentResponse* response) {
+  return lookup::VisitCells(store, id, [&](const std::vector<storage::CellRecord>& page) {
     for (const storage::CellRecord& cell : page) {
       if (!AddCell(ToProto(cell), count, "cells; ListRuns has all", room, response)) return false;
     }
@@ -319,7 +322,7 @@ absl::Status AddStoredCells(storage::Store* store, const std::string& id, size_t
 
 // Adds the parameter counts of each setting's runs, as DescribePlan does; seeds of one are
 // adjacent.
-absl::Status AddStoredParameters(storage::Store* store, const std::string& id, rpc::Room* room,
+absl::Status AddStoredParameters(storage::Store* store, const std::string& id, lookup::Room* room,
                                  v1::CreateExperimentResponse* response) {
   std::vector<v1::SettingParameters> settings;
   std::vector<std::pair<std::string, std::string>> labels;
@@ -334,7 +337,7 @@ absl::Status AddStoredParameters(storage::Store* store, const std::string& id, r
     }
     return true;
   };
-  const absl::Status visited = rpc::VisitCells(store, id, add);
+  const absl::Status visited = lookup::VisitCells(store, id, add);
   if (!visited.ok()) return visited;
   AddRows(settings, "settings' parameters", room, response->mutable_parameters(), response);
   return absl::OkStatus();
@@ -342,7 +345,7 @@ absl::Status AddStoredParameters(storage::Store* store, const std::string& id, r
 
 // Adds the stored part of an answer about an experiment with so many cells and reused ones.
 absl::Status AddStored(const Backend& backend, const std::string& id, size_t cells, uint32_t reused,
-                       rpc::Room* room, v1::CreateExperimentResponse* response) {
+                       lookup::Room* room, v1::CreateExperimentResponse* response) {
   response->set_reused(reused);
   const absl::StatusOr<storage::ExperimentRecord> record = backend.store->GetExperiment(id);
   if (!record.ok()) return record.status();
@@ -356,14 +359,14 @@ absl::StatusOr<std::optional<v1::CreateExperimentResponse>> AnswerAgain(
     const Backend& backend, const Submission& submission) {
   const auto known = backend.store->FindRequest(submission.owner, submission.id, submission.hash);
   if (absl::IsAlreadyExists(known.status()))
-    return rpc::WithReason(known.status(), "REQUEST_ID_USED");
+    return lookup::WithReason(known.status(), "REQUEST_ID_USED");
   if (!known.ok()) return known.status();
   if (!known->has_value()) return std::optional<v1::CreateExperimentResponse>();
   const storage::CreatedExperiment& created = **known;
   const auto record = backend.store->GetExperiment(created.id);
   if (!record.ok()) return record.status();
   v1::CreateExperimentResponse response;
-  rpc::Room room(rpc::kPageBytes);
+  lookup::Room room(lookup::kPageBytes);
   room.Take(record->spec.size());
   absl::Status added = AddStoredParameters(backend.store, created.id, &room, &response);
   if (added.ok()) {
@@ -379,7 +382,7 @@ absl::StatusOr<v1::CreateExperimentResponse> AnnotatedAs(const Backend& backend,
                                                          v1::CreateExperimentResponse preview) {
   const absl::StatusOr<storage::ExperimentRecord> record = backend.store->GetExperiment(identical);
   if (!record.ok()) return record.status();
-  preview.set_identical_to(rpc::ExperimentName(identical));
+  preview.set_identical_to(lookup::ExperimentName(identical));
   preview.mutable_experiment()->mutable_tags()->Add(record->tags.begin(), record->tags.end());
   preview.mutable_experiment()->set_note(record->note);
   return preview;
@@ -388,9 +391,9 @@ absl::StatusOr<v1::CreateExperimentResponse> AnnotatedAs(const Backend& backend,
 // Returns the answer about an experiment that is there already.
 absl::StatusOr<v1::CreateExperimentResponse> AnswerWith(const Backend& backend,
                                                         const std::string& identical,
-                                                        const Plan& plan) {
+                                                        const submit::Plan& plan) {
   v1::CreateExperimentResponse response;
-  rpc::Room room(rpc::kPageBytes);
+  lookup::Room room(lookup::kPageBytes);
   room.Take(plan.resolution.spec.ByteSizeLong());
   DescribePlan(plan, &room, &response);
   const absl::Status added =
@@ -404,16 +407,16 @@ absl::StatusOr<v1::CreateExperimentResponse> AnswerWith(const Backend& backend,
 absl::StatusOr<v1::CreateExperimentResponse> Store(const Backend& backend,
                                                    const Submission& submission,
                                                    const v1::CreateExperimentRequest& request,
-                                                   Plan&& plan) {
+                                                   submit::Plan&& plan) {
   v1::CreateExperimentResponse response;
-  rpc::Room room(rpc::kPageBytes);
+  lookup::Room room(lookup::kPageBytes);
   room.Take(plan.resolution.spec.ByteSizeLong());
   DescribePlan(plan, &room, &response);
   storage::NewExperiment record = ToRecord(submission, request, std::move(plan));
-  record.max_open_runs = QuotaOf(backend, submission.owner).queued_runs;
+  record.max_open_runs = submit::QuotaOf(backend, submission.owner).queued_runs;
   absl::StatusOr<storage::CreatedExperiment> created = backend.store->CreateExperiment(record);
   if (absl::IsAlreadyExists(created.status())) {
-    return rpc::WithReason(created.status(), "REQUEST_ID_USED");
+    return lookup::WithReason(created.status(), "REQUEST_ID_USED");
   }
   if (!created.ok()) return created.status();
   if (created->identical) {
@@ -457,7 +460,7 @@ absl::Status ReadCreateAnswer(const Backend& backend, const grpc::ServerContextB
   v1::CreateExperimentRequest request;
   grpc::ByteBuffer read = bytes;  // shares the bytes
   if (!grpc::SerializationTraits<v1::CreateExperimentRequest>::Deserialize(&read, &request).ok()) {
-    return rpc::MalformedRequest();
+    return lookup::MalformedRequest();
   }
   auto response = CreateFor(backend, context, &request);
   if (!response.ok()) return response.status();
@@ -468,19 +471,21 @@ absl::Status ReadCreateAnswer(const Backend& backend, const grpc::ServerContextB
 }
 
 absl::Status CheckBytes(size_t bytes) {
-  if (bytes <= rpc::kMaxSpecBytes) return absl::OkStatus();
-  return rpc::InvalidField("spec", absl::StrCat("the request has ", text::Grouped(bytes), " bytes"),
-                           absl::StrCat("at most ", text::Grouped(rpc::kMaxSpecBytes)));
+  if (bytes <= lookup::kMaxSpecBytes) return absl::OkStatus();
+  return lookup::InvalidField("spec",
+                              absl::StrCat("the request has ", text::Grouped(bytes), " bytes"),
+                              absl::StrCat("at most ", text::Grouped(lookup::kMaxSpecBytes)));
 }
 
 }  // namespace
 
 absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
-    const Backend& backend, const rpc::View& view, v1::CreateExperimentRequest* request) {
-  Plan plan;
+    const Backend& backend, const lookup::View& view, v1::CreateExperimentRequest* request) {
+  submit::Plan plan;
   std::vector<spec::Problem> problems = CheckRequest(*request);
   const bool validate_only = request->validate_only();
-  Submission submission{request->request_id(), "", view.viewer.user, PrivateTo(view, *request)};
+  Submission submission{request->request_id(), "", view.viewer.user,
+                        submit::PrivateTo(view, *request)};
   if (!validate_only) submission.hash = RequestHash(request);
   if (!validate_only && problems.empty()) {
     // Before planning: a request that was accepted once might be refused by later changes.
@@ -489,13 +494,13 @@ absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
     if (again->has_value()) return **std::move(again);
   }
   if (request->has_spec() && request->overrides().size() <= spec::kMaxOverrides) {
-    absl::StatusOr<Plan> made = MakePlan(backend, view, request);
+    absl::StatusOr<submit::Plan> made = submit::MakePlan(backend, view, request);
     if (!made.ok()) return made.status();
     plan = *std::move(made);
   }
   if (!request->extends().empty()) {
     auto extended =
-        CheckExtension(view, submission.private_to, request->extends(), plan, &problems);
+        submit::CheckExtension(view, submission.private_to, request->extends(), plan, &problems);
     if (!extended.ok()) return extended.status();
     submission.extends = *std::move(extended);
     const size_t tags = TagsOf(submission, *request).size();
@@ -510,7 +515,7 @@ absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
   plan.resolution.problems = problems;
   std::string identical;
   if (problems.empty() && request->find_identical()) {
-    auto found = FindIdentical(view, submission.private_to, plan);
+    auto found = submit::FindIdentical(view, submission.private_to, plan);
     if (!found.ok()) return found.status();
     // One that isn't the extended one doesn't take its place.
     const bool is_other = submission.extends.has_value() && *found != submission.extends->id;
@@ -518,7 +523,7 @@ absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
   }
   if (validate_only) {
     if (problems.empty()) {
-      auto note = DetectableNote(view, plan.resolution);
+      auto note = submit::DetectableNote(view, plan.resolution);
       if (!note.ok()) return note.status();
       if (!note->empty()) plan.resolution.notes.push_back(*std::move(note));
     }
@@ -526,11 +531,12 @@ absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
     if (!identical.empty()) return AnnotatedAs(backend, identical, std::move(preview));
     return preview;
   }
-  if (!problems.empty()) return rpc::InvalidFields(problems);
+  if (!problems.empty()) return lookup::InvalidFields(problems);
   if (!identical.empty()) return AnswerWith(backend, identical, plan);
   if (!plan.no_room.empty()) return absl::ResourceExhaustedError(plan.no_room);
-  for (const EncodedText& encoded : plan.encoded) {
-    if (const absl::Status stored = StoreEncoded(backend, encoded); !stored.ok()) return stored;
+  for (const submit::EncodedText& encoded : plan.encoded) {
+    if (const absl::Status stored = submit::StoreEncoded(backend, encoded); !stored.ok())
+      return stored;
   }
   return Store(backend, submission, *request, std::move(plan));
 }
@@ -544,13 +550,13 @@ grpc::ServerUnaryReactor* AnswerCreate(Backend* backend, grpc::CallbackServerCon
   if (refused.ok()) refused = share.status();
   if (!refused.ok()) {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    reactor->Finish(rpc::ToGrpc(refused));
+    reactor->Finish(lookup::ToGrpc(refused));
     return reactor;
   }
   return rpc::Answer(
       backend->submissions, context, [backend, context, request, response, bytes, share = *share] {
         const absl::Status status = ReadCreateAnswer(*backend, *context, *request, response);
-        if (bytes >= rpc::kLargeRequestBytes || response->Length() >= rpc::kLargeRequestBytes)
+        if (bytes >= lookup::kLargeRequestBytes || response->Length() >= lookup::kLargeRequestBytes)
           rpc::GiveMemoryBack();
         return status;
       });

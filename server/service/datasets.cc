@@ -16,18 +16,18 @@
 #include "base/utf8.h"
 #include "server/analysis/document_facts.h"
 #include "server/engine/task.h"
+#include "server/lookup/errors.h"
+#include "server/lookup/names.h"
+#include "server/lookup/page.h"
 #include "server/rpc/blob_streams.h"
 #include "server/rpc/call.h"
-#include "server/rpc/errors.h"
 #include "server/rpc/identity.h"
-#include "server/rpc/names.h"
-#include "server/rpc/page.h"
 #include "server/rpc/streams.h"
 #include "server/service/changes.h"
 #include "server/service/convert.h"
-#include "server/service/quotas.h"
 #include "server/service/services.h"
-#include "server/service/token_datasets.h"
+#include "server/submit/quotas.h"
+#include "server/submit/token_datasets.h"
 #include "storage/blobs.h"
 
 namespace ablate::service {
@@ -39,9 +39,10 @@ bool HasTaggedName(absl::string_view display_name) {
 }
 
 absl::Status CheckHeader(const v1::UploadDatasetRequest& request) {
-  const absl::Status named = rpc::CheckChosenName(request.display_name(), "file", "display_name");
+  const absl::Status named =
+      lookup::CheckChosenName(request.display_name(), "file", "display_name");
   if (!named.ok()) return named;
-  return rpc::CheckSha256(request.sha256());
+  return lookup::CheckSha256(request.sha256());
 }
 
 // Receives a text, checks it and stores it under its hash.
@@ -72,7 +73,7 @@ class UploadDatasetReactor final : public rpc::PushStream<v1::UploadDatasetReque
   bool open_ = false;
   std::string display_name_;
   std::string sha256_;
-  rpc::View view_;          // the caller's
+  lookup::View view_;       // the caller's
   std::string private_to_;  // to whom the data set will be private, or empty
   bool for_experiment_ = false;
   bool becomes_public_ = false;  // as in the record
@@ -102,8 +103,8 @@ absl::StatusOr<bool> UploadDatasetReactor::Receive(const v1::UploadDatasetReques
     const absl::StatusOr<bool> wanted = Open(request);
     if (!wanted.ok() || !*wanted) return wanted;
   } else if (!request.display_name().empty() || !request.sha256().empty() || request.offset() > 0) {
-    return rpc::InvalidField("display_name", "display_name, sha256 or offset is repeated",
-                             "them in the first message only");
+    return lookup::InvalidField("display_name", "display_name, sha256 or offset is repeated",
+                                "them in the first message only");
   }
   if (const absl::Status appended = Append(request.data()); !appended.ok()) return appended;
   return true;
@@ -140,11 +141,11 @@ absl::StatusOr<rpc::BlobWriter> UploadDatasetReactor::OpenWriter(uint64_t offset
 }
 
 absl::Status UploadDatasetReactor::Append(const std::string& data) {
-  if (data.size() > rpc::kChunkBytes) {
-    return rpc::InvalidField("data", absl::StrCat("a message has ", data.size(), " bytes"),
-                             absl::StrCat("at most ", rpc::kChunkBytes));
+  if (data.size() > lookup::kChunkBytes) {
+    return lookup::InvalidField("data", absl::StrCat("a message has ", data.size(), " bytes"),
+                                absl::StrCat("at most ", lookup::kChunkBytes));
   }
-  return writer_.Append(data, rpc::kMaxDatasetBytes);
+  return writer_.Append(data, lookup::kMaxDatasetBytes);
 }
 
 absl::Status UploadDatasetReactor::Complete() {
@@ -153,7 +154,7 @@ absl::Status UploadDatasetReactor::Complete() {
   const uint64_t received = writer_.size();
   writer_ = rpc::BlobWriter();
   if (absl::IsInvalidArgument(pin.status())) {
-    return rpc::InvalidField(
+    return lookup::InvalidField(
         "sha256", absl::StrCat(sha256_, " isn't the hash of the ", received, " received bytes"),
         "the SHA-256 of all data. Upload again");
   }
@@ -188,12 +189,12 @@ absl::Status UploadDatasetReactor::Record() {
     record.display_name = display_name_;
     record.sha256 = sha256_;
     record.bytes = pin_->size();
-    const absl::Status allowed = CheckQuota(*backend_, record.owner, {0, record.bytes});
+    const absl::Status allowed = submit::CheckQuota(*backend_, record.owner, {0, record.bytes});
     if (!allowed.ok()) return allowed;
   }
   if (known == visible->end() || known->becomes_public != becomes_public_) {
-    record.id =
-        DatasetId(record.display_name, sha256_, becomes_public_ ? std::string() : private_to_);
+    record.id = submit::DatasetId(record.display_name, sha256_,
+                                  becomes_public_ ? std::string() : private_to_);
   }
   record.private_to = private_to_;
   record.becomes_public = becomes_public_;
@@ -202,7 +203,7 @@ absl::Status UploadDatasetReactor::Record() {
   absl::StatusOr<storage::DatasetRecord> added;
   const absl::Status made = MakeChange(*backend_, *context_, "Datasets.UploadDataset",
                                        [&](const storage::Caller&, std::string* resource) {
-                                         *resource = rpc::DatasetName(record.id);
+                                         *resource = lookup::DatasetName(record.id);
                                          added = backend_->store->AddDataset(record);
                                          return added.status();
                                        });
@@ -221,20 +222,20 @@ absl::StatusOr<storage::DatasetCounts> UploadDatasetReactor::Inspect(
   const auto beginning = blobs->Read(pin_->sha256(), 0, kConlluBeginningBytes);
   if (!beginning.ok()) return beginning.status();
   if (const absl::string_view encoding = text::WideEncoding(*beginning); !encoding.empty()) {
-    return rpc::InvalidField(
+    return lookup::InvalidField(
         "data", absl::StrCat("the text is in ", encoding),
         absl::StrCat("UTF-8. Convert it: `iconv -f ", encoding, " -t UTF-8 OLD > NEW`"));
   }
   absl::Status problem;
   if (IsText(*beginning) && (IsConllu(*beginning) || HasTaggedName(display_name_))) {
-    const auto facts = InspectTagged(blobs, *pin_);
+    const auto facts = submit::InspectTagged(blobs, *pin_);
     if (facts.ok()) {
       record->kind = DatasetKind::kTagged;
       record->documents = facts->sentences;
       return storage::DatasetCounts{"", facts->text_bytes, 0};
     }
     if (!absl::IsInvalidArgument(facts.status())) return facts.status();
-    return rpc::InvalidField("data", facts.status().message(), "tagged sentences in CoNLL-U");
+    return lookup::InvalidField("data", facts.status().message(), "tagged sentences in CoNLL-U");
   }
   if (IsText(*beginning)) {
     const auto facts = analysis::InspectBlob(blobs, *pin_);
@@ -245,7 +246,7 @@ absl::StatusOr<storage::DatasetCounts> UploadDatasetReactor::Inspect(
     }
     problem = facts.status();
   } else {
-    const auto facts = InspectFile(blobs, *pin_);
+    const auto facts = submit::InspectFile(blobs, *pin_);
     if (facts.ok()) {
       record->kind = facts->kind;
       record->documents = facts->facts.documents;
@@ -255,32 +256,33 @@ absl::StatusOr<storage::DatasetCounts> UploadDatasetReactor::Inspect(
     problem = facts.status();
   }
   if (!absl::IsInvalidArgument(problem)) return problem;
-  return rpc::InvalidField("data", problem.message(),
-                           "UTF-8 text without control characters other than tabs and line breaks, "
-                           "tagged sentences in CoNLL-U, or a file of a tokenizer or of tokens");
+  return lookup::InvalidField(
+      "data", problem.message(),
+      "UTF-8 text without control characters other than tabs and line breaks, "
+      "tagged sentences in CoNLL-U, or a file of a tokenizer or of tokens");
 }
 
 constexpr absl::string_view kDatasetList = "datasets";
 
 // Returns the data set with these bytes: the caller's own if requested, or the public one.
-absl::StatusOr<storage::DatasetRecord> FindByHash(const rpc::View& view,
+absl::StatusOr<storage::DatasetRecord> FindByHash(const lookup::View& view,
                                                   const v1::GetDatasetRequest& request) {
   if (!request.name().empty()) {
-    return rpc::InvalidField("sha256", "name is given, too", "either name or sha256");
+    return lookup::InvalidField("sha256", "name is given, too", "either name or sha256");
   }
-  const absl::Status checked = rpc::CheckSha256(request.sha256());
+  const absl::Status checked = lookup::CheckSha256(request.sha256());
   if (!checked.ok()) return checked;
   const std::string user = request.private_() ? view.viewer.user : "";
   auto found = view.store->FindDatasetsOf({user}, request.sha256());
   if (!found.ok()) return found.status();
   if (!found->empty()) return std::move(found->front());
-  return rpc::WithReason(absl::NotFoundError("there is no data set with this SHA-256"),
-                         "DATASET_NOT_FOUND");
+  return lookup::WithReason(absl::NotFoundError("there is no data set with this SHA-256"),
+                            "DATASET_NOT_FOUND");
 }
 
-absl::Status Get(Backend& backend, const rpc::View& view, grpc::CallbackServerContext* context,
+absl::Status Get(Backend& backend, const lookup::View& view, grpc::CallbackServerContext* context,
                  const v1::GetDatasetRequest& request, v1::Dataset* response) {
-  const auto dataset = request.sha256().empty() ? rpc::FindDataset(view, request.name(), "name")
+  const auto dataset = request.sha256().empty() ? lookup::FindDataset(view, request.name(), "name")
                                                 : FindByHash(view, request);
   if (!dataset.ok()) return dataset.status();
   *response = ToProto(*dataset);
@@ -294,9 +296,9 @@ absl::Status Get(Backend& backend, const rpc::View& view, grpc::CallbackServerCo
   return whole.status();
 }
 
-absl::Status GetPartial(const Backend& backend, const rpc::View& view,
+absl::Status GetPartial(const Backend& backend, const lookup::View& view,
                         const v1::GetUploadRequest& request, v1::PartialUpload* response) {
-  const absl::Status checked = rpc::CheckSha256(request.sha256());
+  const absl::Status checked = lookup::CheckSha256(request.sha256());
   if (!checked.ok()) return checked;
   const auto blobs = rpc::BlobsOf(backend.store);
   if (!blobs.ok()) return blobs.status();
@@ -311,20 +313,20 @@ absl::StatusOr<rpc::BlobReader> OpenDataset(const Backend& backend,
                                             const v1::DownloadDatasetRequest& request) {
   const auto view = backend.FindView(context);
   if (!view.ok()) return view.status();
-  const auto dataset = rpc::FindDataset(*view, request.name(), "name");
+  const auto dataset = lookup::FindDataset(*view, request.name(), "name");
   if (!dataset.ok()) return dataset.status();
   return rpc::BlobReader::Open(backend.store, dataset->sha256, request.offset());
 }
 
-absl::Status List(const Backend&, const rpc::View& view, const v1::ListDatasetsRequest& request,
+absl::Status List(const Backend&, const lookup::View& view, const v1::ListDatasetsRequest& request,
                   v1::ListDatasetsResponse* response) {
-  const auto page = rpc::ReadPage(request, kDatasetList, rpc::kDefaultPage);
+  const auto page = lookup::ReadPage(request, kDatasetList, lookup::kDefaultPage);
   if (!page.ok()) return page.status();
   auto records = view.store->ListDatasets(view.viewer, page->position, page->size + 1);
   if (!records.ok()) return records.status();
   if (records->size() > page->size) {
     records->pop_back();
-    response->set_next_page_token(rpc::PageToken(kDatasetList, DatasetKey(records->back())));
+    response->set_next_page_token(lookup::PageToken(kDatasetList, DatasetKey(records->back())));
   }
   for (const storage::DatasetRecord& record : *records) {
     *response->add_datasets() = ToProto(record);
@@ -335,16 +337,17 @@ absl::Status List(const Backend&, const rpc::View& view, const v1::ListDatasetsR
 absl::Status Delete(Backend& backend, const storage::Caller& caller,
                     const v1::DeleteDatasetRequest& request, std::string* resource,
                     google::protobuf::Empty*) {
-  const rpc::View view = backend.ViewOf(caller);
-  const auto id = rpc::FindWholeDataset(view, request.name(), "name");
+  const lookup::View view = backend.ViewOf(caller);
+  const auto id = lookup::FindWholeDataset(view, request.name(), "name");
   if (!id.ok()) return id.status();
-  *resource = rpc::DatasetName(*id);
+  *resource = lookup::DatasetName(*id);
   const auto dataset = view.store->FindDataset(view.viewer, *id);
   if (!dataset.ok()) return dataset.status();
   const absl::Status allowed = rpc::CheckMayChange(caller, dataset->owner, *resource);
   if (!allowed.ok()) return allowed;
   const absl::Status deleted = backend.store->DeleteDataset(DatasetKey(*dataset));
-  return absl::IsFailedPrecondition(deleted) ? rpc::WithReason(deleted, "DATASET_IN_USE") : deleted;
+  return absl::IsFailedPrecondition(deleted) ? lookup::WithReason(deleted, "DATASET_IN_USE")
+                                             : deleted;
 }
 
 class DatasetsService final : public v1::Datasets::CallbackService {
@@ -359,7 +362,7 @@ class DatasetsService final : public v1::Datasets::CallbackService {
   grpc::ServerUnaryReactor* GetDataset(grpc::CallbackServerContext* context,
                                        const v1::GetDatasetRequest* request,
                                        v1::Dataset* response) override {
-    return backend_->Answer(context, [this, context, request, response](const rpc::View& view) {
+    return backend_->Answer(context, [this, context, request, response](const lookup::View& view) {
       return Get(*backend_, view, context, *request, response);
     });
   }

@@ -7,14 +7,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "server/lookup/cancelled.h"
+#include "server/lookup/errors.h"
+#include "server/lookup/names.h"
+#include "server/lookup/page.h"
 #include "server/results/diff.h"
 #include "server/rpc/call.h"
-#include "server/rpc/cancelled.h"
-#include "server/rpc/errors.h"
 #include "server/rpc/identity.h"
 #include "server/rpc/live_streams.h"
-#include "server/rpc/names.h"
-#include "server/rpc/page.h"
 #include "server/service/annotations.h"
 #include "server/service/changes.h"
 #include "server/service/convert.h"
@@ -26,9 +26,9 @@ namespace {
 constexpr uint32_t kExperimentsAtOnce = 50;
 constexpr char kExperimentList[] = "experiments";
 
-absl::Status Get(const Backend& backend, const rpc::View& view,
+absl::Status Get(const Backend& backend, const lookup::View& view,
                  const v1::GetExperimentRequest& request, v1::Experiment* response) {
-  const auto id = rpc::FindExperiment(view, request.name(), "name");
+  const auto id = lookup::FindExperiment(view, request.name(), "name");
   if (!id.ok()) return id.status();
   const auto record = backend.store->GetExperiment(*id);
   if (!record.ok()) return record.status();
@@ -38,11 +38,11 @@ absl::Status Get(const Backend& backend, const rpc::View& view,
 
 // Returns the error for the missing experiment that a list was to continue after.
 absl::Status Gone(const v1::ListExperimentsRequest& request, bool is_the_tokens) {
-  if (is_the_tokens) return rpc::NotAPageToken(request.page_token());
+  if (is_the_tokens) return lookup::NotAPageToken(request.page_token());
   return absl::AbortedError("an experiment was deleted during the listing. Start the list again");
 }
 
-absl::Status List(const Backend& backend, const rpc::View& view,
+absl::Status List(const Backend& backend, const lookup::View& view,
                   const v1::ListExperimentsRequest& request,
                   v1::ListExperimentsResponse* response) {
   const storage::ExperimentFilter filter{std::string(absl::StripPrefix(request.owner(), "users/")),
@@ -51,9 +51,9 @@ absl::Status List(const Backend& backend, const rpc::View& view,
   if (!filter.owner.empty()) absl::StrAppend(&list, " of ", filter.owner);
   if (!filter.tag.empty()) absl::StrAppend(&list, " with ", filter.tag);
   if (filter.archived) absl::StrAppend(&list, " and archived ones");
-  const auto page = rpc::ReadPage(request, list, rpc::kDefaultPage);
+  const auto page = lookup::ReadPage(request, list, lookup::kDefaultPage);
   if (!page.ok()) return page.status();
-  rpc::Room room(rpc::kPageBytes);
+  lookup::Room room(lookup::kPageBytes);
   std::string last = page->position;
   const std::string stalled = backend.store->stalled();
   while (true) {
@@ -66,7 +66,7 @@ absl::Status List(const Backend& backend, const rpc::View& view,
       const bool full = static_cast<uint32_t>(response->experiments_size()) == page->size;
       v1::Experiment experiment = ToProto(record, stalled);
       if (full || !room.Take(experiment.ByteSizeLong() + 8)) {
-        response->set_next_page_token(rpc::PageToken(list, last));
+        response->set_next_page_token(lookup::PageToken(list, last));
         return absl::OkStatus();
       }
       *response->add_experiments() = std::move(experiment);
@@ -76,8 +76,8 @@ absl::Status List(const Backend& backend, const rpc::View& view,
   }
 }
 
-absl::Status Diff(const rpc::View& view, const v1::DiffExperimentsRequest& request,
-                  const rpc::Cancelled& cancelled, v1::DiffExperimentsResponse* response) {
+absl::Status Diff(const lookup::View& view, const v1::DiffExperimentsRequest& request,
+                  const lookup::Cancelled& cancelled, v1::DiffExperimentsResponse* response) {
   auto diff = results::Diff(view, request, cancelled);
   if (!diff.ok()) return diff.status();
   *response = *std::move(diff);
@@ -88,9 +88,9 @@ absl::Status Diff(const rpc::View& view, const v1::DiffExperimentsRequest& reque
 // full name.
 absl::StatusOr<std::string> FindToChange(const Backend& backend, const storage::Caller& caller,
                                          const std::string& name, std::string* resource) {
-  auto id = rpc::FindWholeExperiment(backend.ViewOf(caller), name, "name");
+  auto id = lookup::FindWholeExperiment(backend.ViewOf(caller), name, "name");
   if (!id.ok()) return id.status();
-  *resource = rpc::ExperimentName(*id);
+  *resource = lookup::ExperimentName(*id);
   const auto record = backend.store->GetExperiment(*id);
   if (!record.ok()) return record.status();
   const absl::Status allowed = rpc::CheckMayChange(caller, record->owner, *resource);
@@ -151,7 +151,7 @@ absl::Status Cancel(Backend& backend, const storage::Caller& caller,
 
 void FillNames(const std::vector<std::string>& ids,
                google::protobuf::RepeatedPtrField<std::string>* names) {
-  for (const std::string& id : ids) names->Add(rpc::ExperimentName(id));
+  for (const std::string& id : ids) names->Add(lookup::ExperimentName(id));
 }
 
 v1::DeleteExperimentResponse ToProto(const storage::Deletion& deletion) {
@@ -174,7 +174,7 @@ absl::Status Delete(Backend& backend, const storage::Caller& caller,
   const auto deletion = backend.store->PlanDeletion(backend.ViewOf(caller).viewer, *id);
   absl::Status status = deletion.status();
   if (status.ok() && !request.validate_only()) status = backend.store->DeleteExperiment(*id);
-  if (absl::IsFailedPrecondition(status)) return rpc::WithReason(status, "EXPERIMENT_ACTIVE");
+  if (absl::IsFailedPrecondition(status)) return lookup::WithReason(status, "EXPERIMENT_ACTIVE");
   if (status.ok()) *response = ToProto(*deletion);
   return status;
 }

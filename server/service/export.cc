@@ -13,10 +13,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/clock.h"
+#include "server/lookup/errors.h"
+#include "server/lookup/names.h"
 #include "server/report/export/encoder.h"
 #include "server/results/series.h"
-#include "server/rpc/errors.h"
-#include "server/rpc/names.h"
 #include "server/rpc/streams.h"
 #include "server/service/services.h"
 
@@ -52,7 +52,7 @@ absl::StatusOr<std::unique_ptr<report::Encoder>> EncoderOf(v1::ExportFormat::Val
   for (const Format& one : kFormats) {
     if (one.value == format) return one.make_encoder(axes);
   }
-  return rpc::UnknownFormat(format, "csv, jsonl or tensorboard");
+  return lookup::UnknownFormat(format, "csv, jsonl or tensorboard");
 }
 
 // Checks that each wanted key has points somewhere in the experiment.
@@ -121,7 +121,7 @@ absl::Status ExportReactor::Open() {
   if (const absl::Status keys = results::CheckKeys(request_->keys()); !keys.ok()) return keys;
   const auto view = backend_->FindView(context_);
   if (!view.ok()) return view.status();
-  auto experiment = rpc::FindExperiment(*view, request_->experiment(), "experiment");
+  auto experiment = lookup::FindExperiment(*view, request_->experiment(), "experiment");
   if (!experiment.ok()) return experiment.status();
   experiment_ = *std::move(experiment);
   auto metrics = analysis::AnalysisMetrics::Load(
@@ -159,7 +159,7 @@ absl::StatusOr<bool> ExportReactor::NextCell() {
     cell_ = 0;
   }
   const storage::CellRecord& cell = cells_[cell_];
-  current_ = {cell.index, cell.name, {}, cell.seed, rpc::RunName(cell.run), 0};
+  current_ = {cell.index, cell.name, {}, cell.seed, lookup::RunName(cell.run), 0};
   for (const auto& [axis, label] : cell.labels) current_.labels.push_back(label);
   if (const absl::Status start = ReadStartTime(); !start.ok()) return start;
   if (const absl::Status keys = series_.OpenRun(cell.run, request_->keys()); !keys.ok()) {
@@ -173,7 +173,7 @@ absl::StatusOr<bool> ExportReactor::NextCell() {
 std::string* ExportReactor::ChunkOf(const std::string& path,
                                     std::deque<v1::FileChunk>* batch) const {
   const bool fits = !batch->empty() && batch->back().path() == path &&
-                    batch->back().data().size() < rpc::kMessageBytes;
+                    batch->back().data().size() < lookup::kMessageBytes;
   if (!fits) batch->emplace_back().set_path(path);
   return batch->back().mutable_data();
 }

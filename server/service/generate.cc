@@ -14,10 +14,10 @@
 #include "grpcpp/support/server_callback.h"
 #include "server/analysis/sampled_models.h"
 #include "server/analysis/samples.h"
+#include "server/lookup/errors.h"
+#include "server/lookup/names.h"
 #include "server/rpc/call.h"
-#include "server/rpc/errors.h"
 #include "server/rpc/live_streams.h"
-#include "server/rpc/names.h"
 #include "server/service/services.h"
 
 namespace ablate::service {
@@ -30,38 +30,39 @@ absl::Status CheckNamesOneModel(const v1::GenerateRequest& request) {
              of_import = !request.model().empty();
   const int given = (of_run ? 1 : 0) + (of_cell ? 1 : 0) + (of_import ? 1 : 0);
   if (given == 0) {
-    return rpc::InvalidField("run", "none of run, experiment and model is given", kOne);
+    return lookup::InvalidField("run", "none of run, experiment and model is given", kOne);
   }
   if (given > 1) {
-    return rpc::InvalidField("run", "several of run, experiment and model are given", kOne);
+    return lookup::InvalidField("run", "several of run, experiment and model are given", kOne);
   }
   if (!of_cell && !request.cell().empty()) {
-    return rpc::InvalidField("cell", "given without experiment", kOne);
+    return lookup::InvalidField("cell", "given without experiment", kOne);
   }
   if (!of_import && !request.tokenizer().empty()) {
-    return rpc::InvalidField("tokenizer", "given without model", kOne);
+    return lookup::InvalidField("tokenizer", "given without model", kOne);
   }
   if (of_import && request.tokenizer().empty()) {
-    return rpc::InvalidField("tokenizer", "missing",
-                             "the data set of the model's tokenizer. `ablate data add FOLDER` "
-                             "uploads a folder with its vocab.json and merges.txt");
+    return lookup::InvalidField("tokenizer", "missing",
+                                "the data set of the model's tokenizer. `ablate data add FOLDER` "
+                                "uploads a folder with its vocab.json and merges.txt");
   }
   if (of_import && request.step() > -1 && request.has_step()) {
-    return rpc::InvalidField("step", absl::StrCat(request.step(), " has no effect"),
-                             "no step for an imported model");
+    return lookup::InvalidField("step", absl::StrCat(request.step(), " has no effect"),
+                                "no step for an imported model");
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> FindRunOf(const rpc::View& view, const v1::GenerateRequest& request) {
-  if (!request.run().empty()) return rpc::FindRun(view, request.run(), "run");
-  const auto experiment = rpc::FindExperiment(view, request.experiment(), "experiment");
+absl::StatusOr<std::string> FindRunOf(const lookup::View& view,
+                                      const v1::GenerateRequest& request) {
+  if (!request.run().empty()) return lookup::FindRun(view, request.run(), "run");
+  const auto experiment = lookup::FindExperiment(view, request.experiment(), "experiment");
   if (!experiment.ok()) return experiment.status();
-  return rpc::FindCellRun(view.store, *experiment, request.cell(), "cell");
+  return lookup::FindCellRun(view.store, *experiment, request.cell(), "cell");
 }
 
 // Returns the model that a request names. INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION.
-absl::StatusOr<analysis::SampledModel> FindModelOf(const rpc::View& view,
+absl::StatusOr<analysis::SampledModel> FindModelOf(const lookup::View& view,
                                                    const v1::GenerateRequest& request) {
   if (const absl::Status checked = CheckNamesOneModel(request); !checked.ok()) return checked;
   if (!request.model().empty()) {
@@ -135,7 +136,7 @@ class GenerateReactor final : public grpc::ServerWriteReactor<v1::GenerateRespon
   const v1::GenerateRequest* const request_;
   rpc::Pace pace_;
   std::shared_ptr<GenerateReactor> self_;  // until OnDone
-  rpc::View view_;                         // the caller's
+  lookup::View view_;                      // the caller's
   // These are set before the analysis is submitted.
   v1::GenerateSummary summary_;  // without shares
   bool are_documents_ = false;
@@ -152,8 +153,8 @@ class GenerateReactor final : public grpc::ServerWriteReactor<v1::GenerateRespon
 absl::Status CheckOptions(const v1::GenerateRequest& request,
                           const engine::SampleOptions& options) {
   if (request.has_step() && request.step() < -1) {
-    return rpc::InvalidField("step", absl::StrCat(request.step(), " is out of range"),
-                             "0 or more, or -1 for the last checkpoint");
+    return lookup::InvalidField("step", absl::StrCat(request.step(), " is out of range"),
+                                "0 or more, or -1 for the last checkpoint");
   }
   return analysis::CheckSamplesOptions(options);
 }
@@ -256,7 +257,7 @@ void GenerateReactor::End(const absl::Status& status) {
   if (ended_) return;
   ended_ = true;
   end_ = status;
-  if (outgoing_.empty()) Finish(rpc::ToGrpc(end_));
+  if (outgoing_.empty()) Finish(lookup::ToGrpc(end_));
 }
 
 void GenerateReactor::OnWriteDone(bool ok) {
@@ -268,7 +269,7 @@ void GenerateReactor::OnWriteDone(bool ok) {
   if (!outgoing_.empty()) {
     WriteFirst();
   } else if (ended_) {
-    Finish(rpc::ToGrpc(end_));
+    Finish(lookup::ToGrpc(end_));
   }
 }
 

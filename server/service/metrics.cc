@@ -14,14 +14,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "server/lookup/cancelled.h"
+#include "server/lookup/errors.h"
+#include "server/lookup/limits.h"
+#include "server/lookup/names.h"
+#include "server/lookup/page.h"
 #include "server/results/compare.h"
 #include "server/results/series.h"
 #include "server/rpc/call.h"
-#include "server/rpc/cancelled.h"
-#include "server/rpc/errors.h"
-#include "server/rpc/limits.h"
-#include "server/rpc/names.h"
-#include "server/rpc/page.h"
 #include "server/rpc/streams.h"
 #include "server/service/comparison_message.h"
 #include "server/service/services.h"
@@ -34,17 +34,17 @@ constexpr size_t kPointBytes = 12;  // about a double and a step's varint
 
 absl::Status CheckSubject(const v1::QueryMetricsRequest& request) {
   if (request.experiment().empty() == request.runs().empty()) {
-    return rpc::InvalidField("experiment",
-                             request.runs().empty() ? "neither experiment nor runs is given"
-                                                    : "experiment and runs are both given",
-                             "either experiment or runs");
+    return lookup::InvalidField("experiment",
+                                request.runs().empty() ? "neither experiment nor runs is given"
+                                                       : "experiment and runs are both given",
+                                "either experiment or runs");
   }
   if (!request.cell().empty() && request.experiment().empty()) {
-    return rpc::InvalidField("cell", "given without experiment",
-                             "a cell together with its experiment");
+    return lookup::InvalidField("cell", "given without experiment",
+                                "a cell together with its experiment");
   }
-  if (request.runs_size() > rpc::kMaxQueryRuns) {
-    return rpc::TooMany("runs", request.runs_size(), rpc::kMaxQueryRuns);
+  if (request.runs_size() > lookup::kMaxQueryRuns) {
+    return lookup::TooMany("runs", request.runs_size(), lookup::kMaxQueryRuns);
   }
   return absl::OkStatus();
 }
@@ -54,16 +54,17 @@ absl::Status CheckRequest(const v1::QueryMetricsRequest& request) {
   if (const absl::Status keys = results::CheckKeys(request.keys()); !keys.ok()) return keys;
   if (request.has_first_step() && request.has_last_step() &&
       request.first_step() > request.last_step()) {
-    return rpc::InvalidField("first_step",
-                             absl::StrCat(request.first_step(), " is after last_step"),
-                             absl::StrCat("at most ", request.last_step()));
+    return lookup::InvalidField("first_step",
+                                absl::StrCat(request.first_step(), " is after last_step"),
+                                absl::StrCat("at most ", request.last_step()));
   }
   const uint32_t points = request.max_points();
-  if (points != 0 && (points < rpc::kMinThinnedPoints || points > rpc::kMaxThinnedPoints)) {
-    return rpc::InvalidField(
+  if (points != 0 && (points < lookup::kMinThinnedPoints || points > lookup::kMaxThinnedPoints)) {
+    return lookup::InvalidField(
         "max_points",
-        absl::StrCat(points, points < rpc::kMinThinnedPoints ? " is too small" : " is too large"),
-        absl::StrCat(rpc::kMinThinnedPoints, " to ", rpc::kMaxThinnedPoints,
+        absl::StrCat(points,
+                     points < lookup::kMinThinnedPoints ? " is too small" : " is too large"),
+        absl::StrCat(lookup::kMinThinnedPoints, " to ", lookup::kMaxThinnedPoints,
                      ", or 0 for all points"));
   }
   return absl::OkStatus();
@@ -131,12 +132,12 @@ absl::Status QueryMetricsReactor::CollectSubjects() {
   const auto view = backend_->FindView(context_);
   if (!view.ok()) return view.status();
   if (!request_->experiment().empty()) {
-    const auto experiment = rpc::FindExperiment(*view, request_->experiment(), "experiment");
+    const auto experiment = lookup::FindExperiment(*view, request_->experiment(), "experiment");
     return experiment.ok() ? CollectCells(*experiment) : experiment.status();
   }
   std::set<std::string> seen;
   for (int i = 0; i < request_->runs_size() && !ended(); ++i) {
-    const auto id = rpc::FindRun(*view, request_->runs(i), absl::StrCat("runs[", i, "]"));
+    const auto id = lookup::FindRun(*view, request_->runs(i), absl::StrCat("runs[", i, "]"));
     if (!id.ok()) return id.status();
     if (!seen.insert(*id).second) continue;
     const auto run = backend_->store->GetRun(*id);
@@ -153,17 +154,17 @@ absl::Status QueryMetricsReactor::CollectCells(const std::string& experiment) {
   metrics_ = *std::move(metrics);
   series_.Add(&metrics_);
   if (!request_->cell().empty()) return CollectCell(experiment);
-  return rpc::VisitCells(backend_->store, experiment,
-                         [this](const std::vector<storage::CellRecord>& page) {
-                           for (const storage::CellRecord& cell : page) {
-                             subjects_.push_back({cell.name, cell.run, cell.step});
-                           }
-                           return !ended();
-                         });
+  return lookup::VisitCells(backend_->store, experiment,
+                            [this](const std::vector<storage::CellRecord>& page) {
+                              for (const storage::CellRecord& cell : page) {
+                                subjects_.push_back({cell.name, cell.run, cell.step});
+                              }
+                              return !ended();
+                            });
 }
 
 absl::Status QueryMetricsReactor::CollectCell(const std::string& experiment) {
-  const auto id = rpc::FindCellRun(backend_->store, experiment, request_->cell(), "cell");
+  const auto id = lookup::FindCellRun(backend_->store, experiment, request_->cell(), "cell");
   if (!id.ok()) return id.status();
   const auto run = backend_->store->GetRun(*id);
   if (!run.ok()) return run.status();
@@ -180,7 +181,7 @@ absl::StatusOr<bool> QueryMetricsReactor::Fill(std::deque<v1::Series>* batch) {
   batch_bytes_ = 0;
   while (subject_ < subjects_.size()) {
     const bool slice_over = MonotonicNow() > end;
-    if (batch_bytes_ >= rpc::kBatchBytes || slice_over || ended()) return true;
+    if (batch_bytes_ >= lookup::kBatchBytes || slice_over || ended()) return true;
     const Subject& subject = subjects_[subject_];
     absl::Status status;
     if (!in_subject_) {
@@ -224,7 +225,7 @@ absl::Status QueryMetricsReactor::ReadFull(const Subject& subject, std::deque<v1
       .Read([this, &subject, batch](const std::vector<uint32_t>& steps,
                                     const std::vector<double>& values) {
         Append(subject, series_.key(), steps, values, batch);
-        return batch_bytes_ < rpc::kBatchBytes && !ended();
+        return batch_bytes_ < lookup::kBatchBytes && !ended();
       })
       .status();
 }
@@ -234,18 +235,18 @@ void QueryMetricsReactor::Append(const Subject& subject, const std::string& key,
                                  const std::vector<double>& values, std::deque<v1::Series>* batch) {
   size_t from = 0;
   while (from < steps.size()) {
-    const bool goes_on = !batch->empty() && batch->back().run() == rpc::RunName(subject.run) &&
+    const bool goes_on = !batch->empty() && batch->back().run() == lookup::RunName(subject.run) &&
                          batch->back().key() == key && batch->back().cell() == subject.cell &&
-                         static_cast<size_t>(batch->back().steps_size()) < rpc::kSeriesPoints;
+                         static_cast<size_t>(batch->back().steps_size()) < lookup::kSeriesPoints;
     if (!goes_on) {
       v1::Series& series = batch->emplace_back();
       series.set_cell(subject.cell);
-      series.set_run(rpc::RunName(subject.run));
+      series.set_run(lookup::RunName(subject.run));
       series.set_key(key);
       batch_bytes_ += subject.cell.size() + series.run().size() + key.size();
     }
     v1::Series& series = batch->back();
-    const size_t room = rpc::kSeriesPoints - static_cast<size_t>(series.steps_size());
+    const size_t room = lookup::kSeriesPoints - static_cast<size_t>(series.steps_size());
     const size_t count = std::min(room, steps.size() - from);
     const auto begin = static_cast<std::ptrdiff_t>(from);
     const auto end = static_cast<std::ptrdiff_t>(from + count);
@@ -289,42 +290,42 @@ absl::StatusOr<std::vector<v1::MetricInfo>> MetricsOf(storage::Store* store,
   return all;
 }
 
-absl::StatusOr<std::vector<v1::MetricInfo>> MetricsOf(const rpc::View& view,
+absl::StatusOr<std::vector<v1::MetricInfo>> MetricsOf(const lookup::View& view,
                                                       const v1::ListMetricsRequest& request) {
   storage::Store* const store = view.store;
   const std::string& parent = request.parent();
   if (absl::StartsWith(parent, "runs/")) {
     if (!request.cell().empty()) {
-      return rpc::InvalidField("cell", "it is given with a run", "a cell of an experiment");
+      return lookup::InvalidField("cell", "it is given with a run", "a cell of an experiment");
     }
-    const auto run = rpc::FindRun(view, parent, "parent");
+    const auto run = lookup::FindRun(view, parent, "parent");
     if (!run.ok()) return run.status();
     return MetricsOf(store, "", *run);
   }
-  const auto experiment = rpc::FindExperiment(view, parent, "parent");
+  const auto experiment = lookup::FindExperiment(view, parent, "parent");
   if (!experiment.ok()) return experiment.status();
   if (request.cell().empty()) return MetricsOf(store, *experiment, "");
-  const auto run = rpc::FindCellRun(store, *experiment, request.cell(), "cell");
+  const auto run = lookup::FindCellRun(store, *experiment, request.cell(), "cell");
   if (!run.ok()) return run.status();
   return MetricsOf(store, *experiment, *run);
 }
 
-absl::Status List(const Backend&, const rpc::View& view, const v1::ListMetricsRequest& request,
+absl::Status List(const Backend&, const lookup::View& view, const v1::ListMetricsRequest& request,
                   v1::ListMetricsResponse* response) {
   auto metrics = MetricsOf(view, request);
   if (!metrics.ok()) return metrics.status();
   std::sort(metrics->begin(), metrics->end(),
             [](const v1::MetricInfo& a, const v1::MetricInfo& b) { return a.key() < b.key(); });
   const std::string list = absl::StrCat("metrics of ", request.parent(), "/", request.cell());
-  const auto page = rpc::ReadPage(request, list, std::numeric_limits<int32_t>::max());
+  const auto page = lookup::ReadPage(request, list, std::numeric_limits<int32_t>::max());
   if (!page.ok()) return page.status();
-  rpc::Room room(rpc::kPageBytes);
+  lookup::Room room(lookup::kPageBytes);
   std::string last;
   for (v1::MetricInfo& metric : *metrics) {
     if (metric.key() <= page->position) continue;
     const bool full = static_cast<uint32_t>(response->metrics_size()) == page->size;
     if (full || !room.Take(metric.ByteSizeLong() + 8)) {
-      response->set_next_page_token(rpc::PageToken(list, last));
+      response->set_next_page_token(lookup::PageToken(list, last));
       break;
     }
     last = metric.key();
@@ -333,8 +334,8 @@ absl::Status List(const Backend&, const rpc::View& view, const v1::ListMetricsRe
   return absl::OkStatus();
 }
 
-absl::Status CompareSettings(const rpc::View& view, const v1::CompareRequest& request,
-                             const rpc::Cancelled& cancelled, v1::Comparison* response) {
+absl::Status CompareSettings(const lookup::View& view, const v1::CompareRequest& request,
+                             const lookup::Cancelled& cancelled, v1::Comparison* response) {
   auto compared =
       results::CompareGrid(view, request, {cancelled}, results::AnalysisNumbers::kOfComparison);
   if (!compared.ok()) return compared.status();

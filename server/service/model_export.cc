@@ -14,14 +14,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/analysis/subjects.h"
+#include "server/config/engine_config.h"
+#include "server/config/model_spec.h"
 #include "server/engine/gpt2.h"
+#include "server/lookup/errors.h"
+#include "server/lookup/names.h"
 #include "server/rpc/blob_streams.h"
-#include "server/rpc/errors.h"
-#include "server/rpc/names.h"
 #include "server/rpc/streams.h"
 #include "server/service/services.h"
-#include "server/spec/engine_config.h"
-#include "server/spec/model_spec.h"
 
 namespace ablate::service {
 namespace {
@@ -33,13 +33,13 @@ struct ModelToExport {
   std::string sha256;
 };
 
-absl::StatusOr<ModelToExport> OfImported(const rpc::View& view,
+absl::StatusOr<ModelToExport> OfImported(const lookup::View& view,
                                          const v1::ExportModelRequest& request) {
-  const auto record = rpc::FindModel(view, request.name(), "name");
+  const auto record = lookup::FindModel(view, request.name(), "name");
   if (!record.ok()) return record.status();
   if (request.has_step()) {
-    return rpc::InvalidField("step", absl::StrCat(request.step(), " has no effect"),
-                             "no step for an imported model");
+    return lookup::InvalidField("step", absl::StrCat(request.step(), " has no effect"),
+                                "no step for an imported model");
   }
   const auto spec = spec::ReadStoredModel(record->spec);
   if (!spec.ok()) return spec.status();
@@ -49,37 +49,37 @@ absl::StatusOr<ModelToExport> OfImported(const rpc::View& view,
   return ModelToExport{*std::move(model), engine::LearningRule::kBackprop, record->sha256};
 }
 
-absl::StatusOr<ModelToExport> OfRun(const rpc::View& view, const std::string& run,
+absl::StatusOr<ModelToExport> OfRun(const lookup::View& view, const std::string& run,
                                     const v1::ExportModelRequest& request) {
   std::optional<uint32_t> step;
   if (request.has_step()) step = request.step();
-  const auto checkpoint = rpc::FindCheckpoint(view.store, run, step);
+  const auto checkpoint = lookup::FindCheckpoint(view.store, run, step);
   if (!checkpoint.ok()) return checkpoint.status();
   const auto of_run = analysis::ModelOfRun(view.store, run);
   if (!of_run.ok()) return of_run.status();
   return ModelToExport{of_run->config.model, of_run->config.training.rule, checkpoint->blob};
 }
 
-absl::StatusOr<ModelToExport> FindModelToExport(const rpc::View& view,
+absl::StatusOr<ModelToExport> FindModelToExport(const lookup::View& view,
                                                 const v1::ExportModelRequest& request) {
   if (request.name().empty() == request.experiment().empty()) {
-    return rpc::InvalidField("name",
-                             request.name().empty() ? "neither name nor experiment is given"
-                                                    : "name and experiment are both given",
-                             "either models/NAME or runs/ID, or experiment and cell");
+    return lookup::InvalidField("name",
+                                request.name().empty() ? "neither name nor experiment is given"
+                                                       : "name and experiment are both given",
+                                "either models/NAME or runs/ID, or experiment and cell");
   }
   if (!request.experiment().empty()) {
-    const auto experiment = rpc::FindExperiment(view, request.experiment(), "experiment");
+    const auto experiment = lookup::FindExperiment(view, request.experiment(), "experiment");
     if (!experiment.ok()) return experiment.status();
-    const auto run = rpc::FindCellRun(view.store, *experiment, request.cell(), "cell");
+    const auto run = lookup::FindCellRun(view.store, *experiment, request.cell(), "cell");
     return run.ok() ? OfRun(view, *run, request) : run.status();
   }
   if (!request.cell().empty()) {
-    return rpc::InvalidField("cell", "name and cell are both given",
-                             "either models/NAME or runs/ID, or experiment and cell");
+    return lookup::InvalidField("cell", "name and cell are both given",
+                                "either models/NAME or runs/ID, or experiment and cell");
   }
   if (!absl::StartsWith(request.name(), "runs/")) return OfImported(view, request);
-  const auto run = rpc::FindRun(view, request.name(), "name");
+  const auto run = lookup::FindRun(view, request.name(), "name");
   return run.ok() ? OfRun(view, *run, request) : run.status();
 }
 
@@ -119,7 +119,7 @@ absl::StatusOr<std::string> ExportModelReactor::ReadBlob(const std::string& sha2
     if (!piece->has_value()) return bytes;
     bytes += **piece;
   }
-  return rpc::CallCancelled();
+  return lookup::CallCancelled();
 }
 
 absl::Status ExportModelReactor::MakeFiles() {
@@ -132,7 +132,7 @@ absl::Status ExportModelReactor::MakeFiles() {
   if (!blobs.ok()) return blobs.status();
   const auto size = (*blobs)->Size(found->sha256);
   if (!size.ok()) return size.status();
-  auto reserved = backend_->models.Take(std::min(*size, rpc::kMaxModelBytes),
+  auto reserved = backend_->models.Take(std::min(*size, lookup::kMaxModelBytes),
                                         backend_->pool->UserOf(*context_));
   if (!reserved.ok()) return reserved.status();
   reserved_ = *std::move(reserved);
@@ -140,7 +140,7 @@ absl::Status ExportModelReactor::MakeFiles() {
   if (!checkpoint.ok()) return checkpoint.status();
   auto files = engine::ExportCheckpoint(found->model, found->rule, *checkpoint);
   if (absl::IsInvalidArgument(files.status())) {
-    return rpc::InvalidFields({{"name", "", "", std::string(files.status().message())}});
+    return lookup::InvalidFields({{"name", "", "", std::string(files.status().message())}});
   }
   if (!files.ok()) return files.status();
   for (engine::NamedFile& file : *files) files_.push_back(std::move(file));
@@ -152,7 +152,7 @@ absl::StatusOr<bool> ExportModelReactor::Fill(std::deque<v1::FileChunk>* batch) 
     if (const absl::Status made = MakeFiles(); !made.ok()) return made;
   }
   const engine::NamedFile& file = files_.front();
-  const size_t length = std::min<size_t>(rpc::kMessageBytes, file.bytes.size() - sent_);
+  const size_t length = std::min<size_t>(lookup::kMessageBytes, file.bytes.size() - sent_);
   v1::FileChunk& chunk = batch->emplace_back();
   chunk.set_path(file.name);
   chunk.set_data(file.bytes.substr(sent_, length));

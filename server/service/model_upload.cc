@@ -17,17 +17,17 @@
 #include "base/decimal.h"
 #include "base/utf8.h"
 #include "proto/reflect/text.h"
+#include "server/config/model_spec.h"
 #include "server/engine/gpt2.h"
+#include "server/lookup/errors.h"
+#include "server/lookup/names.h"
 #include "server/rpc/blob_streams.h"
 #include "server/rpc/call.h"
-#include "server/rpc/errors.h"
-#include "server/rpc/names.h"
 #include "server/rpc/streams.h"
 #include "server/service/changes.h"
 #include "server/service/convert.h"
-#include "server/service/quotas.h"
 #include "server/service/services.h"
-#include "server/spec/model_spec.h"
+#include "server/submit/quotas.h"
 #include "storage/blobs.h"
 
 namespace ablate::service {
@@ -45,16 +45,16 @@ std::vector<engine::FileView> ViewsOf(const ModelFiles& files) {
 }
 
 absl::Status CheckFileNames(const v1::UploadModelRequest& header) {
-  if (header.files_size() > rpc::kMaxModelFiles) {
-    return rpc::TooMany("files", header.files_size(), rpc::kMaxModelFiles);
+  if (header.files_size() > lookup::kMaxModelFiles) {
+    return lookup::TooMany("files", header.files_size(), lookup::kMaxModelFiles);
   }
   for (int i = 0; i < header.files_size(); ++i) {
     const std::string& name = header.files(i);
-    if (text::IsPrintable(name, rpc::kMaxNameBytes) && !absl::StrContains(name, '/')) continue;
-    return rpc::InvalidField(
+    if (text::IsPrintable(name, lookup::kMaxNameBytes) && !absl::StrContains(name, '/')) continue;
+    return lookup::InvalidField(
         absl::StrCat("files[", i, "]"),
         name.empty() ? "missing" : absl::StrCat(reflect::Quoted(name), " isn't a file's name"),
-        absl::StrCat("at most ", rpc::kMaxNameBytes, " characters without '/'"));
+        absl::StrCat("at most ", lookup::kMaxNameBytes, " characters without '/'"));
   }
   return absl::OkStatus();
 }
@@ -63,11 +63,12 @@ absl::Status CheckFileNames(const v1::UploadModelRequest& header) {
 absl::Status CheckParts(const v1::UploadModelRequest& header) {
   if (header.sha256().empty()) {
     if (header.offset() == 0) return absl::OkStatus();
-    return rpc::InvalidField("offset", "given without sha256", "both or neither");
+    return lookup::InvalidField("offset", "given without sha256", "both or neither");
   }
   if (header.file_bytes_size() != header.files_size()) {
-    return rpc::InvalidField("file_bytes", absl::StrCat(header.file_bytes_size(), " sizes"),
-                             absl::StrCat("one for each of the ", header.files_size(), " files"));
+    return lookup::InvalidField(
+        "file_bytes", absl::StrCat(header.file_bytes_size(), " sizes"),
+        absl::StrCat("one for each of the ", header.files_size(), " files"));
   }
   uint64_t rest = header.bytes();
   bool fits = true;
@@ -75,9 +76,9 @@ absl::Status CheckParts(const v1::UploadModelRequest& header) {
     fits = fits && bytes <= rest;
     rest -= bytes;
   }
-  if (fits && rest == 0) return rpc::CheckSha256(header.sha256());
-  return rpc::InvalidField("file_bytes", "the sum of the sizes is another number than `bytes`",
-                           text::Grouped(header.bytes()));
+  if (fits && rest == 0) return lookup::CheckSha256(header.sha256());
+  return lookup::InvalidField("file_bytes", "the sum of the sizes is another number than `bytes`",
+                              text::Grouped(header.bytes()));
 }
 
 absl::StatusOr<engine::Gpt2Overrides> OverridesOf(const v1::UploadModelRequest& header) {
@@ -92,9 +93,9 @@ absl::StatusOr<engine::Gpt2Overrides> OverridesOf(const v1::UploadModelRequest& 
       overrides.norm_kind = engine::NormKind::kRms;
       break;
     default:
-      return rpc::InvalidField("norm_kind",
-                               absl::StrCat(static_cast<int>(header.norm_kind()), " isn't GPT-2's"),
-                               "layer or rms");
+      return lookup::InvalidField(
+          "norm_kind", absl::StrCat(static_cast<int>(header.norm_kind()), " isn't GPT-2's"),
+          "layer or rms");
   }
   if (header.has_dropout()) overrides.dropout = header.dropout();
   return overrides;
@@ -103,7 +104,7 @@ absl::StatusOr<engine::Gpt2Overrides> OverridesOf(const v1::UploadModelRequest& 
 // Returns an error of the import as one of the request: its message names file, tensor or setting.
 absl::Status BadModel(const absl::Status& why) {
   if (!absl::IsInvalidArgument(why)) return why;
-  return rpc::InvalidFields({{"files", "", "", std::string(why.message())}});
+  return lookup::InvalidFields({{"files", "", "", std::string(why.message())}});
 }
 
 // Computes logits of a few tokens. INVALID_ARGUMENT if they aren't finite.
@@ -160,7 +161,7 @@ class UploadModelReactor final : public rpc::PushStream<v1::UploadModelRequest> 
   bool open_ = false;
   std::string name_;
   engine::Gpt2Overrides overrides_;
-  rpc::View view_;               // the caller's
+  lookup::View view_;            // the caller's
   std::string private_to_;       // to whom the model will be private, or empty
   ModelFiles files_;             // without bytes until all are there
   std::vector<uint64_t> sizes_;  // of the files
@@ -204,20 +205,20 @@ absl::Status UploadModelReactor::Receive(const v1::UploadModelRequest& request) 
   if (!open_) {
     if (const absl::Status opened = Open(request); !opened.ok()) return opened;
   } else if (has_header) {
-    return rpc::InvalidField("name", "name, files, bytes or settings are repeated",
-                             "them in the first message only");
+    return lookup::InvalidField("name", "name, files, bytes or settings are repeated",
+                                "them in the first message only");
   }
   return Append(request);
 }
 
 absl::Status UploadModelReactor::CheckHeader(const v1::UploadModelRequest& request) {
-  absl::Status checked = rpc::CheckChosenName(request.name(), "model", "name");
+  absl::Status checked = lookup::CheckChosenName(request.name(), "model", "name");
   if (checked.ok()) checked = CheckFileNames(request);
   if (checked.ok()) checked = CheckParts(request);
-  if (!checked.ok() || request.bytes() <= rpc::kMaxModelBytes) return checked;
-  return rpc::InvalidField(
+  if (!checked.ok() || request.bytes() <= lookup::kMaxModelBytes) return checked;
+  return lookup::InvalidField(
       "bytes", absl::StrCat("the files have ", text::Grouped(request.bytes()), " bytes"),
-      absl::StrCat("at most ", text::Grouped(rpc::kMaxModelBytes)));
+      absl::StrCat("at most ", text::Grouped(lookup::kMaxModelBytes)));
 }
 
 absl::Status UploadModelReactor::Open(const v1::UploadModelRequest& request) {
@@ -271,7 +272,7 @@ absl::Status UploadModelReactor::OpenWriter(const v1::UploadModelRequest& reques
 absl::Status UploadModelReactor::ReadFiles() {
   const absl::Status right = writer_->Finish(sha256_);
   if (absl::IsInvalidArgument(right)) {
-    return rpc::InvalidField(
+    return lookup::InvalidField(
         "sha256", absl::StrCat(sha256_, " isn't the hash of the ", received_, " received bytes"),
         "the SHA-256 of the files' bytes in order. Upload again");
   }
@@ -290,12 +291,12 @@ absl::Status UploadModelReactor::Append(const v1::UploadModelRequest& request) {
   const std::string& data = request.data();
   if (data.empty()) return absl::OkStatus();
   if (request.file() < file_ || request.file() >= files_.size()) {
-    return rpc::InvalidField("file", absl::StrCat(request.file(), " is out of order or range"),
-                             absl::StrCat(file_, " to ", files_.size() - 1));
+    return lookup::InvalidField("file", absl::StrCat(request.file(), " is out of order or range"),
+                                absl::StrCat(file_, " to ", files_.size() - 1));
   }
-  if (data.size() > rpc::kChunkBytes) {
-    return rpc::InvalidField("data", absl::StrCat("a message has ", data.size(), " bytes"),
-                             absl::StrCat("at most ", rpc::kChunkBytes));
+  if (data.size() > lookup::kChunkBytes) {
+    return lookup::InvalidField("data", absl::StrCat("a message has ", data.size(), " bytes"),
+                                absl::StrCat("at most ", lookup::kChunkBytes));
   }
   received_ += data.size();
   if (received_ > announced_) return WrongSize();
@@ -305,8 +306,8 @@ absl::Status UploadModelReactor::Append(const v1::UploadModelRequest& request) {
 }
 
 absl::Status UploadModelReactor::WrongSize() const {
-  return rpc::InvalidField("data", absl::StrCat(text::Grouped(received_), " bytes were sent"),
-                           absl::StrCat(text::Grouped(announced_), ", as `bytes` says"));
+  return lookup::InvalidField("data", absl::StrCat(text::Grouped(received_), " bytes were sent"),
+                              absl::StrCat(text::Grouped(announced_), ", as `bytes` says"));
 }
 
 absl::Status UploadModelReactor::Import() {
@@ -316,7 +317,7 @@ absl::Status UploadModelReactor::Import() {
   storage::ModelRecord record;
   auto checkpoint = Convert(&record);
   if (!checkpoint.ok()) return BadModel(checkpoint.status());
-  if (ended()) return rpc::CallCancelled();
+  if (ended()) return lookup::CallCancelled();
   // Holds the blob until a row names it.
   const auto pin = Publish(*checkpoint);
   if (!pin.ok()) return pin.status();
@@ -357,7 +358,7 @@ absl::Status UploadModelReactor::Record(storage::ModelRecord record) {
   const auto known = view_.store->FindModel(storage::kServer, name_);
   if (!known.ok() && !absl::IsNotFound(known.status())) return known.status();
   if (!known.ok()) {
-    const absl::Status allowed = CheckQuota(*backend_, record.owner, {0, record.bytes});
+    const absl::Status allowed = submit::CheckQuota(*backend_, record.owner, {0, record.bytes});
     if (!allowed.ok()) {
       writer_->Discard();
       return allowed;
@@ -366,11 +367,11 @@ absl::Status UploadModelReactor::Record(storage::ModelRecord record) {
   absl::StatusOr<storage::ModelRecord> added;
   const absl::Status made = MakeChange(*backend_, *context_, "Models.UploadModel",
                                        [&](const storage::Caller&, std::string* resource) {
-                                         *resource = rpc::ModelName(name_);
+                                         *resource = lookup::ModelName(name_);
                                          added = backend_->store->AddModel(record);
                                          return added.status();
                                        });
-  if (absl::IsAlreadyExists(made)) return rpc::WithReason(made, "MODEL_EXISTS");
+  if (absl::IsAlreadyExists(made)) return lookup::WithReason(made, "MODEL_EXISTS");
   if (!made.ok()) return made;
   auto message = ToProto(*added);
   if (!message.ok()) return message.status();

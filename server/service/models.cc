@@ -4,9 +4,9 @@
 #include "ablate/v1/model.grpc.pb.h"
 #include "ablate/v1/model.pb.h"
 #include "absl/status/status.h"
+#include "server/lookup/names.h"
+#include "server/lookup/page.h"
 #include "server/rpc/identity.h"
-#include "server/rpc/names.h"
-#include "server/rpc/page.h"
 #include "server/service/changes.h"
 #include "server/service/convert.h"
 #include "server/service/services.h"
@@ -16,9 +16,9 @@ namespace {
 
 constexpr absl::string_view kModelList = "models";
 
-absl::Status GetModelOf(const Backend&, const rpc::View& view, const v1::GetModelRequest& request,
-                        v1::Model* response) {
-  const auto record = rpc::FindModel(view, request.name(), "name");
+absl::Status GetModelOf(const Backend&, const lookup::View& view,
+                        const v1::GetModelRequest& request, v1::Model* response) {
+  const auto record = lookup::FindModel(view, request.name(), "name");
   if (!record.ok()) return record.status();
   auto model = ToProto(*record);
   if (!model.ok()) return model.status();
@@ -26,15 +26,15 @@ absl::Status GetModelOf(const Backend&, const rpc::View& view, const v1::GetMode
   return absl::OkStatus();
 }
 
-absl::Status ListModelsOf(const Backend&, const rpc::View& view,
+absl::Status ListModelsOf(const Backend&, const lookup::View& view,
                           const v1::ListModelsRequest& request, v1::ListModelsResponse* response) {
-  const auto page = rpc::ReadPage(request, kModelList, rpc::kDefaultPage);
+  const auto page = lookup::ReadPage(request, kModelList, lookup::kDefaultPage);
   if (!page.ok()) return page.status();
   auto records = view.store->ListModels(view.viewer, page->position, page->size + 1);
   if (!records.ok()) return records.status();
   if (records->size() > page->size) {
     records->pop_back();
-    response->set_next_page_token(rpc::PageToken(kModelList, records->back().name));
+    response->set_next_page_token(lookup::PageToken(kModelList, records->back().name));
   }
   for (const storage::ModelRecord& record : *records) {
     auto model = ToProto(record);
@@ -47,10 +47,10 @@ absl::Status ListModelsOf(const Backend&, const rpc::View& view,
 absl::Status DeleteModelOf(Backend& backend, const storage::Caller& caller,
                            const v1::DeleteModelRequest& request, std::string* resource,
                            google::protobuf::Empty*) {
-  const rpc::View view = backend.ViewOf(caller);
-  const auto name = rpc::FindWholeModel(view, request.name(), "name");
+  const lookup::View view = backend.ViewOf(caller);
+  const auto name = lookup::FindWholeModel(view, request.name(), "name");
   if (!name.ok()) return name.status();
-  *resource = rpc::ModelName(*name);
+  *resource = lookup::ModelName(*name);
   // By exactly this name, which the caller sees.
   const auto model = view.store->FindModel(storage::kServer, *name);
   if (!model.ok()) return model.status();

@@ -18,6 +18,11 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "proto/reflect/text.h"
+#include "server/experiment/experiment_analyses.h"
+#include "server/lookup/cancelled.h"
+#include "server/lookup/errors.h"
+#include "server/lookup/limits.h"
+#include "server/lookup/names.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/render.h"
 #include "server/report/html/page.h"
@@ -30,13 +35,8 @@
 #include "server/results/report.h"
 #include "server/results/trained_grid.h"
 #include "server/rpc/call.h"
-#include "server/rpc/cancelled.h"
-#include "server/rpc/errors.h"
-#include "server/rpc/limits.h"
-#include "server/rpc/names.h"
 #include "server/rpc/streams.h"
 #include "server/service/services.h"
-#include "server/spec/experiment_analyses.h"
 
 namespace ablate::service {
 namespace {
@@ -76,19 +76,19 @@ const Row* FindRow(const Row (&table)[rows], Value value) {
 absl::Status CheckColumns(const std::vector<std::string>& columns, v1::TableFormat::Value format) {
   if (columns.empty()) return absl::OkStatus();
   if (format == v1::TableFormat::csv) {
-    return rpc::InvalidField("columns", "csv has columns of its own",
-                             "none, or format text or latex");
+    return lookup::InvalidField("columns", "csv has columns of its own",
+                                "none, or format text or latex");
   }
   for (const std::string& column : columns) {
     if (std::count(columns.begin(), columns.end(), column) > 1) {
-      return rpc::InvalidField("columns", absl::StrCat(reflect::Quoted(column), " occurs twice"),
-                               "each column once");
+      return lookup::InvalidField("columns", absl::StrCat(reflect::Quoted(column), " occurs twice"),
+                                  "each column once");
     }
     if (std::count(std::begin(report::kMainColumns), std::end(report::kMainColumns), column) > 0) {
       continue;
     }
-    return rpc::InvalidField("columns", absl::StrCat(reflect::Quoted(column), " is unknown"),
-                             absl::StrJoin(report::kMainColumns, ", "));
+    return lookup::InvalidField("columns", absl::StrCat(reflect::Quoted(column), " is unknown"),
+                                absl::StrJoin(report::kMainColumns, ", "));
   }
   return absl::OkStatus();
 }
@@ -97,8 +97,8 @@ absl::Status CheckColumns(const std::vector<std::string>& columns, v1::TableForm
 absl::Status CheckAnalysisTable(const v1::RenderTableRequest& request) {
   const v1::CompareRequest& comparison = request.comparison();
   if (request.format() == v1::TableFormat::csv) {
-    return rpc::InvalidField("format", "csv has no table of an analysis",
-                             "text or latex; Export has the numbers of each run");
+    return lookup::InvalidField("format", "csv has no table of an analysis",
+                                "text or latex; Export has the numbers of each run");
   }
   const char* const extra = request.columns_size() > 0     ? "columns"
                             : !comparison.key().empty()    ? "comparison.key"
@@ -106,31 +106,31 @@ absl::Status CheckAnalysisTable(const v1::RenderTableRequest& request) {
                             : comparison.others_size() > 0 ? "comparison.others"
                                                            : nullptr;
   if (extra == nullptr) return absl::OkStatus();
-  return rpc::InvalidField(extra, "doesn't apply to the table of an analysis", "none");
+  return lookup::InvalidField(extra, "doesn't apply to the table of an analysis", "none");
 }
 
 // Returns the table of the analysis with the request's label.
-absl::StatusOr<report::Table> AnalysisTable(const rpc::View& view,
+absl::StatusOr<report::Table> AnalysisTable(const lookup::View& view,
                                             const v1::RenderTableRequest& request,
-                                            const rpc::Cancelled& cancelled) {
+                                            const lookup::Cancelled& cancelled) {
   if (absl::Status checked = CheckAnalysisTable(request); !checked.ok()) return checked;
   const auto compared = results::CompareGrid(view, request.comparison(), {cancelled, 0, false},
                                              results::AnalysisNumbers::kAll);
   if (!compared.ok()) return compared.status();
   if (!compared->operands.empty()) {
-    return rpc::InvalidField("comparison.experiment", "is a part of an experiment",
-                             "a whole one for the table of an analysis");
+    return lookup::InvalidField("comparison.experiment", "is a part of an experiment",
+                                "a whole one for the table of an analysis");
   }
   std::vector<std::string> labels;
   for (const spec::AskedAnalysis& asked : spec::AskedAnalyses(compared->grid.spec)) {
     labels.push_back(asked.label);
   }
   if (std::find(labels.begin(), labels.end(), request.label()) == labels.end()) {
-    return rpc::InvalidField("label",
-                             absl::StrCat(reflect::Quoted(request.label()),
-                                          " isn't an analysis of ", compared->grid.record.id),
-                             labels.empty() ? "none, because the experiment asks for no analyses"
-                                            : reflect::AnyOf(labels));
+    return lookup::InvalidField("label",
+                                absl::StrCat(reflect::Quoted(request.label()),
+                                             " isn't an analysis of ", compared->grid.record.id),
+                                labels.empty() ? "none, because the experiment asks for no analyses"
+                                               : reflect::AnyOf(labels));
   }
   const auto tables = results::AnalysisTables(view.store, *compared, cancelled);
   if (!tables.ok()) return tables.status();
@@ -154,10 +154,10 @@ absl::StatusOr<report::Table> AnalysisTable(const rpc::View& view,
                    compared->grid.record.id, "` lists all numbers"));
 }
 
-absl::StatusOr<report::Table> MainTable(const rpc::View& view,
+absl::StatusOr<report::Table> MainTable(const lookup::View& view,
                                         const v1::RenderTableRequest& request,
                                         const TableFormat& format,
-                                        const rpc::Cancelled& cancelled) {
+                                        const lookup::Cancelled& cancelled) {
   const std::vector<std::string> columns(request.columns().begin(), request.columns().end());
   if (absl::Status known = CheckColumns(columns, format.value); !known.ok()) return known;
   const auto compared = results::CompareGrid(view, request.comparison(), {cancelled},
@@ -168,18 +168,18 @@ absl::StatusOr<report::Table> MainTable(const rpc::View& view,
 }
 
 // Renders a table as a file. RESOURCE_EXHAUSTED if it is larger than kPageBytes.
-absl::Status RenderTable(const rpc::View& view, const v1::RenderTableRequest& request,
-                         const rpc::Cancelled& cancelled, v1::RenderTableResponse* response) {
+absl::Status RenderTable(const lookup::View& view, const v1::RenderTableRequest& request,
+                         const lookup::Cancelled& cancelled, v1::RenderTableResponse* response) {
   const TableFormat* format = FindRow(kTableFormats, request.format());
-  if (format == nullptr) return rpc::UnknownFormat(request.format(), "text, csv or latex");
+  if (format == nullptr) return lookup::UnknownFormat(request.format(), "text, csv or latex");
   const auto table = request.label().empty() ? MainTable(view, request, *format, cancelled)
                                              : AnalysisTable(view, request, cancelled);
   if (!table.ok()) return table.status();
   std::string data = format->render(*table);
-  if (data.size() > rpc::kPageBytes) {
+  if (data.size() > lookup::kPageBytes) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "format: the table of ", table->columns[0].cells.size(), " rows has ", data.size(),
-        " bytes; expected at most ", rpc::kPageBytes, ". Compare fewer settings"));
+        " bytes; expected at most ", lookup::kPageBytes, ". Compare fewer settings"));
   }
   response->set_data(std::move(data));
   return absl::OkStatus();
@@ -196,7 +196,7 @@ absl::Status CheckWidth(const v1::RenderFigureRequest& request) {
   const double width = request.width();
   const bool fits = width >= figure::kMinWidth && width <= figure::kMaxWidth;
   if (!request.has_width() || fits) return absl::OkStatus();
-  return rpc::InvalidField(
+  return lookup::InvalidField(
       "width", absl::StrCat(width, " is out of range"),
       absl::StrCat("inches from ", figure::kMinWidth, " to ", figure::kMaxWidth));
 }
@@ -207,31 +207,32 @@ absl::StatusOr<std::optional<uint32_t>> StepOf(const v1::RenderFigureRequest& re
   constexpr int32_t kLast = -1;
   if (!request.has_step()) return std::nullopt;
   if (!figure::AlongOf(kind).has_value() && kind.reads != figure::Reads::kAnalysis) {
-    return rpc::InvalidField("step",
-                             absl::StrCat("figure kind ", kind.name, " doesn't take a step"),
-                             "none. Only depth, levels and kinds of analyses take a step");
+    return lookup::InvalidField("step",
+                                absl::StrCat("figure kind ", kind.name, " doesn't take a step"),
+                                "none. Only depth, levels and kinds of analyses take a step");
   }
   if (request.step() < kLast) {
-    return rpc::InvalidField("step", absl::StrCat(request.step(), " is out of range"),
-                             "a step from 0 on, or -1 for the last one");
+    return lookup::InvalidField("step", absl::StrCat(request.step(), " is out of range"),
+                                "a step from 0 on, or -1 for the last one");
   }
   if (request.step() == kLast) return std::nullopt;
   return static_cast<uint32_t>(request.step());
 }
 
-absl::Status DrawAndRender(const rpc::View& view, const v1::RenderFigureRequest& request,
-                           const rpc::Cancelled& cancelled, v1::RenderFigureResponse* response) {
+absl::Status DrawAndRender(const lookup::View& view, const v1::RenderFigureRequest& request,
+                           const lookup::Cancelled& cancelled, v1::RenderFigureResponse* response) {
   const figure::Kind* kind = figure::FindKind(request.kind());
   if (kind == nullptr) {
-    return rpc::InvalidField("kind",
-                             request.kind().empty() ? "missing"
-                                                    : absl::StrCat(reflect::Quoted(request.kind()),
-                                                                   " isn't a kind of figure"),
-                             figure::KindNames());
+    return lookup::InvalidField(
+        "kind",
+        request.kind().empty()
+            ? "missing"
+            : absl::StrCat(reflect::Quoted(request.kind()), " isn't a kind of figure"),
+        figure::KindNames());
   }
   if (const absl::Status width = CheckWidth(request); !width.ok()) return width;
   const FigureFormat* format = FindRow(kFigureFormats, request.format());
-  if (format == nullptr) return rpc::UnknownFormat(request.format(), "svg, pdf or png");
+  if (format == nullptr) return lookup::UnknownFormat(request.format(), "svg, pdf or png");
   const auto step = StepOf(request, *kind);
   if (!step.ok()) return step.status();
   auto compared = results::CompareGrid(view, ComparisonOf(request, *kind), {cancelled, 0},
@@ -249,20 +250,20 @@ absl::Status DrawAndRender(const rpc::View& view, const v1::RenderFigureRequest&
   if (!drawing.ok()) return drawing.status();
   auto data = figure::Render(drawing->figure, format->format);
   if (!data.ok()) return data.status();
-  if (data->size() > rpc::kPageBytes) {
-    return absl::ResourceExhaustedError(absl::StrCat("format: the picture has ", data->size(),
-                                                     " bytes; expected at most ", rpc::kPageBytes,
-                                                     ". Use png, which is smaller"));
+  if (data->size() > lookup::kPageBytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("format: the picture has ", data->size(), " bytes; expected at most ",
+                     lookup::kPageBytes, ". Use png, which is smaller"));
   }
-  if (data->size() + drawing->csv.size() <= rpc::kPageBytes) response->set_csv(drawing->csv);
+  if (data->size() + drawing->csv.size() <= lookup::kPageBytes) response->set_csv(drawing->csv);
   response->set_media_type(std::string(figure::MediaType(format->format)));
   response->set_data(*std::move(data));
   return absl::OkStatus();
 }
 
 void AddChunks(absl::string_view text, std::deque<v1::FileChunk>* batch) {
-  for (; !text.empty(); text.remove_prefix(std::min(text.size(), rpc::kMessageBytes))) {
-    batch->emplace_back().set_data(std::string(text.substr(0, rpc::kMessageBytes)));
+  for (; !text.empty(); text.remove_prefix(std::min(text.size(), lookup::kMessageBytes))) {
+    batch->emplace_back().set_data(std::string(text.substr(0, lookup::kMessageBytes)));
   }
 }
 
@@ -310,22 +311,24 @@ RenderReportReactor::RenderReportReactor(Backend* backend, grpc::CallbackServerC
 
 absl::Status RenderReportReactor::Open() {
   if (request_->experiments().empty()) {
-    return rpc::InvalidField("experiments", "missing",
-                             absl::StrCat("1 to ", rpc::kMaxReportExperiments, " experiments"));
+    return lookup::InvalidField(
+        "experiments", "missing",
+        absl::StrCat("1 to ", lookup::kMaxReportExperiments, " experiments"));
   }
-  if (request_->experiments_size() > rpc::kMaxReportExperiments) {
-    return rpc::TooMany("experiments", request_->experiments_size(), rpc::kMaxReportExperiments);
+  if (request_->experiments_size() > lookup::kMaxReportExperiments) {
+    return lookup::TooMany("experiments", request_->experiments_size(),
+                           lookup::kMaxReportExperiments);
   }
   const auto view = backend_->FindView(context_);
   if (!view.ok()) return view.status();
   std::set<std::string> seen;
   for (int i = 0; i < request_->experiments_size(); ++i) {
     const std::string field = absl::StrCat("experiments[", i, "]");
-    const auto id = rpc::FindExperiment(*view, request_->experiments(i), field);
+    const auto id = lookup::FindExperiment(*view, request_->experiments(i), field);
     if (!id.ok()) return id.status();
     if (!seen.insert(*id).second) {
-      return rpc::InvalidField(field, absl::StrCat(reflect::Quoted(*id), " is repeated"),
-                               "distinct experiments");
+      return lookup::InvalidField(field, absl::StrCat(reflect::Quoted(*id), " is repeated"),
+                                  "distinct experiments");
     }
     auto experiment = results::LoadExperiment(backend_->store, *id);
     if (!experiment.ok()) return experiment.status();
@@ -344,13 +347,13 @@ absl::StatusOr<results::StoredExperiment> RenderReportReactor::LoadAgain(
     const std::string& id) const {
   const auto view = backend_->FindView(*context_);
   if (!view.ok()) return view.status();
-  const auto found = rpc::FindExperiment(*view, id, "experiment");
+  const auto found = lookup::FindExperiment(*view, id, "experiment");
   if (!found.ok()) return found.status();
   return results::LoadExperiment(backend_->store, *found);
 }
 
 absl::StatusOr<std::string> RenderReportReactor::Section(size_t index) {
-  const rpc::Cancelled cancelled = [this] { return ended(); };
+  const lookup::Cancelled cancelled = [this] { return ended(); };
   const v1::CompareRequest request = RequestOf(*request_, page_.experiments[index].first);
   absl::StatusOr<results::StoredExperiment> stored =
       index == 0 ? std::move(first_) : LoadAgain(page_.experiments[index].first);
@@ -394,7 +397,7 @@ class ReportsService final : public v1::Reports::CallbackService {
   grpc::ServerUnaryReactor* RenderFigure(grpc::CallbackServerContext* context,
                                          const v1::RenderFigureRequest* request,
                                          v1::RenderFigureResponse* response) override {
-    return backend_->Answer(context, [this, context, request, response](const rpc::View& view) {
+    return backend_->Answer(context, [this, context, request, response](const lookup::View& view) {
       return service::RenderFigure(backend_, view, context, *request, response);
     });
   }
@@ -415,7 +418,7 @@ class ReportsService final : public v1::Reports::CallbackService {
 
 }  // namespace
 
-absl::Status RenderFigure(Backend* backend, const rpc::View& view,
+absl::Status RenderFigure(Backend* backend, const lookup::View& view,
                           grpc::CallbackServerContext* context,
                           const v1::RenderFigureRequest& request,
                           v1::RenderFigureResponse* response) {

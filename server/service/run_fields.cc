@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/rpc/page.h"
-#include "server/spec/field_values.h"
-#include "server/spec/fields.h"
+#include "server/config/fields.h"
+#include "server/experiment/field_values.h"
+#include "server/lookup/page.h"
 
 namespace ablate::service {
 namespace {
@@ -47,7 +47,7 @@ absl::StatusOr<storage::CellFields> StoredFields(storage::Store* store, const st
     }
     return true;
   };
-  const absl::Status visited = rpc::VisitCells(store, id, add);
+  const absl::Status visited = lookup::VisitCells(store, id, add);
   if (!visited.ok()) return visited;
   return ToRecord(shared);
 }

@@ -5,7 +5,7 @@
 #include <stop_token>
 #include <vector>
 
-#include "server/spec/resolve.h"
+#include "server/experiment/resolution.h"
 #include "storage/store.h"
 
 namespace ablate::service {

@@ -15,11 +15,11 @@
 #include "base/decimal.h"
 #include "proto/reflect/field_hints.h"
 #include "proto/reflect/text.h"
+#include "server/experiment/field_values.h"
+#include "server/experiment/metrics.h"
+#include "server/lookup/errors.h"
 #include "server/results/trained_grid.h"
-#include "server/rpc/errors.h"
 #include "server/service/convert.h"
-#include "server/spec/field_values.h"
-#include "server/spec/metrics.h"
 
 namespace ablate::service {
 namespace {
@@ -62,8 +62,8 @@ bool Refuse(size_t column, std::string complaint, std::string expected, Mistake*
 }
 
 absl::Status ToStatus(absl::string_view field, const Mistake& mistake) {
-  return rpc::InvalidField(field, absl::StrCat("column ", mistake.column, ": ", mistake.complaint),
-                           mistake.expected);
+  return lookup::InvalidField(
+      field, absl::StrCat("column ", mistake.column, ": ", mistake.complaint), mistake.expected);
 }
 
 bool Contains(const std::vector<std::string>& names, const std::string& name) {
@@ -440,8 +440,8 @@ absl::StatusOr<storage::RunCondition> RunNames::Filter(absl::string_view field,
   std::set<std::pair<Kind, std::string>> keys;
   AddKeys(condition, &keys);
   if (keys.size() > kMaxNames) {
-    return rpc::InvalidField(field, absl::StrCat("it has ", keys.size(), " different names"),
-                             absl::StrCat("at most ", kMaxNames));
+    return lookup::InvalidField(field, absl::StrCat("it has ", keys.size(), " different names"),
+                                absl::StrCat("at most ", kMaxNames));
   }
   return condition;
 }

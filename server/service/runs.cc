@@ -14,20 +14,20 @@
 #include "absl/time/clock.h"
 #include "base/sha256.h"
 #include "server/analysis/metrics.h"
+#include "server/experiment/experiment_analyses.h"
+#include "server/lookup/cancelled.h"
+#include "server/lookup/errors.h"
+#include "server/lookup/limits.h"
+#include "server/lookup/names.h"
+#include "server/lookup/page.h"
 #include "server/report/compare/statistics.h"
 #include "server/results/part_cells.h"
 #include "server/results/trained_grid.h"
 #include "server/rpc/call.h"
-#include "server/rpc/cancelled.h"
-#include "server/rpc/errors.h"
-#include "server/rpc/limits.h"
-#include "server/rpc/names.h"
-#include "server/rpc/page.h"
 #include "server/service/convert.h"
 #include "server/service/run_names.h"
 #include "server/service/run_page.h"
 #include "server/service/services.h"
-#include "server/spec/experiment_analyses.h"
 
 namespace ablate::service {
 namespace {
@@ -36,9 +36,9 @@ constexpr uint32_t kDefaultRunsPage = 500;
 constexpr size_t kMaxEvents = 1'000;
 constexpr absl::string_view kAllExperiments = "experiments/-";
 
-absl::Status Get(const Backend& backend, const rpc::View& view, const v1::GetRunRequest& request,
+absl::Status Get(const Backend& backend, const lookup::View& view, const v1::GetRunRequest& request,
                  v1::Run* response) {
-  const auto id = rpc::FindRun(view, request.name(), "name");
+  const auto id = lookup::FindRun(view, request.name(), "name");
   if (!id.ok()) return id.status();
   const auto record = backend.store->GetRun(*id);
   if (!record.ok()) return record.status();
@@ -93,10 +93,10 @@ absl::StatusOr<size_t> AddRows(storage::Store* store, const std::string& experim
   if (!summaries.ok()) return summaries.status();
   const auto primary = ReadPrimaryNumber(store, experiment);
   if (!primary.ok()) return primary.status();
-  rpc::Room room(rpc::kPageBytes);
+  lookup::Room room(lookup::kPageBytes);
   for (size_t i = 0; i < cells.size(); ++i) {
     v1::RunRow row = ToRow(cells[i], (*summaries)[i]);
-    row.set_experiment(rpc::ExperimentName(experiment));
+    row.set_experiment(lookup::ExperimentName(experiment));
     AddPrimaryNumber(*primary, cells[i].run, &row);
     if (!room.Take(row.ByteSizeLong())) return i;
     *response->add_rows() = std::move(row);
@@ -112,11 +112,11 @@ using ReadCells =
 absl::Status ListInGridOrder(const Backend& backend, const std::string& experiment,
                              const std::string& list, const v1::ListRunsRequest& request,
                              const ReadCells& read, v1::ListRunsResponse* response) {
-  const auto page = rpc::ReadPage(request, list, kDefaultRunsPage);
+  const auto page = lookup::ReadPage(request, list, kDefaultRunsPage);
   if (!page.ok()) return page.status();
   uint32_t first = 0;
   if (!page->position.empty() && !absl::SimpleAtoi(page->position, &first)) {
-    return rpc::NotAPageToken(request.page_token());
+    return lookup::NotAPageToken(request.page_token());
   }
   auto cells = read(first, page->size + 1);
   if (!cells.ok()) return cells.status();
@@ -125,15 +125,15 @@ absl::Status ListInGridOrder(const Backend& backend, const std::string& experime
   const auto added = AddRows(backend.store, experiment, *cells, response);
   if (!added.ok()) return added.status();
   if (more || *added < cells->size()) {
-    response->set_next_page_token(rpc::PageToken(list, absl::StrCat(first + *added)));
+    response->set_next_page_token(lookup::PageToken(list, absl::StrCat(first + *added)));
   }
   return absl::OkStatus();
 }
 
 // Lists all cells of one experiment.
-absl::Status ListGrid(const Backend& backend, const rpc::View& view,
+absl::Status ListGrid(const Backend& backend, const lookup::View& view,
                       const v1::ListRunsRequest& request, v1::ListRunsResponse* response) {
-  const auto experiment = rpc::FindExperiment(view, request.experiment(), "experiment");
+  const auto experiment = lookup::FindExperiment(view, request.experiment(), "experiment");
   if (!experiment.ok()) return experiment.status();
   const auto read = [&](uint32_t first, uint32_t count) {
     return backend.store->ListCells(*experiment, first, count);
@@ -142,11 +142,11 @@ absl::Status ListGrid(const Backend& backend, const rpc::View& view,
                          response);
 }
 
-absl::Status ListPart(const Backend& backend, const rpc::View& view, const std::string& experiment,
-                      const v1::ListRunsRequest& request, const rpc::Cancelled& cancelled,
-                      v1::ListRunsResponse* response) {
+absl::Status ListPart(const Backend& backend, const lookup::View& view,
+                      const std::string& experiment, const v1::ListRunsRequest& request,
+                      const lookup::Cancelled& cancelled, v1::ListRunsResponse* response) {
   if (!request.filter().empty() || !request.order_by().empty() || !request.columns().empty()) {
-    return rpc::InvalidField(
+    return lookup::InvalidField(
         "part", "a part (EXP/SETTING, EXP/@best, EXP/@chosen) has no filter, order or columns",
         "a part alone, or a filter on the experiment");
   }
@@ -177,8 +177,8 @@ absl::Status ReadNames(const RunNames& names, const v1::ListRunsRequest& request
   auto where = names.Filter("filter", request.filter());
   if (!where.ok()) return where.status();
   query->where = *std::move(where);
-  if (request.columns_size() > rpc::kMaxColumns) {
-    return rpc::TooMany("columns", request.columns_size(), rpc::kMaxColumns);
+  if (request.columns_size() > lookup::kMaxColumns) {
+    return lookup::TooMany("columns", request.columns_size(), lookup::kMaxColumns);
   }
   for (int i = 0; i < request.columns_size(); ++i) {
     auto column = names.Column(absl::StrCat("columns[", i, "]"), request.columns(i));
@@ -191,7 +191,7 @@ absl::Status ReadNames(const RunNames& names, const v1::ListRunsRequest& request
 v1::RunRow ToFoundRow(const storage::RunQuery& query, const storage::FoundCell& found,
                       const storage::RunSummaries& summaries) {
   v1::RunRow row = ToRow(found.cell, summaries);
-  row.set_experiment(rpc::ExperimentName(found.experiment));
+  row.set_experiment(lookup::ExperimentName(found.experiment));
   for (size_t i = 0; i < query.columns.size(); ++i) {
     *row.add_values() = ToColumn(query.columns[i], found.values[i]);
   }
@@ -212,7 +212,7 @@ absl::StatusOr<size_t> AddFound(storage::Store* store, const storage::RunQuery& 
     if (!read.ok()) return read.status();
     primary = *std::move(read);
   }
-  rpc::Room room(rpc::kPageBytes);
+  lookup::Room room(lookup::kPageBytes);
   for (size_t i = 0; i < cells.size(); ++i) {
     v1::RunRow row = ToFoundRow(query, cells[i], (*summaries)[i]);
     AddPrimaryNumber(primary, cells[i].cell.run, &row);
@@ -223,7 +223,7 @@ absl::StatusOr<size_t> AddFound(storage::Store* store, const storage::RunQuery& 
 }
 
 // Returns the names of the visible data sets that have this ID or file name.
-std::vector<std::string> DatasetsCalled(const rpc::View& view, absl::string_view name) {
+std::vector<std::string> DatasetsCalled(const lookup::View& view, absl::string_view name) {
   constexpr uint32_t kPage = 1'000;
   absl::ConsumePrefix(&name, "datasets/");
   std::vector<std::string> called;
@@ -233,7 +233,7 @@ std::vector<std::string> DatasetsCalled(const rpc::View& view, absl::string_view
     if (!page.ok()) return called;
     for (const storage::DatasetRecord& dataset : *page) {
       if (dataset.id != name && dataset.display_name != name) continue;
-      called.push_back(rpc::DatasetName(dataset.id));
+      called.push_back(lookup::DatasetName(dataset.id));
     }
     if (page->size() < kPage) return called;
     after = page->back().id;
@@ -241,14 +241,14 @@ std::vector<std::string> DatasetsCalled(const rpc::View& view, absl::string_view
 }
 
 // Lists the cells that match the filter, of one experiment, or of all if that is empty.
-absl::Status ListMatching(const Backend& backend, const rpc::View& view,
+absl::Status ListMatching(const Backend& backend, const lookup::View& view,
                           const std::string& experiment, const v1::ListRunsRequest& request,
                           v1::ListRunsResponse* response) {
   const std::string list = absl::StrCat(
       "runs of ", experiment, " by ",
       Sha256Hex(absl::StrCat(request.filter(), "\n", request.order_by())).substr(0, 16),
       request.archived() ? " with archived ones" : "");
-  const auto page = rpc::ReadPage(request, list, kDefaultRunsPage);
+  const auto page = lookup::ReadPage(request, list, kDefaultRunsPage);
   if (!page.ok()) return page.status();
   storage::RunQuery query;
   query.viewer = view.viewer;
@@ -258,7 +258,7 @@ absl::Status ListMatching(const Backend& backend, const rpc::View& view,
   RunPagePosition position{absl::Now(), {}};
   if (!page->position.empty()) {
     if (!DecodePosition(page->position, &position)) {
-      return rpc::NotAPageToken(request.page_token());
+      return lookup::NotAPageToken(request.page_token());
     }
     query.after = position.after;
   }
@@ -273,7 +273,7 @@ absl::Status ListMatching(const Backend& backend, const rpc::View& view,
   if (!read.ok()) return read;
   auto cells = backend.store->FindCells(query);
   // The experiment itself was found.
-  if (absl::IsNotFound(cells.status())) return rpc::NotAPageToken(request.page_token());
+  if (absl::IsNotFound(cells.status())) return lookup::NotAPageToken(request.page_token());
   if (!cells.ok()) return cells.status();
   const bool more = cells->size() > page->size;
   if (more) cells->pop_back();
@@ -281,7 +281,7 @@ absl::Status ListMatching(const Backend& backend, const rpc::View& view,
   if (!added.ok()) return added.status();
   if (more || *added < cells->size()) {
     position.after = (*cells)[*added - 1].position;
-    response->set_next_page_token(rpc::PageToken(list, EncodePosition(position)));
+    response->set_next_page_token(lookup::PageToken(list, EncodePosition(position)));
   }
   return absl::OkStatus();
 }
@@ -292,14 +292,14 @@ bool ListsGrid(const v1::ListRunsRequest& request) {
          request.order_by().empty() && request.columns().empty() && request.part().empty();
 }
 
-absl::Status ListSelected(const Backend& backend, const rpc::View& view,
-                          const v1::ListRunsRequest& request, const rpc::Cancelled& cancelled,
+absl::Status ListSelected(const Backend& backend, const lookup::View& view,
+                          const v1::ListRunsRequest& request, const lookup::Cancelled& cancelled,
                           v1::ListRunsResponse* response) {
   if (request.experiment() == kAllExperiments) {
     if (request.part().empty()) return ListMatching(backend, view, "", request, response);
-    return rpc::InvalidField("part", "it is given for all experiments", "one experiment");
+    return lookup::InvalidField("part", "it is given for all experiments", "one experiment");
   }
-  const auto experiment = rpc::FindExperiment(view, request.experiment(), "experiment");
+  const auto experiment = lookup::FindExperiment(view, request.experiment(), "experiment");
   if (!experiment.ok()) return experiment.status();
   if (!request.part().empty()) {
     return ListPart(backend, view, *experiment, request, cancelled, response);
@@ -307,15 +307,15 @@ absl::Status ListSelected(const Backend& backend, const rpc::View& view,
   return ListMatching(backend, view, *experiment, request, response);
 }
 
-absl::Status ListEvents(const Backend& backend, const rpc::View& view,
+absl::Status ListEvents(const Backend& backend, const lookup::View& view,
                         const v1::ListRunEventsRequest& request,
                         v1::ListRunEventsResponse* response) {
-  const auto id = rpc::FindRun(view, request.run(), "run");
+  const auto id = lookup::FindRun(view, request.run(), "run");
   if (!id.ok()) return id.status();
   const auto events = backend.store->RunEvents(*id);
   if (!events.ok()) return events.status();
   // The newest ones that fit, in order of time.
-  rpc::Room room(rpc::kPageBytes);
+  lookup::Room room(lookup::kPageBytes);
   size_t first = events->size();
   while (first > 0 && events->size() - first < kMaxEvents &&
          room.Take(ToProto((*events)[first - 1]).ByteSizeLong() + 8)) {

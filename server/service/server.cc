@@ -22,11 +22,11 @@
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server_builder.h"
 #include "grpcpp/support/server_interceptor.h"
+#include "server/lookup/errors.h"
 #include "server/rpc/authenticator.h"
-#include "server/rpc/errors.h"
 #include "server/rpc/identity.h"
-#include "server/service/analysis_planner.h"
 #include "server/service/run_fields.h"
+#include "server/submit/analysis_planner.h"
 
 namespace ablate::service {
 namespace {
@@ -94,7 +94,7 @@ class MalformedExplainer final : public grpc::experimental::Interceptor {
       const grpc::Status status = methods->GetSendStatus();
       if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED &&
           status.error_message().empty()) {
-        methods->ModifySendStatus(rpc::ToGrpc(rpc::MalformedRequest()));
+        methods->ModifySendStatus(lookup::ToGrpc(lookup::MalformedRequest()));
       }
     }
     methods->Proceed();
@@ -166,10 +166,10 @@ Server::Server(const ServerOptions& options, storage::Store* store,
                schedule::SchedulerThread* scheduler)
     : check_interval_(
           std::clamp(options.pace.timeout / 60, absl::Milliseconds(1), absl::Seconds(1))),
-      pool_(rpc::kAnsweringThreads, rpc::kMaxWaitingCalls),
+      pool_(lookup::kAnsweringThreads, lookup::kMaxWaitingCalls),
       worker_pool_(kWorkerThreads, kMaxWaitingTransfers),
-      comparing_(rpc::kComparingThreads, rpc::kMaxWaitingCalls),
-      submissions_(rpc::kExpandingThreads, rpc::kMaxWaitingCalls) {
+      comparing_(lookup::kComparingThreads, lookup::kMaxWaitingCalls),
+      submissions_(lookup::kExpandingThreads, lookup::kMaxWaitingCalls) {
   backend_.store = workers_.store = store;
   backend_.scheduler = workers_.scheduler = scheduler;
   backend_.pool = &pool_;
@@ -187,10 +187,15 @@ Server::Server(const ServerOptions& options, storage::Store* store,
     if (!caller.ok()) return caller.status();
     return rpc::IsLocal(*caller) ? "" : std::move(caller->user);
   };
-  analyses_ = std::make_unique<AnalysisRunner>(store, &scheduler->analyses(), &workers_.pins,
-                                               &backend_.analysis_watches);
+  analyses_ = std::make_unique<analysis::AnalysisRunner>(
+      store, &scheduler->analyses(), &workers_.pins, &backend_.analysis_watches);
   backend_.analyses = workers_.analyses = analyses_.get();
-  planner_ = std::make_unique<AnalysisPlanner>(&backend_);
+  planner_ = std::make_unique<submit::AnalysisPlanner>(
+      store, [this](const v1::CreateAnalysisRequest& request, const std::string& owner,
+                    const std::string& experiment) {
+        v1::CreateAnalysisResponse response;
+        return CreateAnalysis(backend_, request, {backend_.store, {owner}}, experiment, &response);
+      });
   backend_.planner = planner_.get();
 }
 
@@ -259,26 +264,26 @@ absl::Status Server::ListenInPublic(const ServerOptions& options) {
     EndTokens(tokens, absl::UnauthenticatedError(
                           "the token was revoked, or its user's role has changed. Log in again"));
   });
-  rpc::PublicPortOptions port;
+  net::PublicPortOptions port;
   port.address = options.public_address;
   port.certificate_chain = tls->server.certificate;
   port.private_key = tls->server.key;
-  authentication_log_ = std::make_unique<rpc::AuthenticationLog>(access);
+  authentication_log_ = std::make_unique<net::AuthenticationLog>(access);
   const rpc::Authenticator authenticator(access, authentication_log_.get(),
                                          [] { return absl::Now(); });
-  port.authenticate = [authenticator](const rpc::CallMetadata& metadata,
+  port.authenticate = [authenticator](const net::CallMetadata& metadata,
                                       const std::string& address) {
     return authenticator.Check(metadata, address);
   };
   port.on_hang_ups = [](const std::string& what) { spdlog::info("{}", what); };
-  auto listening = rpc::PublicPort::Listen(port);
+  auto listening = net::PublicPort::Listen(port);
   if (!listening.ok()) return listening.status();
   public_port_ = *std::move(listening);
   public_services_ = MakeClientServices();
   public_services_.push_back(MakeWorkerChannelService(&workers_));
   grpc::ServerBuilder builder;
   AddServices(public_services_, &builder);
-  builder.SetMaxReceiveMessageSize(rpc::kMaxRequestBytes);
+  builder.SetMaxReceiveMessageSize(lookup::kMaxRequestBytes);
   public_port_->Prepare(&builder);
   public_server_ = builder.BuildAndStart();
   if (public_server_ == nullptr) {
@@ -346,10 +351,10 @@ absl::Status Server::ListenOnBoth(const ServerOptions& options) {
   if (!options.public_address.empty()) KnowUsers();
   services_ = MakeClientServices();
   worker_services_.push_back(MakeWorkerChannelService(&workers_));
-  auto clients = Listen(options.client_address, rpc::kMaxRequestBytes, services_);
+  auto clients = Listen(options.client_address, lookup::kMaxRequestBytes, services_);
   if (!clients.ok()) return clients.status();
   client_server_ = *std::move(clients);
-  auto workers = Listen(options.worker_address, rpc::kMaxWorkerMessageBytes, worker_services_);
+  auto workers = Listen(options.worker_address, lookup::kMaxWorkerMessageBytes, worker_services_);
   if (!workers.ok()) return workers.status();
   worker_server_ = *std::move(workers);
   if (!options.public_address.empty()) {

@@ -16,9 +16,9 @@
 #include "grpcpp/server.h"
 #include "server/access/certificate_keeper.h"
 #include "server/access/sharing.h"
-#include "server/rpc/authentication_log.h"
+#include "server/net/authentication_log.h"
+#include "server/net/public_port.h"
 #include "server/rpc/live_streams.h"
-#include "server/rpc/public_port.h"
 #include "server/rpc/work_pool.h"
 #include "server/schedule/scheduler_thread.h"
 #include "server/service/services.h"
@@ -37,7 +37,7 @@ struct ServerOptions {
   std::string public_address = {};
   // Program that answers a SQL statement if its argument is sql::kSqlChild.
   std::string sql_program = "/proc/self/exe";
-  absl::Duration sql_processor_time = rpc::kMaxSqlProcessorTime;
+  absl::Duration sql_processor_time = lookup::kMaxSqlProcessorTime;
 };
 
 // The gRPC server. On its public address every call needs a token whose role the method's rule
@@ -96,10 +96,10 @@ class Server {
   // Tokens that expired up to this time have been handled, only by CheckLater once it has begun;
   // the epoch without a public address.
   absl::Time expired_until_;
-  std::unique_ptr<rpc::AuthenticationLog> authentication_log_;  // null without a public address
+  std::unique_ptr<net::AuthenticationLog> authentication_log_;  // null without a public address
   std::atomic<bool> writes_authentication_log_ = false;
   // The pool uses both, too; null without a public address.
-  std::unique_ptr<rpc::PublicPort> public_port_;
+  std::unique_ptr<net::PublicPort> public_port_;
   std::unique_ptr<access::CertificateKeeper> certificate_;
   rpc::WorkPool pool_;
   rpc::WorkPool worker_pool_;
@@ -108,8 +108,8 @@ class Server {
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::vector<std::unique_ptr<grpc::Service>> public_services_;
   std::vector<std::unique_ptr<grpc::Service>> worker_services_;
-  std::unique_ptr<AnalysisRunner> analyses_;
-  std::unique_ptr<AnalysisPlanner> planner_;
+  std::unique_ptr<analysis::AnalysisRunner> analyses_;
+  std::unique_ptr<submit::AnalysisPlanner> planner_;
   std::unique_ptr<grpc::Server> public_server_;
   std::unique_ptr<grpc::Server> client_server_;
   std::unique_ptr<grpc::Server> worker_server_;

@@ -21,52 +21,51 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
-#include "server/access/sharing.h"
+#include "server/analysis/runner.h"
+#include "server/lookup/cancelled.h"
+#include "server/lookup/limits.h"
+#include "server/lookup/names.h"
 #include "server/results/series.h"
+#include "server/rpc/blob_pins.h"
 #include "server/rpc/call.h"
-#include "server/rpc/cancelled.h"
-#include "server/rpc/limits.h"
 #include "server/rpc/live_streams.h"
-#include "server/rpc/names.h"
 #include "server/rpc/work_pool.h"
 #include "server/schedule/scheduler_thread.h"
-#include "server/service/analysis_runner.h"
-#include "server/service/blob_pins.h"
+#include "server/submit/backend.h"
 #include "storage/store.h"
+
+namespace ablate::submit {
+class AnalysisPlanner;
+}
 
 namespace ablate::service {
 
-class AnalysisPlanner;
-
 // Pointers outlive every handler and reactor.
-struct Backend {
-  storage::Store* store = nullptr;
-  schedule::SchedulerThread* scheduler = nullptr;
+struct Backend : submit::Backend {
   rpc::WorkPool* pool = nullptr;
   rpc::WorkPool* comparing = nullptr;    // for computations of seconds
   rpc::WorkPool* submissions = nullptr;  // few, because each may need much memory
   std::string owner;                     // caller of calls through the unix socket
   std::string sql_program;               // answers a SQL statement (sql/child.h)
   absl::Duration sql_processor_time;     // of a statement
-  access::Sharing* sharing = nullptr;    // null: not shared
   rpc::MinPace pace;                     // of streams
-  rpc::ByteBudget specs{"bytes of experiments", rpc::kMaxSpecBytesAtOnce};
-  rpc::ByteBudget models{"bytes of models", rpc::kMaxModelBytesAtOnce};
-  AnalysisRunner* analyses = nullptr;
-  AnalysisPlanner* planner = nullptr;
-  rpc::LiveStreams watches{"watches", rpc::kMaxWatches};
-  rpc::LiveStreams analysis_watches{"watches of analyses", rpc::kMaxWatches};
+  rpc::ByteBudget specs{"bytes of experiments", lookup::kMaxSpecBytesAtOnce};
+  rpc::ByteBudget models{"bytes of models", lookup::kMaxModelBytesAtOnce};
+  analysis::AnalysisRunner* analyses = nullptr;
+  submit::AnalysisPlanner* planner = nullptr;
+  rpc::LiveStreams watches{"watches", lookup::kMaxWatches};
+  rpc::LiveStreams analysis_watches{"watches of analyses", lookup::kMaxWatches};
   // Limited separately, so that unread exports leave room for other reads.
-  rpc::LiveStreams exports{"exports", rpc::kMaxReads, rpc::kMaxTransferTime};
-  rpc::LiveStreams downloads{"downloads", rpc::kMaxReads, rpc::kMaxTransferTime};
-  rpc::LiveStreams queries{"queries", rpc::kMaxReads, rpc::kMaxTransferTime};
-  rpc::LiveStreams statements{"SQL statements", rpc::kMaxStatements, rpc::kMaxTransferTime};
-  rpc::LiveStreams comparisons{"comparisons and tables", rpc::kMaxWaitingCalls,
-                               rpc::kMaxAnswerTime};
-  rpc::LiveStreams reports{"reports and figures", rpc::kMaxReports, rpc::kMaxAnswerTime};
-  rpc::LiveStreams generations{"generations", rpc::kMaxGenerations, rpc::kMaxAnswerTime};
-  rpc::LiveStreams uploads{"uploads", rpc::kMaxUploads, rpc::kMaxTransferTime};
-  rpc::LiveStreams saves{"cancels that wait for workers", rpc::kMaxSaves};
+  rpc::LiveStreams exports{"exports", lookup::kMaxReads, lookup::kMaxTransferTime};
+  rpc::LiveStreams downloads{"downloads", lookup::kMaxReads, lookup::kMaxTransferTime};
+  rpc::LiveStreams queries{"queries", lookup::kMaxReads, lookup::kMaxTransferTime};
+  rpc::LiveStreams statements{"SQL statements", lookup::kMaxStatements, lookup::kMaxTransferTime};
+  rpc::LiveStreams comparisons{"comparisons and tables", lookup::kMaxWaitingCalls,
+                               lookup::kMaxAnswerTime};
+  rpc::LiveStreams reports{"reports and figures", lookup::kMaxReports, lookup::kMaxAnswerTime};
+  rpc::LiveStreams generations{"generations", lookup::kMaxGenerations, lookup::kMaxAnswerTime};
+  rpc::LiveStreams uploads{"uploads", lookup::kMaxUploads, lookup::kMaxTransferTime};
+  rpc::LiveStreams saves{"cancels that wait for workers", lookup::kMaxSaves};
 
   std::array<rpc::LiveStreams*, 11> AllStreams() {
     return {&watches,     &analysis_watches, &exports,     &downloads, &queries, &statements,
@@ -76,20 +75,20 @@ struct Backend {
   // accepted.
   absl::StatusOr<storage::Caller> FindCaller(const grpc::ServerContextBase& context) const;
   // Returns the caller's view: admins see everything, others what isn't private to other users.
-  absl::StatusOr<rpc::View> FindView(const grpc::ServerContextBase& context) const;
+  absl::StatusOr<lookup::View> FindView(const grpc::ServerContextBase& context) const;
   // The same for a call whose request names experiments: the caller is told which one a name meant.
-  absl::StatusOr<rpc::View> FindView(grpc::ServerContextBase* context) const;
-  rpc::View ViewOf(const storage::Caller& caller) const;
+  absl::StatusOr<lookup::View> FindView(grpc::ServerContextBase* context) const;
+  lookup::View ViewOf(const storage::Caller& caller) const;
   // Like rpc::Answer, with the caller's view. `this` must outlive the call.
   grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
-                                   std::function<absl::Status(const rpc::View&)> work) const;
+                                   std::function<absl::Status(const lookup::View&)> work) const;
   // The same with a function. Its type is written out so that it may be one of several overloads.
   template <class Request, class Response>
   grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
-                                   absl::Status (*handler)(const Backend&, const rpc::View&,
+                                   absl::Status (*handler)(const Backend&, const lookup::View&,
                                                            const Request&, Response*),
                                    const Request* request, Response* response) {
-    return Answer(context, [this, handler, request, response](const rpc::View& view) {
+    return Answer(context, [this, handler, request, response](const lookup::View& view) {
       return handler(*this, view, *request, response);
     });
   }
@@ -124,7 +123,7 @@ struct Backend {
  private:
   grpc::ServerUnaryReactor* AnswerByComparing(
       grpc::CallbackServerContext* context,
-      std::function<absl::Status(const rpc::View&, const rpc::Cancelled& cancelled)> work);
+      std::function<absl::Status(const lookup::View&, const lookup::Cancelled& cancelled)> work);
   grpc::ServerUnaryReactor* AnswerChange(
       grpc::CallbackServerContext* context, const char* method,
       std::function<absl::Status(const storage::Caller&, std::string* resource)> work) const;
@@ -137,13 +136,13 @@ struct WorkerBackend {
   schedule::SchedulerThread* scheduler = nullptr;
   rpc::WorkPool* pool = nullptr;
   rpc::MinPace pace;
-  AnalysisRunner* analyses = nullptr;
-  BlobPins pins;
+  analysis::AnalysisRunner* analyses = nullptr;
+  rpc::BlobPins pins;
   // Returns the user whose token a call has; empty for workers on this machine. UNAUTHENTICATED if
   // the token has ended since the call was accepted. Thread-safe.
   std::function<absl::StatusOr<std::string>(const grpc::ServerContextBase& context)> find_user;
-  rpc::LiveStreams streams{"workers", rpc::kMaxWorkerStreams};
-  rpc::LiveStreams transfers{"transfers of workers", rpc::kMaxWorkerTransfers};
+  rpc::LiveStreams streams{"workers", lookup::kMaxWorkerStreams};
+  rpc::LiveStreams transfers{"transfers of workers", lookup::kMaxWorkerTransfers};
 };
 
 // Make the services; the arguments must outlive them.
@@ -166,7 +165,7 @@ std::unique_ptr<grpc::Service> MakeWorkerChannelService(WorkerBackend* backend);
 // request that was accepted before gets the stored part of its first answer instead. ALREADY_EXISTS
 // if its owner, of `view`, used request_id for another request. Moves from `request`.
 absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(const Backend& backend,
-                                                              const rpc::View& view,
+                                                              const lookup::View& view,
                                                               v1::CreateExperimentRequest* request);
 // Answers a call whose request is still bytes. As a message it can be thirty times as large, so its
 // size is checked before it is parsed, and only a few are parsed at once. Errors as
@@ -178,7 +177,7 @@ grpc::ServerUnaryReactor* AnswerCreate(Backend* backend, grpc::CallbackServerCon
 // `view` owns a new one. INVALID_ARGUMENT lists every problem, unless it is validate_only. Blocks
 // on the store.
 absl::Status CreateAnalysis(const Backend& backend, const v1::CreateAnalysisRequest& request,
-                            const rpc::View& view, const std::string& asked_by,
+                            const lookup::View& view, const std::string& asked_by,
                             v1::CreateAnalysisResponse* response);
 
 // WatchExperiment: a stream that sleeps until a commit.
@@ -189,7 +188,7 @@ grpc::ServerWriteReactor<v1::ExperimentEvent>* StartWatch(
 // RenderFigure. Errors as CompareGrid's, DrawFigure's and figure::Render's; RESOURCE_EXHAUSTED for
 // a picture larger than kPageBytes, and while kMaxReports are being made. `context` is the call's;
 // null if it has no user. Blocks on the store.
-absl::Status RenderFigure(Backend* backend, const rpc::View& view,
+absl::Status RenderFigure(Backend* backend, const lookup::View& view,
                           grpc::CallbackServerContext* context,
                           const v1::RenderFigureRequest& request,
                           v1::RenderFigureResponse* response);

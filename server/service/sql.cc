@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "server/rpc/errors.h"
+#include "server/lookup/errors.h"
 #include "server/rpc/streams.h"
 #include "server/service/services.h"
 #include "server/sql/process.h"
@@ -20,7 +20,7 @@ constexpr absl::Duration kSqlSlice = absl::Milliseconds(20);
 
 absl::Status CheckStatement(const std::string& statement) {
   const auto refuse = [](const std::string& problem, const std::string& expected) {
-    return rpc::InvalidField("statement", problem, expected);
+    return lookup::InvalidField("statement", problem, expected);
   };
   if (statement.empty()) {
     return refuse("it is empty", "one SELECT, such as SELECT * FROM experiments");
@@ -54,7 +54,7 @@ class SqlReactor final : public rpc::PullStream<v1::SqlRows> {
     }
     const absl::Duration end = MonotonicNow() + kSqlSlice;
     size_t bytes = 0;
-    while (bytes < rpc::kBatchBytes && MonotonicNow() < end && !ended()) {
+    while (bytes < lookup::kBatchBytes && MonotonicNow() < end && !ended()) {
       auto part = process_->Read(end - MonotonicNow());
       if (!part.ok()) {
         process_.reset();

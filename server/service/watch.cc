@@ -11,10 +11,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "grpcpp/support/server_callback.h"
+#include "server/lookup/errors.h"
+#include "server/lookup/names.h"
+#include "server/lookup/page.h"
 #include "server/rpc/call.h"
-#include "server/rpc/errors.h"
-#include "server/rpc/names.h"
-#include "server/rpc/page.h"
 #include "server/service/convert.h"
 #include "server/service/services.h"
 #include "server/service/watch_feed.h"
@@ -24,8 +24,8 @@ namespace ablate::service {
 namespace {
 
 absl::Status CheckKeyCount(const v1::WatchExperimentRequest& request) {
-  if (request.keys_size() <= rpc::kMaxWatchKeys) return absl::OkStatus();
-  return rpc::TooMany("keys", request.keys_size(), rpc::kMaxWatchKeys);
+  if (request.keys_size() <= lookup::kMaxWatchKeys) return absl::OkStatus();
+  return lookup::TooMany("keys", request.keys_size(), lookup::kMaxWatchKeys);
 }
 
 std::vector<std::string> WatchedKeys(const v1::WatchExperimentRequest& request) {
@@ -72,7 +72,7 @@ absl::Status ExperimentWatch::Open() {
   storage::Store* store = backend_->store;
   const auto view = backend_->FindView(context_);
   if (!view.ok()) return view.status();
-  const auto experiment = rpc::FindExperiment(*view, request_->name(), "name");
+  const auto experiment = lookup::FindExperiment(*view, request_->name(), "name");
   if (!experiment.ok()) return experiment.status();
   keys_ = WatchedKeys(*request_);
   const auto token =
@@ -88,10 +88,11 @@ absl::StatusOr<NextRound> ExperimentWatch::Round(Events* batch) {
   if (experiment_.empty()) {
     if (absl::Status opened = Open(); !opened.ok()) return opened;
   }
-  const auto changed = backend_->store->ChangedCells(experiment_, feed_.seen(), rpc::kCellsAtOnce);
+  const auto changed =
+      backend_->store->ChangedCells(experiment_, feed_.seen(), lookup::kCellsAtOnce);
   if (!changed.ok()) return changed.status();
   feed_.Changed(*changed);
-  const bool full = changed->size() >= rpc::kCellsAtOnce;
+  const bool full = changed->size() >= lookup::kCellsAtOnce;
   // Read after the cells, so that counts are never older than they. The end must be known before
   // the cells are read, or a last change could be missed.
   const auto record = backend_->store->GetExperiment(experiment_);
@@ -138,7 +139,7 @@ absl::Status ExperimentWatch::MakeEvents(const std::vector<storage::CellRecord>&
   for (size_t i = 0; i < cells.size(); ++i) {
     v1::ExperimentEvent& event = batch->emplace_back();
     event.set_cell(cells[i].name);
-    event.set_run(rpc::RunName(cells[i].run));
+    event.set_run(lookup::RunName(cells[i].run));
     event.set_state(ToProto(cells[i].state));
     event.set_step(cells[i].step);
     event.set_steps(cells[i].steps);

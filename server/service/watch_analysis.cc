@@ -7,8 +7,8 @@
 #include "ablate/v1/analysis.pb.h"
 #include "absl/status/statusor.h"
 #include "grpcpp/support/server_callback.h"
+#include "server/lookup/names.h"
 #include "server/rpc/call.h"
-#include "server/rpc/names.h"
 #include "server/service/convert.h"
 #include "server/service/services.h"
 #include "server/service/watch_stream.h"
@@ -36,7 +36,7 @@ class AnalysisWatch final : public WatchStream<v1::Analysis> {
     if (id_.empty()) {
       const auto view = backend_->FindView(*context_);
       if (!view.ok()) return view.status();
-      const auto id = rpc::FindAnalysis(*view, request_->name(), "name");
+      const auto id = lookup::FindAnalysis(*view, request_->name(), "name");
       if (!id.ok()) return id.status();
       id_ = *id;
     }

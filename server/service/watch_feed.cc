@@ -6,7 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "proto/reflect/text.h"
-#include "server/rpc/errors.h"
+#include "server/lookup/errors.h"
 
 namespace ablate::service {
 
@@ -21,11 +21,12 @@ absl::StatusOr<uint64_t> ParseWatchToken(absl::string_view token, absl::string_v
   uint64_t change = 0;
   if (dot == absl::string_view::npos || dot == 0 ||
       !absl::SimpleAtoi(token.substr(dot + 1), &change)) {
-    return rpc::InvalidField("token", absl::StrCat(reflect::Quoted(token), " isn't a watch token"),
-                             "the token of an earlier event");
+    return lookup::InvalidField("token",
+                                absl::StrCat(reflect::Quoted(token), " isn't a watch token"),
+                                "the token of an earlier event");
   }
   if (token.substr(0, dot) != generation || change > newest) {
-    return rpc::WithReason(
+    return lookup::WithReason(
         absl::OutOfRangeError(absl::StrCat("token: watch position ", reflect::Quoted(token),
                                            " expired. Watch again without a token")),
         "TOKEN_EXPIRED");

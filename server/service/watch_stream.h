@@ -16,8 +16,8 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "grpcpp/support/server_callback.h"
+#include "server/lookup/errors.h"
 #include "server/rpc/call.h"
-#include "server/rpc/errors.h"
 #include "server/rpc/live_streams.h"
 
 namespace ablate::service {
@@ -52,7 +52,7 @@ class WatchStream : public grpc::ServerWriteReactor<Message>,
   }
 
   void Stop() final { Leave(rpc::ServerEnds()); }
-  void OnCancel() final { Leave(rpc::CallCancelled()); }
+  void OnCancel() final { Leave(lookup::CallCancelled()); }
   void CheckPace(absl::Duration now) final {
     if (pace_.TooSlow(now)) rpc::EndNow(call_.context, rpc::TooSlow(pace_));
   }
@@ -170,7 +170,7 @@ class WatchStream : public grpc::ServerWriteReactor<Message>,
     End(why);
   }
 
-  void End(const absl::Status& status) { this->Finish(rpc::ToGrpc(status)); }
+  void End(const absl::Status& status) { this->Finish(lookup::ToGrpc(status)); }
 
   const rpc::StreamCall call_;
   rpc::Pace pace_;

@@ -11,9 +11,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "proto/reflect/text.h"
+#include "server/lookup/errors.h"
+#include "server/lookup/limits.h"
 #include "server/rpc/blob_streams.h"
-#include "server/rpc/errors.h"
-#include "server/rpc/limits.h"
 #include "server/rpc/streams.h"
 #include "server/schedule/worker_names.h"
 #include "server/service/services.h"
@@ -28,7 +28,7 @@ constexpr uint64_t kUnnamedBytes = uint64_t{256} << 20;
 constexpr uint64_t kUnnamedBytesOfParameter = 64;
 
 absl::Status LeaseHasEnded(const std::string& lease) {
-  return rpc::WithReason(
+  return lookup::WithReason(
       absl::NotFoundError(absl::StrCat("lease ", reflect::Quoted(lease), " has ended")),
       "LEASE_NOT_FOUND");
 }
@@ -48,7 +48,7 @@ absl::StatusOr<storage::LeaseRights> RightsOf(const WorkerBackend& backend,
 // Returns the bytes that may be written under a lease, or for a computation, before they are named.
 absl::StatusOr<uint64_t> BudgetOf(const WorkerBackend& backend, const std::string& grant,
                                   const std::string& user) {
-  if (backend.scheduler->analyses().MayWrite(grant, user)) return rpc::kMaxBlobBytes;
+  if (backend.scheduler->analyses().MayWrite(grant, user)) return lookup::kMaxBlobBytes;
   const auto rights = RightsOf(backend, grant, user);
   if (!rights.ok()) return rights.status();
   return kUnnamedBytes + kUnnamedBytesOfParameter * rights->parameters;
@@ -91,14 +91,14 @@ absl::StatusOr<bool> WriteBlobReactor::Take(const worker::v1::WriteBlobRequest& 
   absl::Status taken = backend_->pins.Begin(lease_, request.data().size(), budget_);
   if (!taken.ok()) return taken;
   counted_ += request.data().size();
-  taken = writer_.Append(request.data(), rpc::kMaxBlobBytes);
+  taken = writer_.Append(request.data(), lookup::kMaxBlobBytes);
   if (!taken.ok()) return taken;
   return true;
 }
 
 absl::StatusOr<bool> WriteBlobReactor::Open(const worker::v1::WriteBlobRequest& request) {
   open_ = true;
-  if (const absl::Status sha = rpc::CheckSha256(request.sha256()); !sha.ok()) return sha;
+  if (const absl::Status sha = lookup::CheckSha256(request.sha256()); !sha.ok()) return sha;
   const auto user = backend_->find_user(*context_);
   if (!user.ok()) return user.status();
   const auto budget = BudgetOf(*backend_, request.lease(), *user);
@@ -114,7 +114,7 @@ absl::StatusOr<bool> WriteBlobReactor::Open(const worker::v1::WriteBlobRequest& 
 }
 
 absl::Status WriteBlobReactor::Complete() {
-  if (!open_) return rpc::CheckSha256("");
+  if (!open_) return lookup::CheckSha256("");
   auto pin = writer_.Publish();
   if (!pin.ok()) return pin.status();
   response_->set_sha256((*pin)->sha256());
@@ -157,7 +157,7 @@ absl::Status CheckRead(const WorkerBackend& backend, const std::string& user,
 absl::StatusOr<rpc::BlobReader> Open(const WorkerBackend& backend,
                                      const grpc::ServerContextBase& context,
                                      const worker::v1::ReadBlobRequest& request) {
-  if (const absl::Status sha = rpc::CheckSha256(request.sha256()); !sha.ok()) return sha;
+  if (const absl::Status sha = lookup::CheckSha256(request.sha256()); !sha.ok()) return sha;
   const auto user = backend.find_user(context);
   if (!user.ok()) return user.status();
   if (const absl::Status right = CheckRead(backend, *user, request); !right.ok()) return right;

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "ablate/v1/worker.grpc.pb.h"
+#include "server/lookup/limits.h"
+#include "server/lookup/page.h"
 #include "server/rpc/call.h"
-#include "server/rpc/limits.h"
-#include "server/rpc/page.h"
 #include "server/service/convert.h"
 #include "server/service/services.h"
 
@@ -16,7 +16,7 @@ namespace {
 constexpr absl::string_view kWorkerList = "workers";
 
 // Hides the names of runs that are private to users other than the viewer.
-absl::StatusOr<v1::Worker> ToRow(const rpc::View& view, schedule::WorkerInfo worker,
+absl::StatusOr<v1::Worker> ToRow(const lookup::View& view, schedule::WorkerInfo worker,
                                  const std::string& stalled) {
   auto visible = view.store->VisibleRuns(view.viewer, worker.runs);
   if (!visible.ok()) return visible.status();
@@ -27,9 +27,9 @@ absl::StatusOr<v1::Worker> ToRow(const rpc::View& view, schedule::WorkerInfo wor
   return row;
 }
 
-absl::Status List(const Backend& backend, const rpc::View& view,
+absl::Status List(const Backend& backend, const lookup::View& view,
                   const v1::ListWorkersRequest& request, v1::ListWorkersResponse* response) {
-  const auto page = rpc::ReadPage(request, kWorkerList, rpc::kMaxPageSize);
+  const auto page = lookup::ReadPage(request, kWorkerList, lookup::kMaxPageSize);
   if (!page.ok()) return page.status();
   std::vector<schedule::WorkerInfo> workers;
   backend.scheduler->Run(
@@ -39,7 +39,7 @@ absl::Status List(const Backend& backend, const rpc::View& view,
   };
   std::sort(workers.begin(), workers.end(), by_name);
   const std::string stalled = backend.store->stalled();
-  rpc::Room room(rpc::kPageBytes);
+  lookup::Room room(lookup::kPageBytes);
   std::string last;
   for (const schedule::WorkerInfo& worker : workers) {
     if (worker.name <= page->position) continue;
@@ -47,7 +47,7 @@ absl::Status List(const Backend& backend, const rpc::View& view,
     if (!row.ok()) return row.status();
     const bool full = static_cast<uint32_t>(response->workers_size()) == page->size;
     if (full || !room.Take(row->ByteSizeLong() + 8)) {
-      response->set_next_page_token(rpc::PageToken(kWorkerList, last));
+      response->set_next_page_token(lookup::PageToken(kWorkerList, last));
       break;
     }
     *response->add_workers() = *std::move(row);

@@ -23,8 +23,8 @@
 #include "absl/time/time.h"
 #include "base/file.h"
 #include "proto/reflect/text.h"
-#include "server/rpc/limits.h"
-#include "server/spec/analysis.h"
+#include "server/experiment/analysis.h"
+#include "server/lookup/limits.h"
 #include "storage/sql_query.h"
 
 namespace ablate::sql {
@@ -54,7 +54,7 @@ void LimitTime(absl::Duration processor_time) {
 }
 
 void LimitRoom() {
-  if (kLimitsMemory) SetResourceLimit(RLIMIT_AS, rpc::kMaxSqlProcessBytes);
+  if (kLimitsMemory) SetResourceLimit(RLIMIT_AS, lookup::kMaxSqlProcessBytes);
   SetResourceLimit(RLIMIT_FSIZE, 0);
   SetResourceLimit(RLIMIT_CORE, 0);
   signal(SIGXFSZ, SIG_IGN);  // a write then fails
@@ -100,9 +100,9 @@ class RowSender final : public storage::SqlSink {
       rows_.add_columns(name);
       bytes += name.size();
     }
-    if (bytes > rpc::kMaxSqlRowBytes) {
+    if (bytes > lookup::kMaxSqlRowBytes) {
       return TooLarge(absl::StrCat("the names of its columns have ", bytes, " bytes, more than ",
-                                   rpc::kMaxSqlRowBytes));
+                                   lookup::kMaxSqlRowBytes));
     }
     Flush();
     return absl::OkStatus();
@@ -114,18 +114,18 @@ class RowSender final : public storage::SqlSink {
     for (const storage::SqlValue& value : values) {
       Set(value, row->add_values());
       bytes += row->values().rbegin()->ByteSizeLong() + 4;
-      if (bytes > rpc::kMaxSqlRowBytes) {
-        return TooLarge(absl::StrCat("a row has more than ", rpc::kMaxSqlRowBytes, " bytes"));
+      if (bytes > lookup::kMaxSqlRowBytes) {
+        return TooLarge(absl::StrCat("a row has more than ", lookup::kMaxSqlRowBytes, " bytes"));
       }
     }
     pending_ += bytes;
     bytes_ += bytes;
-    if (++count_ > rpc::kMaxSqlRows) {
+    if (++count_ > lookup::kMaxSqlRows) {
       return TooLarge(
-          absl::StrCat("the result has more than ", rpc::kMaxSqlRows, " rows. Add LIMIT"));
+          absl::StrCat("the result has more than ", lookup::kMaxSqlRows, " rows. Add LIMIT"));
     }
-    if (bytes_ > rpc::kMaxSqlResultBytes) {
-      return TooLarge(absl::StrCat("the result has more than ", rpc::kMaxSqlResultBytes,
+    if (bytes_ > lookup::kMaxSqlResultBytes) {
+      return TooLarge(absl::StrCat("the result has more than ", lookup::kMaxSqlResultBytes,
                                    " bytes. Add LIMIT, or name fewer columns"));
     }
     if (pending_ >= kFlushBytes) Flush();

@@ -8,7 +8,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "server/rpc/limits.h"
+#include "server/lookup/limits.h"
 #include "storage/records.h"
 
 namespace ablate::sql {
@@ -26,7 +26,7 @@ std::string EncodeRequest(const ChildRequest& request);
 
 // Returns the time that a statement has until its last row is taken.
 inline absl::Duration WholeTime(absl::Duration processor_time) {
-  return processor_time * rpc::kMaxSqlWaiting;
+  return processor_time * lookup::kMaxSqlWaiting;
 }
 
 // The answer, on its standard output: rows in frames of at most kMostFrameBytes, then kEnd or

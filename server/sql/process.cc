@@ -15,8 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/spawn.h"
-#include "server/rpc/errors.h"
-#include "server/rpc/limits.h"
+#include "server/lookup/errors.h"
+#include "server/lookup/limits.h"
 
 namespace ablate::sql {
 namespace {
@@ -25,8 +25,8 @@ constexpr char kExpected[] =
     "one SELECT over the views that `ablate sql --schema` lists (docs/reference/sql.md)";
 
 absl::Status LimitReached(absl::string_view problem) {
-  return rpc::WithReason(absl::ResourceExhaustedError(absl::StrCat("statement: ", problem)),
-                         "SQL_LIMIT");
+  return lookup::WithReason(absl::ResourceExhaustedError(absl::StrCat("statement: ", problem)),
+                            "SQL_LIMIT");
 }
 
 // Returns the error that a process reported: a code and a message.
@@ -35,7 +35,7 @@ absl::Status ReportedError(absl::string_view frame) {
   const absl::string_view message = frame.substr(std::min<size_t>(frame.size(), 1));
   switch (code) {
     case absl::StatusCode::kInvalidArgument:
-      return rpc::InvalidField("statement", message, kExpected);
+      return lookup::InvalidField("statement", message, kExpected);
     case absl::StatusCode::kResourceExhausted:
       return LimitReached(message);
     case absl::StatusCode::kOk:

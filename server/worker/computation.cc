@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/config/analysis_options.h"
 #include "server/engine/analysis_names.h"
-#include "server/spec/analysis.h"
 
 namespace ablate::worker {
 namespace {

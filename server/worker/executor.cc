@@ -10,7 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/spec/estimate.h"
+#include "server/config/estimate.h"
 #include "server/worker/point_buffer.h"
 
 namespace ablate::worker {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/spec/engine_config.h"
-#include "server/spec/fields.h"
+#include "server/config/engine_config.h"
+#include "server/config/fields.h"
 
 namespace ablate::worker {
 namespace {

@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "server/engine/analysis.h"
-#include "server/spec/analysis.h"
-#include "server/spec/analysis_time.h"
+#include "server/experiment/analysis.h"
+#include "server/experiment/analysis_time.h"
 #include "tests/results/stored_grid.h"
 #include "tests/test_folder.h"
 

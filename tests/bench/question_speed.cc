@@ -19,9 +19,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/decimal.h"
+#include "server/config/fields.h"
+#include "server/experiment/field_values.h"
 #include "server/service/run_names.h"
-#include "server/spec/field_values.h"
-#include "server/spec/fields.h"
 #include "storage/store.h"
 #include "tests/storage/waiting.h"
 

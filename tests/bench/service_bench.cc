@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "server/rpc/limits.h"
+#include "server/lookup/limits.h"
 #include "tests/service/raw_call.h"
 #include "tests/service/sharing_fixture.h"
 
@@ -165,7 +165,7 @@ TEST_F(ServiceBench, TakesAndGivesBackMemoryForLargeDryRuns) {
     *request.mutable_spec() = SmallSpec();
     v1::Axis* axis = request.mutable_spec()->add_axes();
     axis->set_field("training.learning_rate");
-    for (size_t i = 0; i < (rpc::kMaxSpecBytes - 1'000) / 2; ++i) axis->add_values();
+    for (size_t i = 0; i < (lookup::kMaxSpecBytes - 1'000) / 2; ++i) axis->add_values();
     bytes = request.SerializeAsString();
   }
   const auto dry_run = [this, &bytes] {

@@ -17,7 +17,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/string_view.h"
-#include "server/engine/data/random.h"
+#include "server/engine/core/data/random.h"
 #include "server/engine/names.h"
 #include "server/engine/task.h"
 #include "server/engine/trainer.h"

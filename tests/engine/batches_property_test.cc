@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/data/batches.h"
+#include "server/engine/core/data/batches.h"
 #include "server/engine/task.h"
 #include "tests/engine/held_out.h"
 

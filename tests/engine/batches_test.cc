@@ -1,5 +1,5 @@
 // Tests the contents of training and held-out batches of each task.
-#include "server/engine/data/batches.h"
+#include "server/engine/core/data/batches.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/data/whole_text.h"
+#include "server/engine/core/data/whole_text.h"
 #include "server/engine/task.h"
 #include "tests/engine/held_out.h"
 

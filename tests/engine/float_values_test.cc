@@ -1,5 +1,5 @@
 // Tests conversions to float32: exact from half precision, rounded from float64.
-#include "server/engine/pretrained/float_values.h"
+#include "server/engine/core/pretrained/float_values.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,8 +7,8 @@
 #include <functional>
 
 #include "base/utf8.h"
-#include "server/engine/layout.h"
-#include "server/engine/train/checkpoint.h"
+#include "server/engine/core/checkpoint.h"
+#include "server/engine/core/layout.h"
 #include "tests/engine/gpt2_files.h"
 
 namespace ablate::engine {

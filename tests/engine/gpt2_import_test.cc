@@ -5,8 +5,8 @@
 #include <cmath>
 #include <functional>
 
-#include "server/engine/layout.h"
-#include "server/engine/train/checkpoint.h"
+#include "server/engine/core/checkpoint.h"
+#include "server/engine/core/layout.h"
 #include "tests/engine/gpt2_files.h"
 
 namespace ablate::engine {

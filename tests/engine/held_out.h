@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "server/engine/data/batches.h"
+#include "server/engine/core/data/batches.h"
 
 namespace ablate::engine {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "server/engine/device/device_stream.h"
+#include "server/engine/torch/device/device_stream.h"
 
 namespace ablate::engine {
 

@@ -1,5 +1,5 @@
 // Tests parameter counts of the source experiments, names, order and the effect of every switch.
-#include "server/engine/layout.h"
+#include "server/engine/core/layout.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

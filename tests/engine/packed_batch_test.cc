@@ -1,5 +1,5 @@
 // Tests the packing of batches for captured graphs.
-#include "server/engine/device/packed_batch.h"
+#include "server/engine/torch/device/packed_batch.h"
 
 #include <gtest/gtest.h>
 

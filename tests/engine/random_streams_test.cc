@@ -4,10 +4,10 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "server/engine/analyze/sampling.h"
-#include "server/engine/data/batches.h"
-#include "server/engine/data/dropout_stream.h"
-#include "server/engine/data/random.h"
+#include "server/engine/core/analyses/sampling.h"
+#include "server/engine/core/data/batches.h"
+#include "server/engine/core/data/dropout_stream.h"
+#include "server/engine/core/data/random.h"
 #include "tests/docs_page.h"
 
 namespace ablate::engine {

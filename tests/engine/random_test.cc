@@ -1,6 +1,6 @@
 // Tests CPython's shuffle against values that CPython 3.11 printed, and the properties of our own
 // streams.
-#include "server/engine/data/random.h"
+#include "server/engine/core/data/random.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

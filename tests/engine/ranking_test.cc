@@ -1,5 +1,5 @@
 // Tests the ranking of tokens against a plain sort.
-#include "server/engine/analyze/ranking.h"
+#include "server/engine/core/analyses/ranking.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <numeric>
 #include <vector>
 
-#include "server/engine/data/random.h"
+#include "server/engine/core/data/random.h"
 
 namespace ablate::engine {
 namespace {

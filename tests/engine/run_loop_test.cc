@@ -1,5 +1,5 @@
 // Tests the run loop with a backend that computes nothing, and the metadata of checkpoints.
-#include "server/engine/train/run_loop.h"
+#include "server/engine/torch/train/run_loop.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/train/checkpoint.h"
-#include "server/engine/train/resume.h"
+#include "server/engine/core/checkpoint.h"
+#include "server/engine/torch/train/resume.h"
 #include "tests/engine/train_configs.h"
 
 namespace ablate::engine {

@@ -6,11 +6,11 @@
 
 #include "base/clean.h"
 #include "base/utf8.h"
-#include "server/engine/analyze/sampling.h"
-#include "server/engine/data/documents.h"
-#include "server/engine/data/whole_text.h"
-#include "server/engine/model/transformer.h"
-#include "server/engine/train/checkpoint.h"
+#include "server/engine/core/analyses/sampling.h"
+#include "server/engine/core/checkpoint.h"
+#include "server/engine/core/data/documents.h"
+#include "server/engine/core/data/whole_text.h"
+#include "server/engine/torch/model/transformer.h"
 #include "tests/engine/train_configs.h"
 #include "tests/engine/train_runs.h"
 

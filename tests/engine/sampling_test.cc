@@ -1,7 +1,7 @@
 // Tests the drawing of a token: the oracle of temperature, top-k and top-p, the distribution of
 // draws, and what draws depend on; also prompts to tokens, tokens to text, and finding samples in
 // the training data.
-#include "server/engine/analyze/sampling.h"
+#include "server/engine/core/analyses/sampling.h"
 
 #include <gmock/gmock.h>
 
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/data/random.h"
+#include "server/engine/core/data/random.h"
 
 namespace ablate::engine {
 namespace {

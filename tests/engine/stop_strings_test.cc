@@ -1,5 +1,5 @@
 // Tests the search for stop strings in text that grows.
-#include "server/engine/analyze/stop_strings.h"
+#include "server/engine/core/analyses/stop_strings.h"
 
 #include <gtest/gtest.h>
 

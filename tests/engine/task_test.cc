@@ -20,9 +20,9 @@
 #include "absl/types/span.h"
 #include "base/dataset_file.h"
 #include "base/tokenizer/encoder.h"
-#include "server/engine/data/batches.h"
-#include "server/engine/data/documents.h"
-#include "server/engine/data/whole_text.h"
+#include "server/engine/core/data/batches.h"
+#include "server/engine/core/data/documents.h"
+#include "server/engine/core/data/whole_text.h"
 #include "tests/tokenizer/small_tokenizer.h"
 
 namespace ablate::engine {

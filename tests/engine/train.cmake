@@ -23,7 +23,7 @@ ablate_test(engine_train_test
     train_hooks_test.cc
     train_trainer_test.cc
     ${PROJECT_SOURCE_DIR}/tests/tokenizer/small_tokenizer.cc
-    ${PROJECT_SOURCE_DIR}/server/spec/estimate.cc  # its library has protobuf, which a process with LibTorch keeps apart
+    ${PROJECT_SOURCE_DIR}/server/config/estimate.cc  # its library has protobuf, which a process with LibTorch keeps apart
   LIBS ablate_engine
   TIMEOUT 300 SHARDS 4)
 target_compile_definitions(engine_train_test PRIVATE

@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
-#include "server/engine/device/accelerator_parts.h"
-#include "server/engine/device/device_backend.h"
-#include "server/engine/train/run_loop.h"
+#include "server/engine/torch/device/accelerator_parts.h"
+#include "server/engine/torch/device/device_backend.h"
+#include "server/engine/torch/train/run_loop.h"
 #include "tests/engine/device_runs.h"
 #include "tests/engine/host_stream.h"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "server/engine/data/random.h"
-#include "server/engine/model/dropout.h"
+#include "server/engine/core/data/random.h"
+#include "server/engine/torch/model/dropout.h"
 
 namespace ablate::engine {
 namespace {

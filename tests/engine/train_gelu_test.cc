@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "server/engine/model/gelu.h"
+#include "server/engine/torch/model/gelu.h"
 
 namespace ablate::engine {
 namespace {

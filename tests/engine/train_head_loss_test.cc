@@ -6,11 +6,11 @@
 #include <optional>
 #include <vector>
 
-#include "server/engine/model/head_loss.h"
-#include "server/engine/model/init.h"
-#include "server/engine/model/layers.h"
-#include "server/engine/model/transformer.h"
-#include "server/engine/train/torch_run.h"
+#include "server/engine/torch/model/head_loss.h"
+#include "server/engine/torch/model/init.h"
+#include "server/engine/torch/model/layers.h"
+#include "server/engine/torch/model/transformer.h"
+#include "server/engine/torch/train/torch_run.h"
 #include "tests/engine/train_configs.h"
 
 namespace ablate::engine {

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/model/init.h"
-#include "server/engine/model/transformer.h"
-#include "server/engine/train/torch_run.h"
+#include "server/engine/torch/model/init.h"
+#include "server/engine/torch/model/transformer.h"
+#include "server/engine/torch/train/torch_run.h"
 #include "tests/engine/train_configs.h"
 
 namespace ablate::engine {

@@ -2,9 +2,9 @@
 #include <string>
 
 #include "absl/strings/str_format.h"
-#include "server/engine/layout.h"
-#include "server/engine/model/init.h"
+#include "server/engine/core/layout.h"
 #include "server/engine/names.h"
+#include "server/engine/torch/model/init.h"
 #include "tests/docs_page.h"
 
 namespace ablate::engine {

@@ -7,14 +7,14 @@
 #include <string>
 #include <tuple>
 
-#include "server/engine/data/batches.h"
-#include "server/engine/model/init.h"
-#include "server/engine/model/layers.h"
-#include "server/engine/model/transformer.h"
+#include "server/engine/core/data/batches.h"
 #include "server/engine/names.h"
-#include "server/engine/train/run_loop.h"
-#include "server/engine/train/torch_backend.h"
-#include "server/engine/train/torch_run.h"
+#include "server/engine/torch/model/init.h"
+#include "server/engine/torch/model/layers.h"
+#include "server/engine/torch/model/transformer.h"
+#include "server/engine/torch/train/run_loop.h"
+#include "server/engine/torch/train/torch_backend.h"
+#include "server/engine/torch/train/torch_run.h"
 #include "tests/engine/train_configs.h"
 
 namespace ablate::engine {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <functional>
 
-#include "server/engine/model/norm.h"
+#include "server/engine/torch/model/norm.h"
 
 namespace ablate::engine {
 namespace {

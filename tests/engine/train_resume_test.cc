@@ -6,8 +6,8 @@
 #include <initializer_list>
 #include <string>
 
-#include "server/engine/data/random.h"
-#include "server/engine/layout.h"
+#include "server/engine/core/data/random.h"
+#include "server/engine/core/layout.h"
 #include "tests/engine/train_configs.h"
 #include "tests/engine/train_runs.h"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/safetensors.h"
-#include "server/engine/layout.h"
+#include "server/engine/core/layout.h"
 #include "server/engine/trainer.h"
 #include "tests/engine/train_configs.h"
 

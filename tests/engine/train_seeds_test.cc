@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "server/engine/layout.h"
+#include "server/engine/core/layout.h"
 #include "server/engine/trainer.h"
 #include "tests/engine/train_configs.h"
 

@@ -7,9 +7,9 @@
 #include <tuple>
 #include <vector>
 
-#include "server/engine/layout.h"
+#include "server/config/estimate.h"
+#include "server/engine/core/layout.h"
 #include "server/engine/trainer.h"
-#include "server/spec/estimate.h"
 #include "tests/engine/train_configs.h"
 #include "tests/engine/train_runs.h"
 

@@ -15,7 +15,7 @@
 
 #include "server/engine/names.h"
 #include "server/engine/samples.h"
-#include "server/engine/train/boundary.h"
+#include "server/engine/torch/train/boundary.h"
 #include "tests/engine/subnormal_product.h"
 #include "tests/engine/train_configs.h"
 #include "tests/engine/train_runs.h"

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/train/boundary.h"
-#include "server/engine/train/torch_backend.h"
+#include "server/engine/torch/train/boundary.h"
+#include "server/engine/torch/train/torch_backend.h"
 #include "server/engine/trainer.h"
 #include "tests/engine/train_configs.h"
 

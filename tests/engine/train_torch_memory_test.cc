@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "server/engine/train/torch_memory.h"
+#include "server/engine/torch/train/torch_memory.h"
 
 namespace ablate::engine {
 namespace {

@@ -16,9 +16,9 @@
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server.h"
 #include "grpcpp/server_builder.h"
-#include "server/rpc/public_port.h"
-#include "tests/rpc/authenticate.h"
-#include "tests/rpc/self_signed.h"
+#include "server/net/public_port.h"
+#include "tests/net/authenticate.h"
+#include "tests/net/self_signed.h"
 
 namespace ablate::rpc {
 namespace {
@@ -49,13 +49,13 @@ void SetArgument(const std::string& text, grpc::ServerBuilder* builder) {
 int Main(int argc, char** argv) {
   const bool bare = argc > 1 && std::string(argv[1]) == "--bare";
   const SelfSigned made = MakeSelfSigned();
-  auto listening = PublicPort::Listen(
+  auto listening = net::PublicPort::Listen(
       {"127.0.0.1:0", made.certificate, made.private_key, AuthenticateTestCall, nullptr});
   if (!listening.ok()) {
     std::cerr << listening.status() << "\n";
     return EXIT_FAILURE;
   }
-  const std::unique_ptr<PublicPort> public_port = *std::move(listening);
+  const std::unique_ptr<net::PublicPort> public_port = *std::move(listening);
   grpc::EnableDefaultHealthCheckService(true);
   // Health has a thread and a queue of its own; the callback API uses gRPC's threads.
   grpc::CallbackGenericService nothing;

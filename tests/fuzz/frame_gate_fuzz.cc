@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "server/rpc/frame_gate.h"
-#include "server/rpc/public_limits.h"
+#include "server/net/frame_gate.h"
+#include "server/net/public_limits.h"
 
 namespace ablate::rpc {
 namespace {
@@ -42,8 +42,8 @@ bool IsSame(const Outcome& a, const Outcome& b) {
 // Feeds the bytes in pieces of at most `most`, cut by `seed`, and returns the result. Delayed bytes
 // wait.
 Outcome Feed(absl::string_view bytes, bool let_in, size_t most, uint32_t seed) {
-  Rate calls(kCallsPerSecond, kCallBurst);
-  FrameGate gate("n", "v", &calls);
+  net::Rate calls(net::kCallsPerSecond, net::kCallBurst);
+  net::FrameGate gate("n", "v", &calls);
   if (let_in) gate.LetIn(&calls);
   std::minstd_rand random(seed);
   absl::Duration now = absl::Seconds(1'000);
@@ -88,7 +88,7 @@ void CheckPassed(absl::string_view passed) {
     Require(type != kContinuation);
     if (type == kHeaders) {
       Require((flags & kEndHeaders) != 0 && (flags & kPadded) == 0);
-      Require(length <= kMaxHeaderBlockBytes + kStamp.size() && length <= passed.size());
+      Require(length <= net::kMaxHeaderBlockBytes + kStamp.size() && length <= passed.size());
       Require(absl::EndsWith(passed.substr(0, length), kStamp));
     }
     passed.remove_prefix(std::min(length, passed.size()));

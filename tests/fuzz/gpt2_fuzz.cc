@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "server/engine/core/layout.h"
 #include "server/engine/gpt2.h"
-#include "server/engine/layout.h"
 
 namespace ablate::engine {
 namespace {

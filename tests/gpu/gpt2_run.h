@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "server/engine/data/random.h"
+#include "server/engine/core/data/random.h"
 #include "server/engine/task.h"
 #include "tests/engine/train_configs.h"
 

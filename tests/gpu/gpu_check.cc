@@ -14,7 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/accelerator.h"
-#include "server/engine/device/accelerator_parts.h"
+#include "server/engine/torch/device/accelerator_parts.h"
 #include "server/engine/trainer.h"
 #include "tests/engine/device_runs.h"
 #include "tests/engine/on_device/compared.h"

@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "server/engine/model/batch.h"
-#include "server/engine/model/layers.h"
-#include "server/engine/model/parameters.h"
-#include "server/engine/model/transformer.h"
-#include "server/engine/native/supports.h"
-#include "server/engine/train/checkpoint.h"
+#include "server/engine/core/checkpoint.h"
+#include "server/engine/core/supports.h"
+#include "server/engine/torch/model/batch.h"
+#include "server/engine/torch/model/layers.h"
+#include "server/engine/torch/model/parameters.h"
+#include "server/engine/torch/model/transformer.h"
 #include "server/engine/trainer.h"
 #include "tests/native/start.h"
 #include "tests/parity/grid.h"

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/layout.h"
+#include "server/engine/core/layout.h"
+#include "server/engine/core/supports.h"
 #include "server/engine/names.h"
-#include "server/engine/native/supports.h"
 #include "server/engine/trainer.h"
 #include "tests/engine/train_configs.h"
 #include "tests/native/start.h"

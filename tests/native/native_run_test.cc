@@ -11,9 +11,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "server/engine/layout.h"
+#include "server/engine/core/layout.h"
+#include "server/engine/core/supports.h"
 #include "server/engine/native/native_backend.h"
-#include "server/engine/native/supports.h"
 #include "tests/parity/grid.h"
 
 namespace ablate::engine {

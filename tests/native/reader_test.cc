@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/data/random.h"
-#include "server/engine/model/transformer.h"
+#include "server/engine/core/checkpoint.h"
+#include "server/engine/core/data/random.h"
+#include "server/engine/core/supports.h"
 #include "server/engine/native/forward.h"
-#include "server/engine/native/supports.h"
-#include "server/engine/train/checkpoint.h"
+#include "server/engine/torch/model/transformer.h"
 #include "server/engine/trainer.h"
 #include "tests/native/start.h"
 #include "tests/parity/grid.h"

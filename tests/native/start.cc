@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include "server/engine/model/parameters.h"
+#include "server/engine/core/checkpoint.h"
 #include "server/engine/names.h"
 #include "server/engine/native/native_backend.h"
-#include "server/engine/train/checkpoint.h"
-#include "server/engine/train/torch_backend.h"
+#include "server/engine/torch/model/parameters.h"
+#include "server/engine/torch/train/torch_backend.h"
 #include "tests/parity/grid_run.h"
 
 namespace ablate::engine {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "server/engine/config.h"
-#include "server/engine/layout.h"
+#include "server/engine/core/backend.h"
+#include "server/engine/core/layout.h"
 #include "server/engine/native/kernels.h"
-#include "server/engine/train/backend.h"
 #include "tests/parity/grid.h"
 
 namespace ablate::engine {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/device/device_backend.h"
-#include "server/engine/model/parameters.h"
-#include "server/engine/train/torch_backend.h"
+#include "server/engine/torch/device/device_backend.h"
+#include "server/engine/torch/model/parameters.h"
+#include "server/engine/torch/train/torch_backend.h"
 #include "tests/parity/grid_run.h"
 
 namespace ablate::engine {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "server/engine/config.h"
-#include "server/engine/device/device_stream.h"
+#include "server/engine/torch/device/device_stream.h"
 #include "tests/parity/grid.h"
 
 namespace ablate::engine {

@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "server/engine/layout.h"
-#include "server/engine/model/parameters.h"
-#include "server/engine/model/transformer.h"
+#include "server/engine/core/layout.h"
+#include "server/engine/torch/model/parameters.h"
+#include "server/engine/torch/model/transformer.h"
 #include "server/engine/trainer.h"
 #include "tests/parity/exchange.h"
 #include "tests/parity/gpt2_folders.h"

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "server/engine/data/random.h"
-#include "server/engine/layout.h"
+#include "server/engine/core/data/random.h"
+#include "server/engine/core/layout.h"
 
 namespace ablate::engine {
 namespace {

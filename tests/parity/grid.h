@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "server/engine/config.h"
-#include "server/engine/data/batches.h"
+#include "server/engine/core/data/batches.h"
 
 namespace ablate::engine {
 

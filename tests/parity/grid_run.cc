@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "server/engine/model/init.h"
-#include "server/engine/model/parameters.h"
+#include "server/engine/core/checkpoint.h"
 #include "server/engine/names.h"
-#include "server/engine/train/checkpoint.h"
-#include "server/engine/train/run_loop.h"
+#include "server/engine/torch/model/init.h"
+#include "server/engine/torch/model/parameters.h"
+#include "server/engine/torch/train/run_loop.h"
 #include "server/engine/trainer.h"
 
 namespace ablate::engine {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "server/engine/layout.h"
-#include "server/engine/train/backend.h"
+#include "server/engine/core/backend.h"
+#include "server/engine/core/layout.h"
 #include "tests/parity/exchange.h"
 #include "tests/parity/grid.h"
 

@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "server/engine/model/transformer.h"
+#include "server/engine/core/checkpoint.h"
 #include "server/engine/names.h"
-#include "server/engine/train/checkpoint.h"
-#include "server/engine/train/run_loop.h"
-#include "server/engine/train/torch_backend.h"
-#include "server/engine/train/torch_run.h"
+#include "server/engine/torch/model/transformer.h"
+#include "server/engine/torch/train/run_loop.h"
+#include "server/engine/torch/train/torch_backend.h"
+#include "server/engine/torch/train/torch_run.h"
 #include "server/engine/trainer.h"
 #include "tests/parity/exchange.h"
 #include "tests/parity/grid_run.h"

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "server/engine/analyze/probe_words.h"
+#include "server/engine/core/analyses/probe_words.h"
 #include "server/engine/trainer.h"
 #include "tests/engine/analyze/drawn_subjects.h"
 #include "tests/engine/analyze/tagged_text.h"

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "server/engine/data/batches.h"
-#include "server/engine/train/checkpoint.h"
+#include "server/engine/core/checkpoint.h"
+#include "server/engine/core/data/batches.h"
 #include "server/engine/trainer.h"
 #include "tests/engine/train_configs.h"
 #include "tests/parity/exchange.h"

@@ -10,13 +10,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "server/engine/layout.h"
-#include "server/engine/model/transformer.h"
+#include "server/engine/core/checkpoint.h"
+#include "server/engine/core/layout.h"
+#include "server/engine/core/supports.h"
 #include "server/engine/names.h"
 #include "server/engine/native/native_backend.h"
-#include "server/engine/native/supports.h"
-#include "server/engine/train/checkpoint.h"
-#include "server/engine/train/torch_backend.h"
+#include "server/engine/torch/model/transformer.h"
+#include "server/engine/torch/train/torch_backend.h"
 #include "tests/parity/exchange.h"
 #include "tests/parity/grid_run.h"
 

@@ -6,9 +6,9 @@
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "server/engine/analysis.h"
+#include "server/lookup/cancelled.h"
 #include "server/results/families.h"
 #include "server/results/figures.h"
-#include "server/rpc/cancelled.h"
 #include "tests/results/stored_grid.h"
 #include "tests/test_folder.h"
 

@@ -2,9 +2,9 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/lookup/cancelled.h"
 #include "server/results/families.h"
 #include "server/results/figures.h"
-#include "server/rpc/cancelled.h"
 #include "tests/results/stored_grid.h"
 
 namespace ablate::results {

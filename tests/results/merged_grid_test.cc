@@ -12,8 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/lookup/cancelled.h"
 #include "server/results/diff.h"
-#include "server/rpc/cancelled.h"
 #include "tests/results/stored_grid.h"
 
 namespace ablate::results {

@@ -4,7 +4,7 @@
 #include "base/sha256.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/rpc/cancelled.h"
+#include "server/lookup/cancelled.h"
 #include "storage/blobs.h"
 #include "tests/results/stored_grid.h"
 
@@ -44,7 +44,7 @@ class ReportContentsTest : public ::testing::Test {
     sources_.store = grid_.store();
   }
 
-  absl::StatusOr<html::Experiment> TryDescribe(const rpc::Cancelled& cancelled) {
+  absl::StatusOr<html::Experiment> TryDescribe(const lookup::Cancelled& cancelled) {
     auto stored = LoadExperiment(sources_.store, request_.experiment());
     if (!stored.ok()) return stored.status();
     return DescribeExperiment(sources_, *std::move(stored), request_, "", "e1-", cancelled);

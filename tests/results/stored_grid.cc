@@ -10,8 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/sha256.h"
-#include "server/service/plan.h"
-#include "server/spec/resolve.h"
+#include "server/experiment/resolve.h"
+#include "server/submit/plan.h"
 #include "tests/storage/waiting.h"
 
 namespace ablate::results {
@@ -28,7 +28,7 @@ storage::NewExperiment ToExperiment(const spec::Resolution& resolution) {
   for (const spec::ResolvedCell& cell : resolution.cells) {
     experiment.cells.push_back({cell.name, cell.labels, cell.seed, cell.fingerprint});
     if (known.insert(cell.fingerprint).second) {
-      experiment.runs.push_back(service::ToRun(cell));
+      experiment.runs.push_back(submit::ToRun(cell));
       // The store here has no data sets.
       experiment.runs.back().dataset_blob.clear();
     }

@@ -11,7 +11,7 @@
 #include "ablate/v1/analysis.pb.h"
 #include "ablate/v1/spec.pb.h"
 #include "absl/strings/str_cat.h"
-#include "server/rpc/cancelled.h"
+#include "server/lookup/cancelled.h"
 #include "storage/blobs.h"
 #include "storage/store.h"
 
@@ -39,7 +39,7 @@ inline constexpr char kPlacementAxis[] = R"(
 )";
 
 // Never cancels.
-inline const rpc::Cancelled kNever = [] { return false; };
+inline const lookup::Cancelled kNever = [] { return false; };
 
 class StoredGrid {
  public:

@@ -13,9 +13,9 @@
 #include "ablate/v1/analysis.pb.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/experiment/analysis_numbers.h"
+#include "server/lookup/cancelled.h"
 #include "server/report/compare/metric_names.h"
-#include "server/rpc/cancelled.h"
-#include "server/spec/analysis_numbers.h"
 #include "tests/results/stored_grid.h"
 
 namespace ablate::results {

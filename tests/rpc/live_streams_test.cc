@@ -77,7 +77,7 @@ TEST(LiveStreamsTest, WaitsForTheLastOne) {
 // Streams whose callers are `users`, by their contexts.
 class UsersStreams {
  public:
-  explicit UsersStreams(Limit max) : streams_("watches", max) {
+  explicit UsersStreams(lookup::Limit max) : streams_("watches", max) {
     streams_.set_find_caller(
         [this](const grpc::ServerContextBase& context) -> absl::StatusOr<storage::Caller> {
           const std::string& user = users_.at(&context);
@@ -211,7 +211,7 @@ TEST(PaceTest, EndsAClientThatIsSlowerWithLargeMessages) {
 
 TEST(PaceTest, EndsAClientThatTakesNothingAfterTheTimeout) {
   Pace pace(MinPace{});
-  pace.Write(kMessageBytes, Seconds(5));
+  pace.Write(lookup::kMessageBytes, Seconds(5));
   EXPECT_FALSE(pace.TooSlow(Seconds(65)));
   EXPECT_TRUE(pace.TooSlow(Seconds(65) + Milliseconds(1)));
 }

@@ -16,7 +16,7 @@ namespace {
 
 // A pool whose only thread waits until Release.
 struct Blocked {
-  explicit Blocked(Limit limit) : pool(1, limit) {
+  explicit Blocked(lookup::Limit limit) : pool(1, limit) {
     std::promise<void> begun;
     pool.Post([this, &begun] {
       begun.set_value();

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/rpc/errors.h"
+#include "server/lookup/errors.h"
 #include "tests/service/raw_call.h"
 #include "tests/service/service_fixture.h"
 
@@ -471,7 +471,7 @@ TEST_F(ServiceTest, HasAHandlerForEveryMethodThatIsDeclared) {
         const RawAnswer answer = RawCall(
             channel_, absl::StrCat("/", method->service()->full_name(), "/", method->name()), {""});
         EXPECT_NE(answer.status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << method->name();
-        EXPECT_NE(answer.status.error_message(), rpc::MalformedRequest().message())
+        EXPECT_NE(answer.status.error_message(), lookup::MalformedRequest().message())
             << method->name();
       }
     }

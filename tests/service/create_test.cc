@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/decimal.h"
-#include "server/rpc/limits.h"
-#include "server/service/analysis_planner.h"
+#include "server/lookup/limits.h"
 #include "server/service/services.h"
+#include "server/submit/analysis_planner.h"
 #include "tests/service/service_fixture.h"
 
 namespace ablate::service {
@@ -25,7 +25,7 @@ class CreateTest : public ServiceTest {
     Backend backend;
     backend.store = &small_disk();
     backend.scheduler = scheduler();
-    AnalysisPlanner planner(&backend);
+    submit::AnalysisPlanner planner(&backend);
     backend.planner = &planner;
     v1::CreateExperimentRequest request;
     request.set_request_id("r");
@@ -417,7 +417,7 @@ TEST_F(CreateTest, RefusesASpecOfMoreThanAMebibyteBeforeItIsRead) {
   *request.mutable_spec() = SmallSpec();
   v1::Axis* axis = request.mutable_spec()->add_axes();
   axis->set_field("training.learning_rate");
-  while (request.ByteSizeLong() <= rpc::kMaxSpecBytes) {
+  while (request.ByteSizeLong() <= lookup::kMaxSpecBytes) {
     for (int i = 0; i < 10'000; ++i) axis->add_values();
   }
   for (const bool validate_only : {false, true}) {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/dataset_file.h"
-#include "server/spec/engine_config.h"
+#include "server/config/engine_config.h"
 #include "tests/engine/gpt2_files.h"
 #include "tests/service/generate_call.h"
 #include "tests/service/model_upload.h"

@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/sha256.h"
+#include "server/lookup/page.h"
 #include "server/rpc/authenticator.h"
-#include "server/rpc/page.h"
 #include "tests/engine/gpt2_files.h"
 #include "tests/service/model_upload.h"
 #include "tests/service/raw_call.h"
@@ -172,10 +172,10 @@ Names NamesOf(const std::string& experiment, const std::string& run, const std::
               const std::string& data, const std::string& file, const std::string& sha256,
               const std::string& model) {
   const auto id = [](const std::string& name) { return name.substr(name.find('/') + 1); };
-  return {{"$after_experiment", rpc::PageToken("experiments", id(experiment))},
-          {"$after_analysis", rpc::PageToken("analyses of ", id(analysis))},
-          {"$after_data", rpc::PageToken("datasets", id(data))},
-          {"$after_model", rpc::PageToken("models", id(model))},
+  return {{"$after_experiment", lookup::PageToken("experiments", id(experiment))},
+          {"$after_analysis", lookup::PageToken("analyses of ", id(analysis))},
+          {"$after_data", lookup::PageToken("datasets", id(data))},
+          {"$after_model", lookup::PageToken("models", id(model))},
           {"$model", model},
           {"$called", id(model).substr(0, id(model).find('@'))},
           {"$experiment", experiment},

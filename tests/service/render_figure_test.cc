@@ -92,7 +92,7 @@ TEST_F(RenderFigureTest, DrawsDifferencesAndSummaries) {
 TEST_F(RenderFigureTest, CountsAmongReports) {
   TrainAll();
   std::list<rpc::LiveCall> others;
-  for (size_t i = 0; i < rpc::kMaxReports.total; ++i) others.emplace_back(&backend_.reports);
+  for (size_t i = 0; i < lookup::kMaxReports.total; ++i) others.emplace_back(&backend_.reports);
   EXPECT_TRUE(absl::IsResourceExhausted(Render())) << Render();
   others.pop_back();
   EXPECT_TRUE(Render().ok());

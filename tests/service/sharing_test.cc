@@ -13,9 +13,9 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "grpcpp/generic/generic_stub.h"
+#include "server/lookup/limits.h"
+#include "server/net/public_limits.h"
 #include "server/rpc/authenticator.h"
-#include "server/rpc/limits.h"
-#include "server/rpc/public_limits.h"
 #include "tests/service/raw_call.h"
 #include "tests/service/sharing_fixture.h"
 
@@ -112,7 +112,7 @@ TEST_F(SharingTest, SaysWhatIsWrongWithAToken) {
 
 TEST_F(SharingTest, AnswersEveryCallOfAReaderWhoMayNotCreateUsers) {
   const std::string secret = SecretOf("sam", Role::kReader);
-  for (int i = 0; i < 2 * rpc::kUnauthenticatedCalls; ++i) {
+  for (int i = 0; i < 2 * net::kUnauthenticatedCalls; ++i) {
     EXPECT_EQ(Call("/ablate.v1.Admin/CreateUser", secret).error_message(),
               "\"create user\" needs the role admin; yours is reader");
   }
@@ -120,7 +120,7 @@ TEST_F(SharingTest, AnswersEveryCallOfAReaderWhoMayNotCreateUsers) {
 
 TEST_F(SharingTest, AnswersEveryCallOfAMethodThatDoesNotExist) {
   const std::string secret = SecretOf("sam", Role::kReader);
-  for (int i = 0; i < 2 * rpc::kUnauthenticatedCalls; ++i) {
+  for (int i = 0; i < 2 * net::kUnauthenticatedCalls; ++i) {
     EXPECT_EQ(Call("/ablate.v1.Admin/Nothing", secret).error_code(),
               grpc::StatusCode::UNIMPLEMENTED);
   }
@@ -254,7 +254,7 @@ TEST_F(SharingTest, LeavesOthersTheirWatchesWhenAUserHasAllOfTheirOwn) {
   const std::string experiment = CreateAs(root_.token(), "watched");
   const std::string mine = SecretOf("rex", Role::kReader);
   std::vector<std::unique_ptr<OpenWatch>> watches;
-  for (size_t i = 0; i < rpc::kMaxWatches.per_user; ++i) {
+  for (size_t i = 0; i < lookup::kMaxWatches.per_user; ++i) {
     watches.push_back(std::make_unique<OpenWatch>(public_channel_, mine, experiment));
     ASSERT_TRUE(watches.back()->open()) << i;
   }
@@ -318,19 +318,19 @@ TEST_F(SharingTest, HoldsFewCallsOfReflectionAndServesOthersMeanwhile) {
   const std::string secret = SecretOf("rex", Role::kReader);
   std::vector<std::unique_ptr<OpenReflection>> open;
   int answered = 0;
-  for (int i = 0; i < 2 * rpc::kMaxPublicServiceThreads; ++i) {
+  for (int i = 0; i < 2 * net::kMaxPublicServiceThreads; ++i) {
     open.push_back(std::make_unique<OpenReflection>(public_channel_, secret));
     answered += open.back()->Answered();
   }
-  EXPECT_GE(answered, rpc::kMaxPublicServiceThreads / 2);
-  EXPECT_LE(answered, rpc::kMaxPublicServiceThreads);
+  EXPECT_GE(answered, net::kMaxPublicServiceThreads / 2);
+  EXPECT_LE(answered, net::kMaxPublicServiceThreads);
   EXPECT_TRUE(Call("/ablate.v1.Admin/WhoAmI", SecretOf("bob", Role::kReader)).ok());
 }
 
 TEST_F(SharingTest, CountsTheOwnerAsAUser) {
   const std::string experiment = CreateAs(root_.token(), "watched");
   std::vector<std::unique_ptr<OpenWatch>> watches;
-  for (size_t i = 0; i < rpc::kMaxWatches.per_user; ++i) {
+  for (size_t i = 0; i < lookup::kMaxWatches.per_user; ++i) {
     watches.push_back(std::make_unique<OpenWatch>(channel_, "", experiment));
     EXPECT_TRUE(watches.back()->open()) << i;
   }

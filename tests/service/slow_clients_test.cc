@@ -153,7 +153,7 @@ TEST_F(SlowClientsTest, LeaveRoomForQueriesHoweverManyExportsAreNotRead) {
   request.set_format(v1::ExportFormat::csv);
   std::vector<std::unique_ptr<Context>> contexts;
   std::vector<std::unique_ptr<grpc::ClientReader<v1::FileChunk>>> unread;
-  for (size_t i = 0; i < rpc::kMaxReads.total; ++i) {
+  for (size_t i = 0; i < lookup::kMaxReads.total; ++i) {
     contexts.push_back(std::make_unique<Context>());
     unread.push_back(reports->Export(contexts.back().get(), request));
     unread.back()->WaitForInitialMetadata();
@@ -174,8 +174,8 @@ TEST_F(SlowClientsTest, LeaveRoomForQueriesHoweverManyExportsAreNotRead) {
 // message takes no longer than that at the least rate.
 TEST_F(SlowClientsTest, GetMessagesThatTakeLessThanTheTimeout) {
   const std::string experiment = LongExperiment();
-  const auto may_have =
-      static_cast<size_t>(rpc::kMinBytesPerSecond * absl::ToDoubleSeconds(rpc::kStreamTimeout));
+  const auto may_have = static_cast<size_t>(lookup::kMinBytesPerSecond *
+                                            absl::ToDoubleSeconds(lookup::kStreamTimeout));
   Context contexts[6];
   v1::ExportRequest exported;
   exported.set_experiment(experiment);

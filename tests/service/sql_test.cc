@@ -19,7 +19,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "server/rpc/limits.h"
+#include "server/lookup/limits.h"
 #include "server/sql/child.h"
 #include "storage/sqlite/connection.h"
 #include "tests/service/service_fixture.h"
@@ -477,7 +477,7 @@ TEST_F(SqlTest, EndsChildrenWithTheServer) {
 TEST_F(SqlTest, AnswersSomeAtOnce) {
   std::vector<std::unique_ptr<Context>> contexts;
   std::vector<std::unique_ptr<grpc::ClientReader<v1::SqlRows>>> readers;
-  for (size_t i = 1; i <= rpc::kMaxStatements.total; ++i) {
+  for (size_t i = 1; i <= lookup::kMaxStatements.total; ++i) {
     contexts.push_back(std::make_unique<Context>());
     readers.push_back(metrics_->Sql(contexts.back().get(), Request(kEndless)));
     AwaitChildren(i);

@@ -1,5 +1,5 @@
 // Compares the forms of names in analysis_options.proto with the numbers that the engine makes.
-#include "server/spec/analysis_numbers.h"
+#include "server/experiment/analysis_numbers.h"
 
 #include "gmock/gmock.h"
 #include "google/protobuf/descriptor.h"

@@ -2,7 +2,7 @@
 // reports, and how it is stopped.
 #include <gmock/gmock.h>
 
-#include "server/engine/data/documents.h"
+#include "server/engine/core/data/documents.h"
 #include "tests/worker/analyst_fixture.h"
 
 namespace ablate::worker {

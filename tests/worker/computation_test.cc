@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/safetensors.h"
-#include "server/engine/data/documents.h"
+#include "server/engine/core/data/documents.h"
 #include "tests/worker/analyst_fixture.h"
 
 namespace ablate::worker {

@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "absl/strings/escaping.h"
-#include "server/spec/fields.h"
+#include "server/config/fields.h"
 
 namespace ablate::worker {
 namespace {

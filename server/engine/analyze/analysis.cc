@@ -13,9 +13,9 @@
 #include "base/decimal.h"
 #include "server/engine/analyze/analysis_context.h"
 #include "server/engine/analyze/computation.h"
-#include "server/engine/analyze/inputs.h"
-#include "server/engine/device/on_stream.h"
-#include "server/engine/train/boundary.h"
+#include "server/engine/core/analyses/inputs.h"
+#include "server/engine/torch/device/on_stream.h"
+#include "server/engine/torch/train/boundary.h"
 
 namespace ablate::engine {
 namespace {

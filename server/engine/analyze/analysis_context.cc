@@ -11,10 +11,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/analyze/large_vectors.h"
-#include "server/engine/data/random.h"
-#include "server/engine/model/layers.h"
-#include "server/engine/model/transformer.h"
-#include "server/engine/train/checkpoint.h"
+#include "server/engine/core/checkpoint.h"
+#include "server/engine/core/data/random.h"
+#include "server/engine/torch/model/layers.h"
+#include "server/engine/torch/model/transformer.h"
 
 namespace ablate::engine {
 namespace {

@@ -16,13 +16,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/engine/analysis.h"
-#include "server/engine/analyze/inputs.h"
 #include "server/engine/config.h"
-#include "server/engine/data/batches.h"
-#include "server/engine/layout.h"
-#include "server/engine/model/batch.h"
-#include "server/engine/model/parameters.h"
-#include "server/engine/model/pass.h"
+#include "server/engine/core/analyses/inputs.h"
+#include "server/engine/core/data/batches.h"
+#include "server/engine/core/layout.h"
+#include "server/engine/torch/model/batch.h"
+#include "server/engine/torch/model/parameters.h"
+#include "server/engine/torch/model/pass.h"
 
 namespace ablate::engine {
 
@@ -89,7 +89,7 @@ BatchTensors BatchOf(const SubjectModel& subject, const TokenBatch& batch);
 // Returns the rows [n, …] of values [B·T, …] at positions that aren't padding.
 at::Tensor RealRows(const at::Tensor& values, const BatchTensors& batch);
 
-// Returns the activation at each of `hook_points` as the model computes it (model/hook_points.h),
+// Returns the activation at each of `hook_points` as the model computes it (core/hook_points.h),
 // at all positions, also if the loss reads only the last ones. An evaluation pass, without
 // autograd.
 std::vector<at::Tensor> CaptureHookPoints(const AnalysisContext& analysis,

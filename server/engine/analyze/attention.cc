@@ -10,10 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/analyze/attention_sums.h"
 #include "server/engine/analyze/computation.h"
-#include "server/engine/analyze/dependency_words.h"
 #include "server/engine/analyze/mixture_entropy.h"
 #include "server/engine/analyze/token_text.h"
-#include "server/engine/model/transformer.h"
+#include "server/engine/core/analyses/dependency_words.h"
+#include "server/engine/torch/model/transformer.h"
 
 namespace ablate::engine {
 namespace {

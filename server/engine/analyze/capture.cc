@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/analyze/computation.h"
-#include "server/engine/model/hook_points.h"
+#include "server/engine/core/hook_points.h"
 
 namespace ablate::engine {
 namespace {

@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "server/engine/analyze/hsic.h"
 #include "server/engine/analyze/representations.h"
-#include "server/engine/data/random.h"
+#include "server/engine/core/data/random.h"
 
 namespace ablate::engine {
 namespace {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "server/engine/analyze/large_vectors.h"
-#include "server/engine/model/layers.h"
-#include "server/engine/model/transformer.h"
+#include "server/engine/torch/model/layers.h"
+#include "server/engine/torch/model/transformer.h"
 
 namespace ablate::engine {
 namespace {

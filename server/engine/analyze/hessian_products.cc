@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "server/engine/model/layers.h"
-#include "server/engine/model/transformer.h"
+#include "server/engine/torch/model/layers.h"
+#include "server/engine/torch/model/transformer.h"
 
 namespace ablate::engine {
 namespace {

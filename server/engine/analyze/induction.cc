@@ -6,12 +6,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/analyze/computation.h"
-#include "server/engine/analyze/inputs.h"
 #include "server/engine/analyze/repeated_tokens.h"
-#include "server/engine/data/documents.h"
-#include "server/engine/data/random.h"
-#include "server/engine/model/transformer.h"
+#include "server/engine/core/analyses/inputs.h"
+#include "server/engine/core/data/documents.h"
+#include "server/engine/core/data/random.h"
 #include "server/engine/task.h"
+#include "server/engine/torch/model/transformer.h"
 
 namespace ablate::engine {
 namespace {

@@ -10,9 +10,9 @@
 #include "server/engine/analyze/computation.h"
 #include "server/engine/analyze/norms.h"
 #include "server/engine/analyze/target_logits.h"
-#include "server/engine/model/layers.h"
-#include "server/engine/model/norm.h"
-#include "server/engine/model/transformer.h"
+#include "server/engine/torch/model/layers.h"
+#include "server/engine/torch/model/norm.h"
+#include "server/engine/torch/model/transformer.h"
 
 namespace ablate::engine {
 namespace {

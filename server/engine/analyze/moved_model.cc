@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "server/engine/model/parameters.h"
-#include "server/engine/native/supports.h"
+#include "server/engine/core/supports.h"
+#include "server/engine/torch/model/parameters.h"
 
 namespace ablate::engine {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/engine/analyze/analysis_context.h"
-#include "server/engine/data/batches.h"
+#include "server/engine/core/data/batches.h"
 #include "server/engine/native/forward.h"
 
 namespace ablate::engine {

@@ -4,8 +4,8 @@
 #include <iterator>
 
 #include "server/engine/analyze/computation.h"
-#include "server/engine/model/norm.h"
 #include "server/engine/names.h"
+#include "server/engine/torch/model/norm.h"
 
 namespace ablate::engine {
 namespace {

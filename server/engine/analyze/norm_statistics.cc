@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/analyze/computation.h"
 #include "server/engine/analyze/norms.h"
-#include "server/engine/model/norm.h"
-#include "server/engine/model/transformer.h"
+#include "server/engine/torch/model/norm.h"
+#include "server/engine/torch/model/transformer.h"
 
 namespace ablate::engine {
 namespace {

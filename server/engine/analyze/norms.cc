@@ -4,7 +4,7 @@
 #include <cfloat>
 
 #include "absl/strings/strip.h"
-#include "server/engine/model/hook_points.h"
+#include "server/engine/core/hook_points.h"
 
 namespace ablate::engine {
 namespace {

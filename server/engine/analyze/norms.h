@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "server/engine/config.h"
-#include "server/engine/model/parameters.h"
+#include "server/engine/torch/model/parameters.h"
 
 namespace ablate::engine {
 
@@ -43,7 +43,7 @@ struct NormParts {
 };
 
 // Returns the components for vectors x [v, m], with their own statistics, and gradients g [v, m] of
-// the standardised vectors; both float64. model/norm.h has the formulas.
+// the standardised vectors; both float64. torch/model/norm.h has the formulas.
 NormParts PartsOf(const at::Tensor& x, const at::Tensor& g, const NormConfig& config);
 
 // Returns the denominators of vectors x [v, m], [v, 1], as in PartsOf.

@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "server/engine/analysis.h"
 #include "server/engine/analyze/analysis_context.h"
-#include "server/engine/layout.h"
+#include "server/engine/core/layout.h"
 
 namespace ablate::engine {
 

@@ -9,11 +9,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/analyze/computation.h"
-#include "server/engine/analyze/inputs.h"
-#include "server/engine/analyze/prompt_pairs.h"
 #include "server/engine/analyze/token_text.h"
-#include "server/engine/layout.h"
-#include "server/engine/model/transformer.h"
+#include "server/engine/core/analyses/inputs.h"
+#include "server/engine/core/analyses/prompt_pairs.h"
+#include "server/engine/core/layout.h"
+#include "server/engine/torch/model/transformer.h"
 
 namespace ablate::engine {
 namespace {

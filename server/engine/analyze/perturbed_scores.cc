@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/analyze/gradients.h"
 #include "server/engine/analyze/target_logits.h"
-#include "server/engine/model/transformer.h"
+#include "server/engine/torch/model/transformer.h"
 
 namespace ablate::engine {
 namespace {

@@ -10,7 +10,7 @@
 #include "server/engine/analyze/computation.h"
 #include "server/engine/analyze/sequence_sums.h"
 #include "server/engine/analyze/target_logits.h"
-#include "server/engine/model/transformer.h"
+#include "server/engine/torch/model/transformer.h"
 
 namespace ablate::engine {
 namespace {

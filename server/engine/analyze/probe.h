@@ -6,7 +6,7 @@
 
 #include "server/engine/analyze/computation.h"
 #include "server/engine/analyze/logistic.h"
-#include "server/engine/analyze/probe_words.h"
+#include "server/engine/core/analyses/probe_words.h"
 
 namespace ablate::engine {
 

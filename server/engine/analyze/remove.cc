@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/analyze/computation.h"
-#include "server/engine/model/transformer.h"
+#include "server/engine/torch/model/transformer.h"
 
 namespace ablate::engine {
 namespace {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/utf8.h"
-#include "server/engine/data/characters.h"
-#include "server/engine/data/random.h"
+#include "server/engine/core/data/characters.h"
+#include "server/engine/core/data/random.h"
 
 namespace ablate::engine {
 namespace {

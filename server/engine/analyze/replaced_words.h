@@ -11,8 +11,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/tokenizer/encoder.h"
-#include "server/engine/analyze/sampling.h"
-#include "server/engine/data/batches.h"
+#include "server/engine/core/analyses/sampling.h"
+#include "server/engine/core/data/batches.h"
 
 namespace ablate::engine {
 

@@ -11,11 +11,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/analyze/computation.h"
-#include "server/engine/analyze/inputs.h"
 #include "server/engine/analyze/perturbed_scores.h"
 #include "server/engine/analyze/replaced_words.h"
-#include "server/engine/analyze/robustness_levels.h"
 #include "server/engine/analyze/sequence_sums.h"
+#include "server/engine/core/analyses/inputs.h"
+#include "server/engine/core/analyses/robustness_levels.h"
 
 namespace ablate::engine {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "server/engine/data/random.h"
+#include "server/engine/core/data/random.h"
 
 namespace ablate::engine {
 namespace {

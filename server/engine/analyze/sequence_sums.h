@@ -11,7 +11,7 @@
 
 #include "server/engine/analysis.h"
 #include "server/engine/analyze/computation.h"
-#include "server/engine/data/batches.h"
+#include "server/engine/core/data/batches.h"
 
 namespace ablate::engine {
 

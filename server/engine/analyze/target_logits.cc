@@ -1,7 +1,7 @@
 #include "server/engine/analyze/target_logits.h"
 
 #include "server/engine/analyze/analysis_context.h"
-#include "server/engine/model/attention.h"
+#include "server/engine/torch/model/attention.h"
 
 namespace ablate::engine {
 

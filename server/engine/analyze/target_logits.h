@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "server/engine/model/batch.h"
+#include "server/engine/torch/model/batch.h"
 
 namespace ablate::engine {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/analyze/sampling.h"
+#include "server/engine/core/analyses/sampling.h"
 
 namespace ablate::engine {
 

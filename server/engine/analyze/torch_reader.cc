@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "server/engine/layout.h"
-#include "server/engine/model/transformer.h"
+#include "server/engine/core/layout.h"
+#include "server/engine/torch/model/transformer.h"
 
 namespace ablate::engine {
 namespace {

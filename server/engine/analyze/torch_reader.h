@@ -4,9 +4,9 @@
 
 #include <memory>
 
-#include "server/engine/analyze/sequence_reader.h"
 #include "server/engine/config.h"
-#include "server/engine/model/parameters.h"
+#include "server/engine/core/analyses/sequence_reader.h"
+#include "server/engine/torch/model/parameters.h"
 
 namespace ablate::engine {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "server/engine/config.h"
-#include "server/engine/data/batches.h"
+#include "server/engine/core/data/batches.h"
 #include "server/engine/native/absorbed_pass.h"
 #include "server/engine/native/columns.h"
 #include "server/engine/native/head.h"

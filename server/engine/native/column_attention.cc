@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "server/engine/layout.h"
+#include "server/engine/core/layout.h"
 #include "server/engine/native/key_value_cache.h"
 
 namespace ablate::engine::native {

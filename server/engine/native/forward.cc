@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/core/supports.h"
 #include "server/engine/native/reader.h"
-#include "server/engine/native/supports.h"
 
 namespace ablate::engine::native {
 namespace {

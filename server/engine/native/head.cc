@@ -5,7 +5,7 @@
 
 namespace ablate::engine::native {
 
-// As in model/transformer.cc: computed in double and rounded once.
+// As in torch/model/transformer.cc: computed in double and rounded once.
 PositionTable::PositionTable(const ModelConfig& config) : config_(config) {
   if (config.positions != Positions::kSinusoidal) return;
   const int width = config.width;

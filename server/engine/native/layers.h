@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "server/engine/config.h"
-#include "server/engine/data/dropout_stream.h"
-#include "server/engine/model/hook_points.h"
+#include "server/engine/core/data/dropout_stream.h"
+#include "server/engine/core/hook_points.h"
 #include "server/engine/native/floats.h"
 #include "server/engine/native/kernels.h"
 #include "server/engine/native/model.h"
@@ -151,8 +151,8 @@ class Layers {
   Floats room_;
 };
 
-// Fills [lines][length] with dropout factors (data/dropout_stream.h): line l begins with element
-// first[l], and its element j is stored at mask[l·line + j·stride].
+// Fills [lines][length] with dropout factors (core/data/dropout_stream.h): line l begins with
+// element first[l], and its element j is stored at mask[l·line + j·stride].
 struct MaskLines {
   const int64_t* first = nullptr;
   int lines = 0;

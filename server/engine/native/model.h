@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "server/engine/config.h"
-#include "server/engine/layout.h"
+#include "server/engine/core/layout.h"
 
 namespace ablate::engine::native {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/layout.h"
+#include "server/engine/core/layout.h"
 #include "server/engine/names.h"
 #include "server/engine/native/batch_pass.h"
 #include "server/engine/native/columns.h"

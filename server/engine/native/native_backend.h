@@ -11,8 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "server/engine/config.h"
+#include "server/engine/core/backend.h"
 #include "server/engine/native/kernels.h"
-#include "server/engine/train/backend.h"
 
 namespace ablate::engine::native {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/types/span.h"
-#include "server/engine/layout.h"
+#include "server/engine/core/layout.h"
 #include "server/engine/native/kernels.h"
 
 namespace ablate::engine::native {

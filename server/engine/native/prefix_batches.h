@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "server/engine/config.h"
-#include "server/engine/data/batches.h"
+#include "server/engine/core/data/batches.h"
 #include "server/engine/native/columns.h"
 
 namespace ablate::engine::native {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/data/batches.h"
+#include "server/engine/core/data/batches.h"
 #include "server/engine/native/columns.h"
 #include "server/engine/native/key_value_cache.h"
 #include "server/engine/native/layers.h"

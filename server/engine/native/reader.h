@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "server/engine/analyze/sequence_reader.h"
 #include "server/engine/config.h"
+#include "server/engine/core/analyses/sequence_reader.h"
 #include "server/engine/native/kernels.h"
 #include "server/engine/native/model.h"
 

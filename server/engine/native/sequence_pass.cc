@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "server/engine/layout.h"
+#include "server/engine/core/layout.h"
 
 namespace ablate::engine::native {
 

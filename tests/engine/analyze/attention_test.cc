@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "server/engine/model/transformer.h"
+#include "server/engine/torch/model/transformer.h"
 #include "tests/engine/analyze/drawn_subjects.h"
 #include "tests/engine/analyze/pieces.h"
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/analyze/dependency_words.h"
-#include "server/engine/data/random.h"
-#include "server/engine/model/transformer.h"
+#include "server/engine/core/analyses/dependency_words.h"
+#include "server/engine/core/data/random.h"
+#include "server/engine/torch/model/transformer.h"
 #include "tests/engine/analyze/drawn_subjects.h"
 #include "tests/engine/analyze/pieces.h"
 #include "tests/engine/analyze/tagged_text.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "server/engine/analysis.h"
-#include "server/engine/analyze/sampling.h"
+#include "server/engine/core/analyses/sampling.h"
 #include "tests/engine/analyze/tagged_text.h"
 
 namespace ablate::engine {

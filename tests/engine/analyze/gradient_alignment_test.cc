@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/match.h"
-#include "server/engine/train/recorder.h"
+#include "server/engine/torch/train/recorder.h"
 #include "tests/engine/analyze/drawn_subjects.h"
 #include "tests/engine/analyze/pieces.h"
 #include "tests/engine/analyze/plain_gradients.h"

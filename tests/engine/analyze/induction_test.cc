@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "server/engine/analyze/repeated_tokens.h"
-#include "server/engine/data/documents.h"
-#include "server/engine/data/random.h"
+#include "server/engine/core/data/documents.h"
+#include "server/engine/core/data/random.h"
 #include "tests/engine/analyze/drawn_subjects.h"
 #include "tests/engine/analyze/pieces.h"
 #include "tests/engine/analyze/plain_model.h"

@@ -1,5 +1,5 @@
 // Tests the inputs of analyses: held-out sequences, prompts, and texts of other data sets.
-#include "server/engine/analyze/inputs.h"
+#include "server/engine/core/analyses/inputs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/data/documents.h"
-#include "server/engine/layout.h"
+#include "server/engine/core/data/documents.h"
+#include "server/engine/core/layout.h"
 #include "server/engine/task.h"
 #include "tests/tokenizer/small_tokenizer.h"
 

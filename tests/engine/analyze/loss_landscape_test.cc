@@ -3,7 +3,7 @@
 #include "server/engine/analyze/computation.h"
 #include "server/engine/analyze/moved_model.h"
 #include "server/engine/analyze/parameter_draws.h"
-#include "server/engine/native/supports.h"
+#include "server/engine/core/supports.h"
 #include "tests/engine/analyze/drawn_subjects.h"
 #include "tests/engine/analyze/pieces.h"
 #include "tests/engine/analyze/plain_model.h"

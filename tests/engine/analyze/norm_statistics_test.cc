@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "server/engine/analyze/norms.h"
-#include "server/engine/model/transformer.h"
+#include "server/engine/torch/model/transformer.h"
 #include "tests/engine/analyze/drawn_subjects.h"
 #include "tests/engine/analyze/pieces.h"
 #include "tests/engine/analyze/plain_norm.h"

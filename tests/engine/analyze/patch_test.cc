@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/engine/analyze/inputs.h"
-#include "server/engine/analyze/prompt_pairs.h"
+#include "server/engine/core/analyses/inputs.h"
+#include "server/engine/core/analyses/prompt_pairs.h"
 #include "tests/engine/analyze/drawn_subjects.h"
 #include "tests/engine/analyze/pieces.h"
 #include "tests/engine/analyze/plain_model.h"

@@ -4,7 +4,7 @@
 #define ABLATE_TESTS_ENGINE_ANALYZE_PIECES_H_
 
 #include "server/engine/analyze/computation.h"
-#include "server/engine/analyze/inputs.h"
+#include "server/engine/core/analyses/inputs.h"
 #include "tests/engine/analyze/drawn_subjects.h"
 #include "tests/engine/analyze/small_models.h"
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "server/engine/analyze/analysis_context.h"
-#include "server/engine/model/layers.h"
-#include "server/engine/model/transformer.h"
+#include "server/engine/torch/model/layers.h"
+#include "server/engine/torch/model/transformer.h"
 
 namespace ablate::engine {
 

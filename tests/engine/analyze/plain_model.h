@@ -1,5 +1,5 @@
 // Computes the model family's evaluation in plain ATen operations, row by row, independent of
-// engine/model. Analyses of drawn settings are compared with it, by values and by autograd.
+// engine/torch/model. Analyses of drawn settings are compared with it, by values and by autograd.
 #ifndef ABLATE_TESTS_ENGINE_ANALYZE_PLAIN_MODEL_H_
 #define ABLATE_TESTS_ENGINE_ANALYZE_PLAIN_MODEL_H_
 

@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "server/engine/data/random.h"
+#include "server/engine/core/data/random.h"
 #include "tests/engine/analyze/drawn_subjects.h"
 #include "tests/engine/analyze/tagged_text.h"
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/data/random.h"
+#include "server/engine/core/data/random.h"
 
 namespace ablate::engine {
 

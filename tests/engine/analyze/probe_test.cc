@@ -17,7 +17,7 @@
 #include "absl/strings/strip.h"
 #include "server/engine/analyze/lbfgs.h"
 #include "server/engine/analyze/sentence_bootstrap.h"
-#include "server/engine/data/random.h"
+#include "server/engine/core/data/random.h"
 #include "tests/docs_page.h"
 #include "tests/engine/analyze/drawn_subjects.h"
 #include "tests/engine/analyze/pieces.h"

@@ -17,10 +17,10 @@
 
 #include "server/engine/analysis.h"
 #include "server/engine/analyze/analysis_context.h"
-#include "server/engine/data/whole_text.h"
-#include "server/engine/model/init.h"
+#include "server/engine/core/checkpoint.h"
+#include "server/engine/core/data/whole_text.h"
 #include "server/engine/task.h"
-#include "server/engine/train/checkpoint.h"
+#include "server/engine/torch/model/init.h"
 #include "server/engine/trainer.h"
 
 namespace ablate::engine {

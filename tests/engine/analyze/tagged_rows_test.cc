@@ -1,5 +1,5 @@
 // Tests how tagged sentences are read as sequences, and which tokens their words have.
-#include "server/engine/analyze/tagged_rows.h"
+#include "server/engine/core/analyses/tagged_rows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/data/whole_text.h"
+#include "server/engine/core/data/whole_text.h"
 #include "server/engine/task.h"
 #include "tests/engine/analyze/tagged_text.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/tokenizer/encoder.h"
-#include "server/engine/data/whole_text.h"
+#include "server/engine/core/data/whole_text.h"
 #include "server/engine/task.h"
 #include "tests/engine/analyze/drawn_subjects.h"
 #include "tests/tokenizer/small_tokenizer.h"

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "server/engine/analyze/cka.h"
-#include "server/engine/device/on_stream.h"
+#include "server/engine/torch/device/on_stream.h"
 #include "tests/engine/on_device/compared.h"
 #include "tests/engine/on_device/strict_device.h"
 

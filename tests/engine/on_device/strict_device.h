@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <memory>
 
-#include "server/engine/device/accelerator_parts.h"
-#include "server/engine/device/device_stream.h"
+#include "server/engine/torch/device/accelerator_parts.h"
+#include "server/engine/torch/device/device_stream.h"
 
 namespace ablate::engine {
 

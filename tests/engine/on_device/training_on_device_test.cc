@@ -6,9 +6,9 @@
 #include <cmath>
 #include <map>
 
-#include "server/engine/model/head_loss.h"
 #include "server/engine/samples.h"
-#include "server/engine/train/torch_backend.h"
+#include "server/engine/torch/model/head_loss.h"
+#include "server/engine/torch/train/torch_backend.h"
 #include "tests/engine/device_runs.h"
 #include "tests/engine/on_device/strict_device.h"
 #include "tests/parity/grid.h"

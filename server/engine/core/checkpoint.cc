@@ -1,0 +1,230 @@
+#include "server/engine/core/checkpoint.h"
+
+#include <cstring>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/engine/names.h"
+#include "server/engine/trainer.h"
+
+namespace ablate::engine {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr absl::string_view kNoNorm = "none";
+
+Json NormSites(const ModelConfig& model) {
+  const absl::string_view kind = NameOf(model.norm.kind);
+  Json sites = Json::object();
+  const bool sandwich = model.norm.placement == NormPlacement::kSandwich;
+  for (int i = 0; i < model.layers; ++i) {
+    const auto add = [&](absl::string_view sublayer, bool has_norm) {
+      const std::string site = absl::StrCat("block.", i, ".", sublayer);
+      sites[site + ".norm"] = has_norm ? kind : kNoNorm;
+      if (sandwich) sites[site + ".post_norm"] = has_norm ? kind : kNoNorm;
+    };
+    add("attention", HasAttentionNorm(model));
+    add("feed_forward", HasFeedForwardNorm(model));
+  }
+  sites["final_norm"] = model.norm.final ? kind : kNoNorm;
+  return sites;
+}
+
+// Returns a part of a run's flat bytes.
+template <typename Info>
+TensorView ViewOf(const Info& info, TensorType type, absl::string_view flat) {
+  const auto width = static_cast<size_t>(WidthOf(type));
+  return {info.name, type, info.shape,
+          flat.substr(static_cast<size_t>(info.offset) * width,
+                      static_cast<size_t>(info.size) * width)};
+}
+
+template <typename Info>
+absl::Status Find(const SafetensorsFile& file, TensorType type, const std::vector<Info>& wanted,
+                  std::vector<absl::string_view>* bytes) {
+  for (const Info& info : wanted) {
+    const TensorView* view = file.Find(info.name);
+    if (view == nullptr || view->type != type || view->shape != info.shape) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("checkpoint: it has no tensor ", info.name, " of the model's shape"));
+    }
+    bytes->push_back(view->bytes);
+  }
+  return absl::OkStatus();
+}
+
+// Names every member, so that a new one doesn't compile until it is added here.
+Json NormJson(const NormConfig& norm) {
+  const auto& [kind, deviation, placement, attention, feed_forward, final, eps, gain, bias,
+               backward] = norm;
+  return {{"kind", NameOf(kind)},
+          {"deviation", NameOf(deviation)},
+          {"placement", NameOf(placement)},
+          {"attention", attention},
+          {"feed_forward", feed_forward},
+          {"final", final},
+          {"eps", eps},
+          {"gain", gain},
+          {"bias", bias},
+          {"backward", NameOf(backward)}};
+}
+
+Json AttentionJson(const AttentionConfig& attention) {
+  const auto& [kind, causal, score_bias] = attention;
+  return {{"kind", NameOf(kind)}, {"causal", causal}, {"score_bias", score_bias}};
+}
+
+Json InitJson(const InitConfig& init) {
+  const auto& [kind, streams] = init;
+  return {{"kind", NameOf(kind)}, {"streams", NameOf(streams)}};
+}
+
+bool IsFloating(TensorType type) { return type == TensorType::kF32 || type == TensorType::kF64; }
+
+// Returns true if a tensor has the parameter's values: in its shape or, for positions, in its first
+// rows.
+bool Holds(const TensorView& view, const ParameterInfo& info) {
+  if (view.shape == info.shape) return true;
+  return info.role == ParameterRole::kPosition && view.shape.size() == 2 &&
+         view.shape[0] >= info.shape[0] && view.shape[1] == info.shape[1];
+}
+
+template <typename From, typename To>
+void CopyAs(const char* from, int64_t count, char* to) {
+  for (int64_t i = 0; i < count; ++i) {
+    From value;
+    std::memcpy(&value, from + i * static_cast<int64_t>(sizeof value), sizeof value);
+    const To converted = static_cast<To>(value);
+    std::memcpy(to + i * static_cast<int64_t>(sizeof converted), &converted, sizeof converted);
+  }
+}
+
+// Copies the first `count` values of a tensor to element `offset` of flat bytes of `type`.
+void CopyValues(const TensorView& view, int64_t count, TensorType type, int64_t offset,
+                std::string* flat) {
+  char* const to = flat->data() + offset * WidthOf(type);
+  const bool wide = view.type == TensorType::kF64;
+  if (type == TensorType::kF64) {
+    wide ? CopyAs<double, double>(view.bytes.data(), count, to)
+         : CopyAs<float, double>(view.bytes.data(), count, to);
+  } else {
+    wide ? CopyAs<double, float>(view.bytes.data(), count, to)
+         : CopyAs<float, float>(view.bytes.data(), count, to);
+  }
+}
+
+// Returns the meaning of a task's tokens without the boundary of documents if a tokenizer has it: a
+// text's tokens are the same then.
+std::string WithoutOwnBoundary(absl::string_view vocabulary) {
+  Json json = Json::parse(vocabulary, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("tokens") || !json.contains("bos")) {
+    return std::string(vocabulary);
+  }
+  if (json["bos"] < json["tokens"]) json.erase("bos");
+  return json.dump();
+}
+
+}  // namespace
+
+std::string ModelJson(const ModelConfig& model) {
+  const auto& [vocabulary, layers, width, heads, context, positions, bias, residual, residual_scale,
+               dropout, tied_head, head_bias, attention, activation, hidden, norm, init, loss] =
+      model;
+  const Json json = {{"vocabulary", vocabulary},
+                     {"layers", layers},
+                     {"width", width},
+                     {"heads", heads},
+                     {"context", context},
+                     {"positions", NameOf(positions)},
+                     {"bias", bias},
+                     {"residual", residual},
+                     {"residual_scale", residual_scale},
+                     {"dropout", dropout},
+                     {"tied_head", tied_head},
+                     {"head_bias", head_bias},
+                     {"attention", AttentionJson(attention)},
+                     {"activation", NameOf(activation)},
+                     {"hidden", hidden},
+                     {"norm", NormJson(norm)},
+                     {"norm_sites", NormSites(model)},
+                     {"init", InitJson(init)},
+                     {"loss", NameOf(loss)}};
+  return json.dump();
+}
+
+absl::StatusOr<std::string> WriteCheckpoint(const CheckpointHeader& header,
+                                            const ParameterLayout& layout,
+                                            const RunTensors& tensors) {
+  std::vector<TensorView> views;
+  views.reserve(layout.parameters.size() + layout.buffers.size());
+  for (const ParameterInfo& parameter : layout.parameters) {
+    views.push_back(ViewOf(parameter, tensors.type, tensors.parameters));
+  }
+  for (const BufferInfo& buffer : layout.buffers) {
+    views.push_back(ViewOf(buffer, tensors.type, tensors.buffers));
+  }
+  std::map<std::string, std::string> metadata = {
+      {"format", "ablate.checkpoint"},
+      {"trainer", header.backend.trainer},
+      {"numerics_version", absl::StrCat(kNumericsVersion)},
+      {header.backend.library, header.backend.library_version},
+      {"model", ModelJson(header.model)},
+      {"step", absl::StrCat(header.step)}};
+  if (!header.vocabulary.empty()) metadata["vocabulary"] = std::string(header.vocabulary);
+  return WriteSafetensors(views, metadata);
+}
+
+absl::StatusOr<CheckpointTensors> ReadCheckpoint(const ParameterLayout& layout,
+                                                 absl::string_view file) {
+  const absl::StatusOr<SafetensorsFile> parsed = ParseSafetensors(file);
+  if (!parsed.ok()) return parsed.status();
+  const size_t count = layout.parameters.size() + layout.buffers.size();
+  if (parsed->tensors.size() != count) {
+    return absl::InvalidArgumentError(absl::StrCat("checkpoint: it has ", parsed->tensors.size(),
+                                                   " tensors, but the model has ", count));
+  }
+  CheckpointTensors tensors;
+  const bool is_double = !parsed->tensors.empty() && parsed->tensors[0].type == TensorType::kF64;
+  tensors.type = is_double ? TensorType::kF64 : TensorType::kF32;
+  absl::Status found = Find(*parsed, tensors.type, layout.parameters, &tensors.parameters);
+  if (found.ok()) found = Find(*parsed, tensors.type, layout.buffers, &tensors.buffers);
+  if (!found.ok()) return found;
+  return tensors;
+}
+
+absl::Status CopyParameters(const WantedModel& wanted, TensorType type, absl::string_view file,
+                            std::string* parameters, std::string* buffers) {
+  const ParameterLayout& layout = wanted.layout;
+  const absl::StatusOr<SafetensorsFile> parsed = ParseSafetensors(file);
+  if (!parsed.ok()) return parsed.status();
+  const auto vocabulary = parsed->metadata.find("vocabulary");
+  if (vocabulary != parsed->metadata.end() && !wanted.vocabulary.empty() &&
+      WithoutOwnBoundary(vocabulary->second) != WithoutOwnBoundary(wanted.vocabulary)) {
+    return absl::InvalidArgumentError(
+        "its tokens stand for other text than the task's; expected the same characters or "
+        "tokenizer");
+  }
+  for (const ParameterInfo& info : layout.parameters) {
+    const TensorView* view = parsed->Find(info.name);
+    if (view == nullptr || !IsFloating(view->type) || !Holds(*view, info)) {
+      return absl::InvalidArgumentError(absl::StrCat("the checkpoint has no tensor ", info.name,
+                                                     " of shape [", absl::StrJoin(info.shape, ", "),
+                                                     "]"));
+    }
+    CopyValues(*view, info.size, type, info.offset, parameters);
+  }
+  for (const BufferInfo& info : layout.buffers) {
+    const TensorView* view = parsed->Find(info.name);
+    const bool is_statistic = info.role != BufferRole::kFeedback;
+    if (!is_statistic || view == nullptr || !IsFloating(view->type) || view->shape != info.shape) {
+      continue;
+    }
+    CopyValues(*view, info.size, type, info.offset, buffers);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace ablate::engine

@@ -1,0 +1,85 @@
+#include "server/engine/core/initial_draw.h"
+
+#include <cmath>
+
+namespace ablate::engine {
+namespace {
+
+// Computes the bound operation by operation as torch.nn.init does, to get the same rounding.
+double KaimingBound(double fan_in) {
+  const double gain = std::sqrt(2.0 / (1 + std::pow(std::sqrt(5.0), 2)));
+  return std::sqrt(3.0) * (gain / std::sqrt(fan_in));
+}
+
+double XavierBound(double fan_in, double fan_out) {
+  return std::sqrt(3.0) * std::sqrt(2.0 / (fan_in + fan_out));
+}
+
+InitialDraw WeightDraw(const ParameterInfo& parameter, InitKind kind) {
+  const double in = static_cast<double>(parameter.fan_in);
+  const double out = static_cast<double>(parameter.fan_out);
+  const InitialDraw kaiming = {Distribution::kUniform, KaimingBound(in)};
+  const InitialDraw xavier = {Distribution::kUniform, XavierBound(in, out)};
+  switch (kind) {
+    case InitKind::kPytorch:
+      return kaiming;
+    case InitKind::kPytorchMha:
+      return parameter.module == Module::kQkv ? xavier : kaiming;
+    case InitKind::kXavier:
+      return xavier;
+    case InitKind::kGpt2:
+      return {Distribution::kNormal, 0.02};
+  }
+  return {};
+}
+
+InitialDraw BiasDraw(const ParameterInfo& parameter, InitKind kind) {
+  if (parameter.fan_in == 0) return {Distribution::kZero};  // belongs to a norm
+  const InitialDraw uniform = {Distribution::kUniform,
+                               1 / std::sqrt(static_cast<double>(parameter.fan_in))};
+  switch (kind) {
+    case InitKind::kPytorch:
+      return uniform;
+    case InitKind::kPytorchMha:
+      if (parameter.module == Module::kQkv) return {Distribution::kZero};
+      return {uniform.distribution, uniform.scale, parameter.module == Module::kProjection};
+    case InitKind::kXavier:
+    case InitKind::kGpt2:
+      return {Distribution::kZero};
+  }
+  return {};
+}
+
+}  // namespace
+
+InitialDraw DrawOf(const ParameterInfo& parameter, InitKind kind) {
+  switch (parameter.role) {
+    case ParameterRole::kGain:
+      return {Distribution::kOne};
+    case ParameterRole::kBias:
+      return BiasDraw(parameter, kind);
+    case ParameterRole::kEmbedding:
+    case ParameterRole::kPosition:
+      return {Distribution::kNormal, kind == InitKind::kGpt2 ? 0.02 : 1.0};
+    case ParameterRole::kWeight:
+    case ParameterRole::kHead:
+      return WeightDraw(parameter, kind);
+  }
+  return {};
+}
+
+double VarianceOf(const InitialDraw& draw) {
+  if (draw.then_zeroed) return 0;
+  switch (draw.distribution) {
+    case Distribution::kZero:
+    case Distribution::kOne:
+      break;
+    case Distribution::kNormal:
+      return draw.scale * draw.scale;
+    case Distribution::kUniform:
+      return draw.scale * draw.scale / 3;
+  }
+  return 0;
+}
+
+}  // namespace ablate::engine

@@ -1,0 +1,182 @@
+#include "server/engine/core/pretrained/gpt2_files.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/utf8.h"
+#include "server/engine/core/pretrained/gpt2_config.h"
+#include "server/engine/core/pretrained/json_members.h"
+
+namespace ablate::engine {
+namespace {
+
+constexpr char kGpt2IndexName[] = "model.safetensors.index.json";
+constexpr size_t kMaxGpt2IndexBytes = size_t{4} << 20;
+constexpr size_t kMaxFileName = 255;
+constexpr absl::string_view kPickleEndings[] = {".bin", ".pt", ".pth", ".pkl", ".ckpt"};
+
+// The shard of each tensor, by the tensor's name in the file.
+using ShardOfTensor = std::map<std::string, std::string>;
+
+template <typename... Parts>
+absl::Status BadFile(absl::string_view file, const Parts&... parts) {
+  return absl::InvalidArgumentError(absl::StrCat(file, ": ", parts...));
+}
+
+bool IsPickle(const FileView& file) {
+  return std::any_of(std::begin(kPickleEndings), std::end(kPickleEndings),
+                     [&](absl::string_view ending) { return absl::EndsWith(file.name, ending); });
+}
+
+absl::Status NoTensorFile(absl::Span<const FileView> files) {
+  const auto pickle = std::find_if(files.begin(), files.end(), IsPickle);
+  if (pickle == files.end()) {
+    return BadFile(kGpt2TensorsName, "the file is missing; expected it, or shards with ",
+                   kGpt2IndexName, ".");
+  }
+  return BadFile(pickle->name,
+                 "a pickle can run code and is never read; expected model.safetensors. Convert it "
+                 "in its folder: python -c \"from transformers import GPT2LMHeadModel; "
+                 "GPT2LMHeadModel.from_pretrained('.').save_pretrained('converted')\"");
+}
+
+absl::StatusOr<ShardOfTensor> ReadIndex(absl::string_view bytes) {
+  const auto parsed = ParseJsonObject(kGpt2IndexName, bytes, kMaxGpt2IndexBytes);
+  if (!parsed.ok()) return parsed.status();
+  const auto map = parsed->find("weight_map");
+  if (map == parsed->end() || !map->is_object() || map->empty()) {
+    return BadFile(kGpt2IndexName,
+                   "weight_map is missing; expected an object with the file of "
+                   "each tensor.");
+  }
+  ShardOfTensor shards;
+  for (const auto& [tensor, shard] : map->items()) {
+    if (!shard.is_string()) {
+      return BadFile(kGpt2IndexName, "weight_map has ", ShownJson(shard), " for tensor ",
+                     Quoted(tensor), "; expected the name of a file.");
+    }
+    shards.emplace(tensor, shard.get<std::string>());
+  }
+  return shards;
+}
+
+// Checks that files and index name each other.
+absl::Status CheckShards(const std::vector<const FileView*>& shards, const ShardOfTensor& index) {
+  std::set<absl::string_view> named;
+  absl::flat_hash_set<absl::string_view> given;
+  for (const auto& [tensor, shard] : index) named.insert(shard);
+  for (const FileView* shard : shards) {
+    given.insert(shard->name);
+    if (!named.contains(shard->name)) {
+      return BadFile(shard->name, "the index doesn't name this file; expected only its shards.");
+    }
+  }
+  for (const absl::string_view name : named) {
+    if (given.contains(name)) continue;
+    return BadFile(kGpt2IndexName, "the file ", Quoted(name),
+                   " is missing; expected every file of weight_map. Give all of them.");
+  }
+  return absl::OkStatus();
+}
+
+// Checks that the index has the tensor in this file.
+absl::Status CheckIndexed(const FileView& file, const std::string& tensor,
+                          const ShardOfTensor& index) {
+  const auto found = index.find(tensor);
+  if (found == index.end()) {
+    return BadFile(file.name, "tensor ", Quoted(tensor),
+                   " isn't in the index; expected only its tensors.");
+  }
+  if (found->second == file.name) return absl::OkStatus();
+  return BadFile(file.name, "tensor ", Quoted(tensor), " is there; expected it in ",
+                 Quoted(found->second), ", as the index says.");
+}
+
+// Returns a tensor's name without the prefix, which a head never has.
+std::string PlainName(absl::string_view name) {
+  const absl::string_view plain = absl::StripPrefix(name, kGpt2Prefix);
+  return std::string(absl::StartsWith(plain, "lm_head.") ? name : plain);
+}
+
+absl::Status AddTensors(const FileView& file, const ShardOfTensor* index, Gpt2Files* opened) {
+  absl::StatusOr<SafetensorsFile> parsed = ParseSafetensors(file.bytes);
+  if (!parsed.ok()) return BadFile(file.name, parsed.status().message());
+  for (TensorView& view : parsed->tensors) {
+    if (index != nullptr) {
+      const absl::Status indexed = CheckIndexed(file, view.name, *index);
+      if (!indexed.ok()) return indexed;
+    }
+    const auto [place, is_new] = opened->tensors.try_emplace(PlainName(view.name));
+    if (!is_new) {
+      return BadFile(file.name, "tensor ", Quoted(view.name), " is also there as ",
+                     Quoted(place->second.view.name), "; expected one of them.");
+    }
+    place->second = {file.name, std::move(view)};
+  }
+  return absl::OkStatus();
+}
+
+// Checks that each tensor of the index was found. Call it after all shards were read.
+absl::Status CheckComplete(const ShardOfTensor& index, const Gpt2Files& opened) {
+  for (const auto& [tensor, shard] : index) {
+    const auto found = opened.tensors.find(PlainName(tensor));
+    if (found != opened.tensors.end() && found->second.view.name == tensor) continue;
+    return BadFile(shard, "tensor ", Quoted(tensor), " is missing; the index has it there.");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Gpt2Files> OpenGpt2Files(absl::Span<const FileView> files) {
+  absl::flat_hash_map<absl::string_view, const FileView*> by_name;
+  std::vector<const FileView*> tensor_files;
+  for (const FileView& file : files) {
+    if (!text::IsPrintable(file.name, kMaxFileName)) {
+      return BadFile("files", "the name ", Quoted(file.name), " isn't text; expected at most ",
+                     kMaxFileName, " characters in UTF-8.");
+    }
+    if (!by_name.emplace(file.name, &file).second) {
+      return BadFile(file.name, "the file is given twice; expected one.");
+    }
+    if (absl::EndsWith(file.name, ".safetensors")) tensor_files.push_back(&file);
+  }
+  const auto config = by_name.find(kGpt2ConfigName);
+  if (config == by_name.end()) {
+    return BadFile(kGpt2ConfigName, "the file is missing; expected it with model.safetensors.");
+  }
+  if (tensor_files.empty()) return NoTensorFile(files);
+  absl::StatusOr<ShardOfTensor> index = ShardOfTensor();
+  const auto index_file = by_name.find(kGpt2IndexName);
+  const bool has_index = index_file != by_name.end();
+  if (has_index) {
+    index = ReadIndex(index_file->second->bytes);
+    if (!index.ok()) return index.status();
+    const absl::Status shards = CheckShards(tensor_files, *index);
+    if (!shards.ok()) return shards;
+  } else if (tensor_files.size() > 1) {
+    return BadFile(tensor_files[1]->name, "this is the second tensor file; expected one, or ",
+                   kGpt2IndexName, ". Give the index.");
+  }
+  Gpt2Files opened;
+  opened.config = config->second->bytes;
+  for (const FileView* file : tensor_files) {
+    const absl::Status added = AddTensors(*file, has_index ? &*index : nullptr, &opened);
+    if (!added.ok()) return added;
+  }
+  const absl::Status complete = CheckComplete(*index, opened);
+  if (!complete.ok()) return complete;
+  return opened;
+}
+
+}  // namespace ablate::engine

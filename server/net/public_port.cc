@@ -1,0 +1,337 @@
+#include "server/net/public_port.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "grpcpp/resource_quota.h"
+#include "grpcpp/security/server_credentials.h"
+#include "server/lookup/limits.h"
+#include "server/net/public_limits.h"
+
+namespace ablate::net {
+namespace {
+
+// Every connection gets a turn this often, so that late ones are noticed.
+constexpr absl::Duration kTurnAtLeastEvery = absl::Seconds(1);
+// Connections accepted in one turn; others get their turns between.
+constexpr int kAcceptsInTurn = 32;
+constexpr absl::Duration kAcceptAgainAfter = absl::Milliseconds(100);
+// After this time everything that the connections of a group used up is available again.
+constexpr absl::Duration kForgetGroupAfter =
+    absl::Seconds(1 + static_cast<int>(kCallBurst / kCallsPerSecond));
+
+absl::Duration Now() { return MonotonicNow(); }
+
+int Millis(absl::Duration duration) { return static_cast<int>(duration / absl::Milliseconds(1)); }
+
+// Needed because OpenSSL writes to sockets without MSG_NOSIGNAL.
+void BlockSigpipe() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
+// Leaves a descriptor without events out: poll() would report a hang-up again and again.
+pollfd Waiting(int descriptor, short events) { return {events == 0 ? -1 : descriptor, events, 0}; }
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PublicPort>> PublicPort::Listen(const PublicPortOptions& options) {
+  absl::StatusOr<TlsContext> context =
+      MakeTlsContext(options.certificate_chain, options.private_key);
+  if (!context.ok()) return context.status();
+  absl::StatusOr<process::FileDescriptor> listener = ListenTcp(options.address);
+  if (!listener.ok()) return listener.status();
+  process::FileDescriptor wake(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!wake.open()) return absl::UnavailableError("can't listen: no descriptors are left");
+  const int port = PortOf(listener->get());
+  return std::unique_ptr<PublicPort>(
+      new PublicPort(*std::move(context), *std::move(listener), std::move(wake), port, options));
+}
+
+PublicPort::PublicPort(TlsContext context, process::FileDescriptor listener,
+                       process::FileDescriptor wake, int port, const PublicPortOptions& options)
+    : context_(std::move(context)),
+      wake_(std::move(wake)),
+      port_(port),
+      table_(std::make_shared<ConnectionTable>([this] { Wake(); })),
+      call_authenticator_(MakeCallAuthenticator(options.authenticate, table_)),
+      on_hang_ups_(options.on_hang_ups),
+      listener_(std::move(listener)) {}
+
+PublicPort::~PublicPort() {
+  stopping_ = true;
+  Wake();
+  if (thread_.joinable()) thread_.join();
+}
+
+void PublicPort::Prepare(grpc::ServerBuilder* builder) {
+  // These credentials accept local sockets without TLS, but still ask for tokens.
+  const std::shared_ptr<grpc::ServerCredentials> credentials =
+      grpc::experimental::LocalServerCredentials(UDS);
+  credentials->SetAuthMetadataProcessor(call_authenticator_);
+  acceptor_ = builder->experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
+  builder->SetMaxReceiveMessageSize(lookup::kMaxRequestBytes);
+  // gRPC checks the size of a message after decompression; a thousandth of it is sent.
+  builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+  builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
+  grpc::ResourceQuota quota("public port");
+  quota.Resize(kPublicQuotaBytes);
+  quota.SetMaxThreads(kMaxPublicServiceThreads);
+  builder->SetResourceQuota(quota);
+  const std::pair<const char*, int> arguments[] = {
+      {GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxPublicCalls},
+      {GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes},
+      {GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, Millis(kLetInTimeout)},
+      {GRPC_ARG_MAX_CONNECTION_IDLE_MS, Millis(kMaxPublicIdle)},
+      {GRPC_ARG_KEEPALIVE_TIME_MS, Millis(kPublicPingAfter)},
+      {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Millis(kPublicPingTimeout)},
+      {GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1},
+      {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0},  // the server's own pings: as many as it takes
+      {GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, Millis(kMinPublicPingInterval)},
+  };
+  for (const auto& [name, value] : arguments) builder->AddChannelArgument(name, value);
+}
+
+void PublicPort::Serve() {
+  thread_ = std::thread([this] { Run(); });
+}
+
+void PublicPort::StopAccepting() {
+  accepting_ = false;
+  Wake();
+}
+
+absl::Status PublicPort::UseCertificate(const std::string& certificate_chain,
+                                        const std::string& private_key) {
+  absl::StatusOr<TlsContext> context = MakeTlsContext(certificate_chain, private_key);
+  if (!context.ok()) return context.status();
+  MutexLock lock(&mutex_);
+  context_ = *std::move(context);
+  return absl::OkStatus();
+}
+
+// A session holds its context as long as it needs it.
+TlsSession PublicPort::NewSession() {
+  MutexLock lock(&mutex_);
+  return TlsSession(SSL_new(context_.get()));
+}
+
+void PublicPort::Run() {
+  BlockSigpipe();
+  while (!stopping_) Turn();
+  for (const std::unique_ptr<Connection>& each : connections_) End(each.get(), Now());
+}
+
+void PublicPort::Turn() {
+  absl::Duration now = Now();
+  if (!accepting_) listener_ = process::FileDescriptor();
+  const bool accepts = listener_.open() && now >= accept_after_;
+  std::vector<pollfd> waiting = {Waiting(wake_.get(), POLLIN),
+                                 Waiting(listener_.get(), accepts ? POLLIN : 0)};
+  absl::Duration until =
+      now + (listener_.open() && !accepts ? kAcceptAgainAfter : kTurnAtLeastEvery);
+  for (const std::unique_ptr<Connection>& each : connections_) {
+    waiting.push_back(Waiting(each->pipe->client(), each->pipe->client_events()));
+    waiting.push_back(Waiting(each->pipe->server(), each->pipe->server_events()));
+    until = std::min(until, each->due);
+  }
+  const absl::Duration pause = std::max(until - now, absl::ZeroDuration());
+  poll(waiting.data(), waiting.size(), Millis(absl::Ceil(pause, absl::Milliseconds(1))));
+  now = Now();
+  uint64_t woken = 0;
+  if (read(wake_.get(), &woken, sizeof(woken)) < 0) woken = 0;
+  for (size_t i = 0; i < connections_.size(); ++i) {
+    Connection* const each = connections_[i].get();
+    if (woken > 0) NoteUser(each, now);
+    const bool happened = waiting[2 + 2 * i].revents != 0 || waiting[3 + 2 * i].revents != 0;
+    if (happened || now >= each->due) Pump(each, now);
+  }
+  if (waiting[1].revents != 0) AcceptWaiting(now);
+  Sweep(now);
+  SayHangUps(now);
+}
+
+void PublicPort::AcceptWaiting(absl::Duration now) {
+  for (int i = 0; i < kAcceptsInTurn; ++i) {
+    sockaddr_storage address = {};
+    socklen_t size = sizeof(address);
+    process::FileDescriptor client(accept4(listener_.get(), reinterpret_cast<sockaddr*>(&address),
+                                           &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!client.open()) {
+      // Without a pause, poll() would report a connection that can't be accepted again and again.
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+        accept_after_ = now + kAcceptAgainAfter;
+      }
+      return;
+    }
+    Admit(std::move(client), PeerOf(address, size), now);
+  }
+}
+
+// Closes a connection at once if there is no room: left in the listener's queue it would make
+// others wait.
+void PublicPort::Admit(process::FileDescriptor client, const Peer& peer, absl::Duration now) {
+  Group& shared = GroupOf(peer.group, now, &addresses_);
+  if (!MakeRoom(shared, now)) {
+    NoteHangUp(peer.address, "too many connections in all, or of this address");
+    return;
+  }
+  TlsSession ssl = NewSession();
+  if (ssl == nullptr) return;
+  SSL_set_accept_state(ssl.get());
+  const int on = 1;
+  setsockopt(client.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  auto connection = std::make_unique<Connection>();
+  connection->id = table_->Add(peer.address);
+  connection->peer = peer.address;
+  connection->address = &shared;
+  connection->let_in_by = now + kLetInTimeout;
+  connection->due = now;
+  connection->pipe = std::make_unique<TlsPipe>(
+      std::move(ssl), std::move(client),
+      FrameGate(kConnectionHeader, connection->id, &shared.calls),
+      [this] { return ConnectToServer(); }, now);
+  connections_.push_back(std::move(connection));
+  ++shared.connections;
+  ++shared.unauthenticated_peers;
+  ++unauthenticated_peers_;
+}
+
+// Closes the unauthenticated connection that has waited longest, of the same address if that one is
+// full. An honest client authenticates within a few round trips, so that it is hardly ever closed.
+bool PublicPort::MakeRoom(const Group& address, absl::Duration now) {
+  const bool address_full = address.connections >= kMaxConnectionsOfAddress ||
+                            address.unauthenticated_peers >= kMaxUnauthenticatedPeersOfAddress;
+  const bool full = connections_.size() >= kMaxPublicConnections ||
+                    unauthenticated_peers_ >= kMaxUnauthenticatedPeers;
+  if (!address_full && !full) return true;
+  for (const std::unique_ptr<Connection>& each : connections_) {
+    const bool ended = each->pipe == nullptr;
+    if (ended || !each->unauthenticated || (address_full && each->address != &address)) continue;
+    NoteHangUp(each->peer, "too many connections without a call that has a valid token");
+    End(each.get(), now);
+    return true;
+  }
+  return false;
+}
+
+void PublicPort::Pump(Connection* connection, absl::Duration now) {
+  absl::Status pumped = connection->pipe->Pump(now);
+  if (pumped.ok() && connection->unauthenticated && now >= connection->let_in_by) {
+    pumped = absl::DeadlineExceededError(
+        absl::StrCat("no call with a valid token within ", absl::FormatDuration(kLetInTimeout)));
+  }
+  if (!pumped.ok()) {
+    if (!absl::IsCancelled(pumped)) NoteHangUp(connection->peer, pumped.message());
+    End(connection, now);
+    return;
+  }
+  const absl::Duration wait = connection->pipe->wait();
+  connection->due = now + kTurnAtLeastEvery;
+  if (wait > absl::ZeroDuration()) connection->due = std::min(connection->due, now + wait);
+  if (connection->pipe->more()) connection->due = now;
+}
+
+void PublicPort::NoteUser(Connection* connection, absl::Duration now) {
+  const std::optional<std::string> user = table_->UserOf(connection->id);
+  if (!user.has_value()) return;
+  if (connection->unauthenticated) LetIn(connection);
+  Group* const group = user->empty() ? nullptr : &GroupOf(*user, now, &users_);
+  if (group == connection->user) return;
+  LeaveUser(connection, now);
+  connection->user = group;
+  if (group != nullptr) ++group->connections;
+  connection->pipe->LetIn(group != nullptr ? &group->calls : &connection->address->calls);
+}
+
+void PublicPort::LetIn(Connection* connection) {
+  connection->unauthenticated = false;
+  connection->due = absl::ZeroDuration();
+  connection->pipe->LetIn(&connection->address->calls);
+  --connection->address->unauthenticated_peers;
+  --unauthenticated_peers_;
+}
+
+void PublicPort::LeaveUser(Connection* connection, absl::Duration now) {
+  if (connection->user == nullptr) return;
+  --connection->user->connections;
+  connection->user->left = now;
+  connection->user = nullptr;
+}
+
+void PublicPort::End(Connection* connection, absl::Duration now) {
+  if (connection->pipe == nullptr) return;
+  connection->pipe = nullptr;
+  table_->Remove(connection->id);
+  if (connection->unauthenticated) {
+    --connection->address->unauthenticated_peers;
+    --unauthenticated_peers_;
+  }
+  --connection->address->connections;
+  connection->address->left = now;
+  LeaveUser(connection, now);
+}
+
+void PublicPort::Sweep(absl::Duration now) {
+  connections_.erase(std::remove_if(connections_.begin(), connections_.end(),
+                                    [](const auto& each) { return each->pipe == nullptr; }),
+                     connections_.end());
+  for (Groups* groups : {&addresses_, &users_}) {
+    for (auto it = groups->begin(); it != groups->end();) {
+      const bool gone = it->second.connections == 0 && now - it->second.left > kForgetGroupAfter;
+      it = gone ? groups->erase(it) : std::next(it);
+    }
+  }
+}
+
+PublicPort::Group& PublicPort::GroupOf(const std::string& name, absl::Duration now,
+                                       Groups* groups) {
+  return groups->try_emplace(name, Group{0, 0, Rate(kCallsPerSecond, kCallBurst), now})
+      .first->second;
+}
+
+void PublicPort::NoteHangUp(const std::string& peer, absl::string_view why) {
+  ++hang_ups_;
+  last_hang_up_ = absl::StrCat(peer, ": ", why);
+}
+
+void PublicPort::SayHangUps(absl::Duration now) {
+  if (hang_ups_ == 0 || on_hang_ups_ == nullptr) return;
+  if (now - said_hang_ups_ < kSayHangUpsEvery) return;
+  on_hang_ups_(
+      absl::StrCat("hung up on ", hang_ups_, " connections, the last from ", last_hang_up_));
+  said_hang_ups_ = now;
+  hang_ups_ = 0;
+}
+
+process::FileDescriptor PublicPort::ConnectToServer() {
+  int ends[2] = {-1, -1};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0) return {};
+  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
+  parameters.fd = ends[0];
+  acceptor_->HandleNewConnection(&parameters);
+  return process::FileDescriptor(ends[1]);
+}
+
+void PublicPort::Wake() const {
+  const uint64_t one = 1;
+  // It fails only if the wake-up is pending already.
+  if (write(wake_.get(), &one, sizeof(one)) < 0) return;
+}
+
+}  // namespace ablate::net
