@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/openssl.h"
+#include "base/status_macros.h"
 
 namespace ablate::tls {
 namespace {
@@ -73,48 +74,40 @@ absl::StatusOr<std::string> Fingerprint(const X509* certificate) {
 }  // namespace
 
 absl::StatusOr<CertificateFacts> ReadFacts(absl::string_view certificate_pem) {
-  const absl::StatusOr<Certificate> certificate = ParseCertificate(certificate_pem);
-  if (!certificate.ok()) return certificate.status();
-  X509* const x509 = certificate->get();
-  const absl::StatusOr<absl::Time> from = ReadTime(X509_get0_notBefore(x509));
-  if (!from.ok()) return from.status();
-  const absl::StatusOr<absl::Time> to = ReadTime(X509_get0_notAfter(x509));
-  if (!to.ok()) return to.status();
-  absl::StatusOr<std::string> fingerprint = Fingerprint(x509);
-  if (!fingerprint.ok()) return fingerprint.status();
+  ASSIGN_OR_RETURN(const Certificate certificate, ParseCertificate(certificate_pem));
+  X509* const x509 = certificate.get();
+  ASSIGN_OR_RETURN(const absl::Time from, ReadTime(X509_get0_notBefore(x509)));
+  ASSIGN_OR_RETURN(const absl::Time to, ReadTime(X509_get0_notAfter(x509)));
+  ASSIGN_OR_RETURN(std::string fingerprint, Fingerprint(x509));
   CertificateFacts facts;
   facts.subject = CommonName(X509_get_subject_name(x509));
   facts.issuer = CommonName(X509_get_issuer_name(x509));
   facts.names = AlternativeNames(x509);
-  facts.not_before = *from;
-  facts.not_after = *to;
+  facts.not_before = from;
+  facts.not_after = to;
   facts.authority = X509_check_ca(x509) == 1;
-  facts.fingerprint = *std::move(fingerprint);
+  facts.fingerprint = std::move(fingerprint);
   ERR_clear_error();
   return facts;
 }
 
 absl::Status CheckKey(absl::string_view certificate_pem, absl::string_view key_pem) {
-  const absl::StatusOr<Certificate> certificate = ParseCertificate(certificate_pem);
-  if (!certificate.ok()) return certificate.status();
-  const absl::StatusOr<Key> key = ParseKey(key_pem);
-  if (!key.ok()) return key.status();
-  const bool match = X509_check_private_key(certificate->get(), key->get()) == 1;
+  ASSIGN_OR_RETURN(const Certificate certificate, ParseCertificate(certificate_pem));
+  ASSIGN_OR_RETURN(const Key key, ParseKey(key_pem));
+  const bool match = X509_check_private_key(certificate.get(), key.get()) == 1;
   ERR_clear_error();
   if (match) return absl::OkStatus();
   return absl::FailedPreconditionError("the key is not the certificate's");
 }
 
 absl::Status CheckIssued(absl::string_view authority_pem, absl::string_view certificate_pem) {
-  const absl::StatusOr<Certificate> authority = ParseCertificate(authority_pem);
-  if (!authority.ok()) return authority.status();
-  const absl::StatusOr<Certificate> certificate = ParseCertificate(certificate_pem);
-  if (!certificate.ok()) return certificate.status();
+  ASSIGN_OR_RETURN(const Certificate authority, ParseCertificate(authority_pem));
+  ASSIGN_OR_RETURN(const Certificate certificate, ParseCertificate(certificate_pem));
   // The first function checks names, identifiers and that the authority may sign; the second checks
   // the signature.
-  const bool issued = X509_check_ca(authority->get()) == 1 &&
-                      X509_check_issued(authority->get(), certificate->get()) == X509_V_OK &&
-                      X509_verify(certificate->get(), X509_get0_pubkey(authority->get())) == 1;
+  const bool issued = X509_check_ca(authority.get()) == 1 &&
+                      X509_check_issued(authority.get(), certificate.get()) == X509_V_OK &&
+                      X509_verify(certificate.get(), X509_get0_pubkey(authority.get())) == 1;
   ERR_clear_error();
   if (issued) return absl::OkStatus();
   return absl::FailedPreconditionError("the certificate was not made by the authority");

@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/decimal.h"
+#include "base/status_macros.h"
 #include "base/utf8.h"
 
 namespace ablate {
@@ -178,7 +179,7 @@ class SentenceParser {
     if (Words() == kMaxSentenceWords) {
       return Problem(absl::StrCat("its sentence has more than ", kMaxSentenceWords, " words"));
     }
-    if (absl::Status wrong = CheckFeatures(columns[kFeatures]); !wrong.ok()) return wrong;
+    RETURN_IF_ERROR(CheckFeatures(columns[kFeatures]));
     if (Words() == 0) sentence_->line = line_;
     empty_nodes_ = 0;
     TaggedWord word = {columns[kForm],     columns[kUpos], columns[kXpos],
@@ -299,7 +300,7 @@ absl::StatusOr<bool> ConlluReader::Next(TaggedSentence& sentence) {
     if (absl::Status wrong = parser.Add(line, line_); !wrong.ok()) return wrong;
   }
   if (!parser.begun()) return false;
-  if (absl::Status wrong = parser.Finish(); !wrong.ok()) return wrong;
+  RETURN_IF_ERROR(parser.Finish());
   if (sentence.words.empty()) {
     return absl::InvalidArgumentError(absl::StrCat("line ", line_, ": the sentence has no words"));
   }

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/safetensors.h"
+#include "base/status_macros.h"
 
 namespace ablate {
 namespace {
@@ -127,29 +128,24 @@ size_t FindIdBytes(absl::Span<const uint32_t> ids, size_t id_bytes) {
 }
 
 absl::StatusOr<DatasetFile> ReadDatasetFile(absl::string_view bytes) {
-  const absl::StatusOr<SafetensorsFile> file = ParseSafetensors(bytes);
-  if (!file.ok()) return file.status();
-  const auto kind = file->metadata.find(kKindKey);
+  ASSIGN_OR_RETURN(const SafetensorsFile file, ParseSafetensors(bytes));
+  const auto kind = file.metadata.find(kKindKey);
   DatasetFile read;
-  if (kind != file->metadata.end() && kind->second == kTokensName) {
+  if (kind != file.metadata.end() && kind->second == kTokensName) {
     read.kind = DatasetKind::kTokens;
-  } else if (kind == file->metadata.end() || kind->second != kTokenizerName) {
+  } else if (kind == file.metadata.end() || kind->second != kTokenizerName) {
     return absl::InvalidArgumentError(absl::StrCat("its metadata don't say what it is; expected ",
                                                    kKindKey, " to be ", kTokenizerName, " or ",
                                                    kTokensName));
   }
-  const auto vocabulary = FindPart(*file, kVocabularyTensor);
-  if (!vocabulary.ok()) return vocabulary.status();
-  const auto merges = FindPart(*file, kMergesTensor);
-  if (!merges.ok()) return merges.status();
-  read.tokenizer = {*vocabulary, *merges};
+  ASSIGN_OR_RETURN(const auto vocabulary, FindPart(file, kVocabularyTensor));
+  ASSIGN_OR_RETURN(const auto merges, FindPart(file, kMergesTensor));
+  read.tokenizer = {vocabulary, merges};
   if (read.kind == DatasetKind::kTokenizer) return read;
-  auto tokens = FindTokens(*file);
-  if (!tokens.ok()) return tokens.status();
-  auto lengths = FindLengths(*file, tokens->size());
-  if (!lengths.ok()) return lengths.status();
-  read.tokens = *std::move(tokens);
-  read.lengths = *std::move(lengths);
+  ASSIGN_OR_RETURN(auto tokens, FindTokens(file));
+  ASSIGN_OR_RETURN(auto lengths, FindLengths(file, tokens.size()));
+  read.tokens = std::move(tokens);
+  read.lengths = std::move(lengths);
   return read;
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 
 namespace ablate::text {
 namespace {
@@ -82,15 +83,14 @@ absl::StatusOr<HostPort> ParseHostPort(absl::string_view text, uint16_t least_po
   if (absl::StrContains(host_text, ":") && !absl::StartsWith(host_text, "[")) {
     return absl::InvalidArgumentError("an IPv6 address with a port needs brackets: [::1]:7433");
   }
-  absl::StatusOr<Host> host = ParseHost(host_text);
-  if (!host.ok()) return host.status();
+  ASSIGN_OR_RETURN(Host host, ParseHost(host_text));
   uint32_t port = 0;
   if (digits.empty() || !IsNumber(digits) || !absl::SimpleAtoi(digits, &port) ||
       port < least_port || port > 65535) {
     return absl::InvalidArgumentError(
         absl::StrCat("the port is a number from ", least_port, " to 65535"));
   }
-  return HostPort{*std::move(host), static_cast<uint16_t>(port)};
+  return HostPort{std::move(host), static_cast<uint16_t>(port)};
 }
 
 }  // namespace ablate::text

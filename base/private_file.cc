@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/file.h"
+#include "base/status_macros.h"
 
 namespace ablate::process {
 namespace {
@@ -40,7 +41,7 @@ absl::StatusOr<std::string> ReadBoundedFile(const std::string& file, size_t max_
   if (!opened.open() || fstat(opened.get(), &info) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", file));
   }
-  if (absl::Status fine = CheckFile(file, info, max_bytes, readers); !fine.ok()) return fine;
+  RETURN_IF_ERROR(CheckFile(file, info, max_bytes, readers));
   // One more byte shows that the file grew; then don't read it now.
   std::string content(max_bytes + 1, '\0');
   size_t size = 0;

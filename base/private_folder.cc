@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 
 namespace ablate::process {
 
@@ -58,7 +59,7 @@ absl::StatusOr<std::string> MakePrivateHome(const std::string& folder) {
   if (error) {
     return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot find folder ", path.string()));
   }
-  if (absl::Status ours = CheckPrivateFolder(real); !ours.ok()) return ours;
+  RETURN_IF_ERROR(CheckPrivateFolder(real));
   return real;
 }
 

@@ -12,6 +12,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "base/utf8.h"
 
 namespace ablate {
@@ -263,8 +264,7 @@ absl::Status CheckBytes(absl::string_view json) {
 
 // Returns INVALID_ARGUMENT with the problem, in a message of bounded length.
 absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(absl::string_view json) {
-  const absl::Status bytes = CheckBytes(json);
-  if (!bytes.ok()) return bytes;
+  RETURN_IF_ERROR(CheckBytes(json));
   HeaderReader reader;
   nlohmann::json::sax_parse(json.begin(), json.end(), &reader);
   return reader.Take();
@@ -407,14 +407,12 @@ absl::StatusOr<std::string> WriteSafetensors(const std::vector<TensorView>& tens
   std::set<absl::string_view> names;
   size_t data = 0;
   for (const TensorView& tensor : tensors) {
-    const absl::Status status = CheckTensor(tensor, names);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(CheckTensor(tensor, names));
     data += tensor.bytes.size();
   }
   for (const auto& [key, value] : metadata) {
     for (const std::string& text : {key, value}) {
-      const absl::Status status = CheckText("the metadata", text);
-      if (!status.ok()) return status;
+      RETURN_IF_ERROR(CheckText("the metadata", text));
     }
   }
   const std::string header = HeaderOf(tensors, metadata);
@@ -431,20 +429,17 @@ absl::StatusOr<std::string> WriteSafetensors(const std::vector<TensorView>& tens
 }
 
 absl::StatusOr<SafetensorsFile> ParseSafetensors(absl::string_view file) {
-  const absl::StatusOr<absl::string_view> json = HeaderBytes(file);
-  if (!json.ok()) return json.status();
-  absl::StatusOr<SafetensorsHeader> header = ParseSafetensorsHeader(*json);
-  if (!header.ok()) return header.status();
-  const absl::string_view data = file.substr(kLengthBytes + json->size());
+  ASSIGN_OR_RETURN(const absl::string_view json, HeaderBytes(file));
+  ASSIGN_OR_RETURN(SafetensorsHeader header, ParseSafetensorsHeader(json));
+  const absl::string_view data = file.substr(kLengthBytes + json.size());
   // A header may list tensors in another order than their data.
-  std::stable_sort(header->tensors.begin(), header->tensors.end(),
+  std::stable_sort(header.tensors.begin(), header.tensors.end(),
                    [](const TensorEntry& a, const TensorEntry& b) { return a.range < b.range; });
   SafetensorsFile parsed;
-  parsed.metadata = std::move(header->metadata);
+  parsed.metadata = std::move(header.metadata);
   int64_t next = 0;
-  for (TensorEntry& entry : header->tensors) {
-    const absl::Status status = CheckRange(entry, next, static_cast<int64_t>(data.size()));
-    if (!status.ok()) return status;
+  for (TensorEntry& entry : header.tensors) {
+    RETURN_IF_ERROR(CheckRange(entry, next, static_cast<int64_t>(data.size())));
     next = entry.range[1];
     const absl::string_view bytes = data.substr(static_cast<size_t>(entry.range[0]),
                                                 static_cast<size_t>(next - entry.range[0]));

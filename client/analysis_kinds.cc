@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/decimal.h"
+#include "base/status_macros.h"
 #include "client/output/format.h"
 #include "client/submit/experiment_file.h"
 #include "google/protobuf/descriptor.h"
@@ -113,12 +114,11 @@ absl::StatusOr<const AnalysisKindRow*> FindAnalysisKind(absl::string_view name) 
 
 absl::StatusOr<v1::AnalysisKind> MakeAnalysisKind(const AnalysisKindRow& row,
                                                   const std::vector<std::string>& set) {
-  const absl::StatusOr<Overrides> overrides = ParseOverrides(set, "signal=rule");
-  if (!overrides.ok()) return overrides.status();
+  ASSIGN_OR_RETURN(const Overrides overrides, ParseOverrides(set, "signal=rule"));
   v1::AnalysisKind kind;
   google::protobuf::Message* options = kind.GetReflection()->MutableMessage(&kind, MemberOf(row));
   std::vector<reflect::FieldProblem> problems;
-  for (const auto& [path, value] : *overrides) {
+  for (const auto& [path, value] : overrides) {
     reflect::SetPath(path, value, absl::StrCat("--set ", path), options, &problems);
   }
   if (problems.empty()) return kind;

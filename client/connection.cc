@@ -22,6 +22,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "proto/join/channel.h"
@@ -110,7 +111,7 @@ absl::Status NoAnswer(const ServerAddress& server, const std::string& why) {
                                                server.given ? "" : ": run `ablate up`", " (", why,
                                                ")"));
   }
-  if (absl::Status trouble = join::DiagnoseTls(server); !trouble.ok()) return trouble;
+  RETURN_IF_ERROR(join::DiagnoseTls(server));
   return absl::UnavailableError(absl::StrCat("the server ", server.login, " does not answer at ",
                                              server.address, " (", why, ")"));
 }
@@ -181,7 +182,7 @@ class Connection::Caller {
       Authorize(&context);
       const grpc::Status called = (stub<Stub>().*method)(&context, request, &response);
       if (called.ok()) {
-        if (absl::Status told = Tell(context, options.only); !told.ok()) return told;
+        RETURN_IF_ERROR(Tell(context, options.only));
         return response;
       }
       const bool passes = called.error_code() == grpc::StatusCode::UNAVAILABLE || IsCutOff(called);
@@ -372,11 +373,10 @@ absl::StatusOr<v1::Dataset> Connection::UploadDataset(
   bool begun = false;
   const std::function<Next()> next = [&]() -> Next {
     if (!std::exchange(begun, true)) return first;
-    absl::StatusOr<std::string> chunk = next_chunk();
-    if (!chunk.ok()) return chunk.status();
-    if (chunk->empty()) return std::nullopt;
+    ASSIGN_OR_RETURN(std::string chunk, next_chunk());
+    if (chunk.empty()) return std::nullopt;
     v1::UploadDatasetRequest message;
-    message.set_data(*std::move(chunk));
+    message.set_data(std::move(chunk));
     return message;
   };
   return caller_->Send(&v1::Datasets::Stub::UploadDataset, next);

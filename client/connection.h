@@ -25,6 +25,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/status_macros.h"
 #include "google/protobuf/repeated_ptr_field.h"
 #include "proto/join/channel.h"
 
@@ -167,10 +168,9 @@ absl::StatusOr<Response> ListAll(Connection* connection,
                                  Request request) {
   Response all;
   do {
-    absl::StatusOr<Response> page = (connection->*list)(request);
-    if (!page.ok()) return page.status();
-    request.set_page_token(page->next_page_token());
-    for (Row& row : *((*page).*rows)()) *(all.*rows)()->Add() = std::move(row);
+    ASSIGN_OR_RETURN(Response page, (connection->*list)(request));
+    request.set_page_token(page.next_page_token());
+    for (Row& row : *(page.*rows)()) *(all.*rows)()->Add() = std::move(row);
   } while (!request.page_token().empty());
   return all;
 }
@@ -188,10 +188,9 @@ absl::StatusOr<Response> ListFirst(Connection* connection,
   auto* found = (all.*rows)();
   do {
     request.set_page_size(std::min(kPageSize, most - static_cast<uint32_t>(found->size())));
-    absl::StatusOr<Response> page = (connection->*list)(request);
-    if (!page.ok()) return page.status();
-    request.set_page_token(page->next_page_token());
-    for (Row& row : *((*page).*rows)()) *found->Add() = std::move(row);
+    ASSIGN_OR_RETURN(Response page, (connection->*list)(request));
+    request.set_page_token(page.next_page_token());
+    for (Row& row : *(page.*rows)()) *found->Add() = std::move(row);
   } while (!request.page_token().empty() && static_cast<uint32_t>(found->size()) < most);
   all.set_next_page_token(request.page_token());
   return all;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "client/output/format.h"
 #include "client/output/screen.h"
 #include "client/output/table.h"
@@ -86,12 +87,11 @@ Console ProcessConsole(const Environment& environment) {
 }
 
 absl::StatusOr<std::unique_ptr<Connection>> Connect(const Context& context) {
-  absl::StatusOr<ServerAddress> server = FindServer(context.environment);
-  if (!server.ok()) return server.status();
+  ASSIGN_OR_RETURN(ServerAddress server, FindServer(context.environment));
   const auto tell = [console = context.console](const std::string& name, const std::string& id) {
     console.Note(absl::StrCat("several experiments are named ", name, "; using the newest, ", id));
   };
-  return std::make_unique<Connection>(*std::move(server), context.sleep, tell);
+  return std::make_unique<Connection>(std::move(server), context.sleep, tell);
 }
 
 int Fail(const Context& context, const absl::Status& status) {

@@ -4,6 +4,7 @@
 #include "base/dataset_file.h"
 #include "base/decimal.h"
 #include "base/sha256.h"
+#include "base/status_macros.h"
 
 namespace ablate::client {
 namespace {
@@ -43,7 +44,7 @@ absl::Status Receive(const RemoteFile& remote, const ReadFrom& read, const Sleep
 absl::Status Download(const RemoteFile& remote, const Output& output, const ReadFrom& read,
                       const Sleep& sleep) {
   PartFile file(output);
-  if (const absl::Status status = file.Open(); !status.ok()) return status;
+  RETURN_IF_ERROR(file.Open());
   const absl::Status received =
       Receive(remote, read, sleep, [&](const std::string& data) { return file.Write(data); });
   return received.ok() ? file.Commit() : received;
@@ -85,9 +86,7 @@ absl::StatusOr<std::string> FetchTokenizer(Connection* connection, const v1::Dat
     bytes += data;
     return absl::OkStatus();
   };
-  const absl::Status received =
-      Receive(RemoteOf(dataset), ReadDataset(connection, dataset), sleep, take);
-  if (!received.ok()) return received;
+  RETURN_IF_ERROR(Receive(RemoteOf(dataset), ReadDataset(connection, dataset), sleep, take));
   return bytes;
 }
 

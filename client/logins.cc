@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/file.h"
+#include "base/status_macros.h"
 #include "proto/join/join_file.h"
 #include "proto/reflect/text.h"
 
@@ -52,7 +53,7 @@ std::string Logins::FileOf(const std::string& name) const {
 }
 
 absl::Status Logins::Add(const std::string& name, const v1::JoinFile& join) {
-  if (absl::Status checked = CheckName(name); !checked.ok()) return checked;
+  RETURN_IF_ERROR(CheckName(name));
   const auto known = Find(name);
   if (known.ok() && known->certificate_authority() != join.certificate_authority()) {
     return absl::AlreadyExistsError(absl::StrCat(
@@ -67,7 +68,7 @@ absl::Status Logins::Add(const std::string& name, const v1::JoinFile& join) {
   // Whole or not at all: the old one is there until the new one has its name.
   const std::string draft = absl::StrCat(FileOf(name), ".new");
   fs::remove(draft, error);
-  if (absl::Status written = join::WriteJoinFile(draft, join); !written.ok()) return written;
+  RETURN_IF_ERROR(join::WriteJoinFile(draft, join));
   fs::rename(draft, FileOf(name), error);
   if (error)
     return absl::FailedPreconditionError(absl::StrCat(FileOf(name), ": ", error.message()));

@@ -13,6 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "base/status_macros.h"
 #include "base/utf8.h"
 #include "client/help.h"
 #include "client/output/part_file.h"
@@ -149,8 +150,7 @@ absl::Status WriteManual(const std::map<std::string, std::string>& pages, const 
   std::error_code error;
   std::filesystem::create_directories(folder, error);  // otherwise the first page can't be written
   for (const auto& [name, page] : pages) {
-    absl::Status written = WriteFile(Output{absl::StrCat(folder, "/", name), force}, page);
-    if (!written.ok()) return written;
+    RETURN_IF_ERROR(WriteFile(Output{absl::StrCat(folder, "/", name), force}, page));
   }
   return absl::OkStatus();
 }

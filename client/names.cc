@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "base/status_macros.h"
 #include "proto/reflect/text.h"
 
 namespace ablate::client {
@@ -43,7 +44,7 @@ absl::Status CheckNoCell(absl::string_view text) {
 absl::StatusOr<v1::Experiment> Find(
     Connection* connection, absl::string_view text,
     absl::StatusOr<v1::Experiment> (Connection::*get)(const v1::GetExperimentRequest&)) {
-  if (absl::Status no_cell = CheckNoCell(text); !no_cell.ok()) return no_cell;
+  RETURN_IF_ERROR(CheckNoCell(text));
   v1::GetExperimentRequest request;
   request.set_name(ExperimentName(text));
   absl::StatusOr<v1::Experiment> experiment = (connection->*get)(request);
@@ -81,15 +82,14 @@ absl::StatusOr<v1::Experiment> FindExperiment(Connection* connection, absl::stri
 absl::StatusOr<std::string> ResolveExperimentName(Connection* connection, absl::string_view text,
                                                   Shortened shortened) {
   if (absl::StartsWith(text, "experiments/")) return std::string(text);
-  const auto experiment = Find(connection, text, &Connection::GetOnlyExperiment);
-  if (!experiment.ok()) return experiment.status();
-  const std::string id = Id(experiment->name());
-  const bool whole = text == id || text == experiment->spec().name();
+  ASSIGN_OR_RETURN(const auto experiment, Find(connection, text, &Connection::GetOnlyExperiment));
+  const std::string id = Id(experiment.name());
+  const bool whole = text == id || text == experiment.spec().name();
   if (!whole && shortened == Shortened::kRefused) {
     return absl::InvalidArgumentError(
         absl::StrCat(text, " is a prefix of ", id, "; expected a whole ID or name with --yes"));
   }
-  return experiment->name();
+  return experiment.name();
 }
 
 std::string ExtensionOf(Connection* connection, absl::string_view name) {
@@ -122,9 +122,8 @@ absl::StatusOr<std::string> ResolveDatasetName(Connection* connection, absl::str
   if (absl::StartsWith(text, "datasets/")) return std::string(text);
   v1::GetDatasetRequest request;
   request.set_name(WithPrefix("datasets/", text));
-  const absl::StatusOr<v1::Dataset> dataset = connection->GetDataset(request);
-  if (!dataset.ok()) return dataset.status();
-  return dataset->name();
+  ASSIGN_OR_RETURN(const v1::Dataset dataset, connection->GetDataset(request));
+  return dataset.name();
 }
 
 absl::StatusOr<v1::ListRunsResponse> ListAllRuns(Connection* connection,
@@ -150,26 +149,24 @@ absl::StatusOr<v1::ListRunsResponse> ListPart(Connection* connection, const Cell
 }
 
 absl::StatusOr<v1::RunRow> FindCell(Connection* connection, const CellName& name) {
-  absl::StatusOr<v1::ListRunsResponse> runs = ListPart(connection, name);
-  if (!runs.ok()) return runs.status();
-  if (runs->rows_size() == 1) return std::move(*runs->mutable_rows(0));
+  ASSIGN_OR_RETURN(v1::ListRunsResponse runs, ListPart(connection, name));
+  if (runs.rows_size() == 1) return std::move(*runs.mutable_rows(0));
   const std::string experiment = Id(name.experiment);
   constexpr size_t kShown = 4;
   std::vector<std::string> cells;
-  for (const v1::RunRow& row : runs->rows()) {
+  for (const v1::RunRow& row : runs.rows()) {
     if (cells.size() < kShown) cells.push_back(row.cell());
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      experiment, "/", name.cell, " has ", runs->rows_size(), " cells; expected one, such as ",
+      experiment, "/", name.cell, " has ", runs.rows_size(), " cells; expected one, such as ",
       absl::StrJoin(cells, ", "), ", or ", experiment, "/@best, the best of all"));
 }
 
 absl::StatusOr<std::string> FindRun(Connection* connection, absl::string_view text) {
   const std::optional<CellName> cell = ParseCellName(text);
   if (!cell) return WithPrefix("runs/", text);
-  const absl::StatusOr<v1::RunRow> row = FindCell(connection, *cell);
-  if (!row.ok()) return row.status();
-  return row->run();
+  ASSIGN_OR_RETURN(const v1::RunRow row, FindCell(connection, *cell));
+  return row.run();
 }
 
 absl::Status ExplainRunError(Connection* connection, const absl::Status& status,
@@ -194,13 +191,12 @@ absl::Status ExplainRunError(Connection* connection, const absl::Status& status,
   v1::ListRunsRequest request;
   request.set_page_size(1);
   request.set_experiment(experiment->name());
-  const absl::StatusOr<v1::ListRunsResponse> runs = connection->ListRuns(request);
-  if (!runs.ok()) return runs.status();
-  if (runs->rows().empty()) return status;
+  ASSIGN_OR_RETURN(const v1::ListRunsResponse runs, connection->ListRuns(request));
+  if (runs.rows().empty()) return status;
   const std::string id = Id(experiment->name());
   return absl::NotFoundError(
       absl::StrCat(text, " is an experiment; expected one of its cells, such as ", id, "/",
-                   runs->rows(0).cell(), ". `ablate runs ", id, "` lists them."));
+                   runs.rows(0).cell(), ". `ablate runs ", id, "` lists them."));
 }
 
 }  // namespace ablate::client

@@ -19,6 +19,7 @@ extern "C" {
 #include "absl/strings/str_cat.h"
 #include "base/process_id.h"
 #include "base/socket_path.h"
+#include "base/status_macros.h"
 #include "client/logins.h"
 
 namespace ablate::client {
@@ -89,11 +90,9 @@ absl::StatusOr<ServerAddress> FindServer(const Environment& environment) {
     if (!join.ok()) return join.status();
     return join::AddressOf(*join, login);
   }
-  const absl::StatusOr<Home> home = FindHome("", environment);
-  if (!home.ok()) return home.status();
-  auto address = ReadAddress(*home);
-  if (!address.ok()) return address.status();
-  return ServerAddress{*std::move(address)};
+  ASSIGN_OR_RETURN(const Home home, FindHome("", environment));
+  ASSIGN_OR_RETURN(auto address, ReadAddress(home));
+  return ServerAddress{std::move(address)};
 }
 
 absl::StatusOr<ServerProcess> ServerProcess::Find(const Home& home) {

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "client/names.h"
 #include "client/output/experiment_text.h"
 #include "client/output/format.h"
@@ -125,10 +126,9 @@ void Print(const Context& context, const v1::Experiment& experiment,
 
 absl::Status ShowExperiment(const Context& context, Connection* connection,
                             const v1::Experiment& experiment) {
-  absl::StatusOr<v1::ListRunsResponse> runs = ListAllRuns(connection, experiment.name());
-  if (!runs.ok()) return runs.status();
-  MarkNonFinite(PrimaryMetric(experiment.spec()), &*runs);
-  Print(context, experiment, *runs, connection->is_elsewhere() || experiment.private_(),
+  ASSIGN_OR_RETURN(v1::ListRunsResponse runs, ListAllRuns(connection, experiment.name()));
+  MarkNonFinite(PrimaryMetric(experiment.spec()), &runs);
+  Print(context, experiment, runs, connection->is_elsewhere() || experiment.private_(),
         QuotaText(experiment, connection),
         // An extension archives it.
         experiment.archived() ? ExtensionOf(connection, experiment.name()) : "");

@@ -25,6 +25,7 @@
 #include "base/private_folder.h"
 #include "base/random.h"
 #include "base/socket_path.h"
+#include "base/status_macros.h"
 #include "server/access/sharing.h"
 #include "server/engine/accelerator.h"
 #include "server/launch/devices.h"
@@ -272,13 +273,12 @@ class Program {
 };
 
 absl::Status Program::Start(const Flags& flags, const launch::Home& home) {
-  if (absl::Status started = StartScheduler(flags, home); !started.ok()) return started;
+  RETURN_IF_ERROR(StartScheduler(flags, home));
   // GPUs that the caller names must be there before clients can connect; others are found
   // afterwards, because that takes seconds.
   if (!flags.no_workers && !launch::ReadDeviceChoice(flags.devices)->all) {
-    auto devices = ChosenDevices(flags);
-    if (!devices.ok()) return devices.status();
-    devices_ = *std::move(devices);
+    ASSIGN_OR_RETURN(auto devices, ChosenDevices(flags));
+    devices_ = std::move(devices);
   }
   // The store has locked the folder.
   presence_ = std::make_unique<launch::Presence>(home);
@@ -288,11 +288,10 @@ absl::Status Program::Start(const Flags& flags, const launch::Home& home) {
   options.owner = UserName();
   options.sharing = sharing_.get();
   options.public_address = flags.listen;
-  auto server = service::Server::Start(options, store_.get(), thread_.get());
-  if (!server.ok()) return server.status();
-  server_ = *std::move(server);
+  ASSIGN_OR_RETURN(auto server, service::Server::Start(options, store_.get(), thread_.get()));
+  server_ = std::move(server);
   commits_.PassTo(server_.get());
-  if (absl::Status named = presence_->TakeSocketNames(); !named.ok()) return named;
+  RETURN_IF_ERROR(presence_->TakeSocketNames());
   // Last: a server that can't listen leaves the workers of an earlier one alone.
   return StartWorkers(flags, home);
 }
@@ -305,13 +304,11 @@ absl::Status Program::StartScheduler(const Flags& flags, const launch::Home& hom
   options.last_states_bytes = flags.last_states;
   options.ballast_bytes = kBallastBytes;
   options.on_commit = [this](uint64_t change) { commits_(change); };
-  auto store = storage::Store::Open(std::move(options));
-  if (!store.ok()) return store.status();
-  store_ = *std::move(store);
+  ASSIGN_OR_RETURN(auto store, storage::Store::Open(std::move(options)));
+  store_ = std::move(store);
   // Before the scheduler, which reads quotas.
-  auto sharing = access::Sharing::Open(home.folder);
-  if (!sharing.ok()) return sharing.status();
-  sharing_ = *std::move(sharing);
+  ASSIGN_OR_RETURN(auto sharing, access::Sharing::Open(home.folder));
+  sharing_ = std::move(sharing);
   schedule::SchedulerOptions waits = schedule::WithSilence(absl::Seconds(flags.worker_silence));
   waits.on_hung = [this](const schedule::LocalProcess& process, absl::string_view why) {
     hung_(process, why);
@@ -322,7 +319,7 @@ absl::Status Program::StartScheduler(const Flags& flags, const launch::Home& hom
   };
   scheduler_ = std::make_unique<schedule::Scheduler>(store_.get(), &SteadyClock(), std::move(waits),
                                                      process::RandomId);
-  if (absl::Status started = scheduler_->Start(); !started.ok()) return started;
+  RETURN_IF_ERROR(scheduler_->Start());
   thread_ = std::make_unique<schedule::SchedulerThread>(scheduler_.get());
   return absl::OkStatus();
 }
@@ -352,9 +349,9 @@ absl::Status Program::StartWorkers(const Flags& flags, const launch::Home& home)
   std::vector<launch::WorkerCommand> commands =
       LocalCommands(flags, devices_, home, store_->blobs()->folder());
   if (!flags.no_workers) launch::EndLeftovers(home.run_folder, kGpuPrefix, commands);
-  auto workers = launch::LocalWorkers::Start(std::move(commands), std::move(events));
-  if (!workers.ok()) return workers.status();
-  workers_ = *std::move(workers);
+  ASSIGN_OR_RETURN(auto workers,
+                   launch::LocalWorkers::Start(std::move(commands), std::move(events)));
+  workers_ = std::move(workers);
   hung_.PassTo(workers_.get());
   return absl::OkStatus();
 }
@@ -395,17 +392,16 @@ absl::Status Serve(const Flags& flags, const sigset_t& signals) {
         "no folder for the server: give --home, or set ABLATE_HOME or HOME");
   }
   RaiseFileLimit();
-  const auto home = launch::PrepareHome(flags.home);
-  if (!home.ok()) return home.status();
+  ASSIGN_OR_RETURN(const auto home, launch::PrepareHome(flags.home));
   Program program;
-  if (absl::Status started = program.Start(flags, *home); !started.ok()) return started;
+  RETURN_IF_ERROR(program.Start(flags, home));
   absl::Status end = program.presence()->Announce();
   if (end.ok()) {
-    spdlog::info("serving {} on {}", home->folder, process::SocketAddress(home->client_socket));
+    spdlog::info("serving {} on {}", home.folder, process::SocketAddress(home.client_socket));
     if (!flags.listen.empty()) {
       spdlog::info("serving others on {}, port {}", flags.listen, program.public_port());
     }
-    end = WaitForEnd(program.presence(), *home, signals);
+    end = WaitForEnd(program.presence(), home, signals);
   }
   program.Stop(flags);
   return end;

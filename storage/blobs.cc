@@ -25,6 +25,7 @@
 #include "base/mutex.h"
 #include "base/private_file.h"
 #include "base/sha256.h"
+#include "base/status_macros.h"
 
 namespace ablate::storage {
 namespace {
@@ -146,10 +147,9 @@ struct Blobs::Shelf {
 };
 
 absl::StatusOr<std::vector<Discarded>> Blobs::Shelf::ListTrash() const {
-  auto names = BlobsIn(Trash());
-  if (!names.ok()) return names.status();
+  ASSIGN_OR_RETURN(auto names, BlobsIn(Trash()));
   std::vector<Discarded> trash;
-  for (std::string& name : *names) {
+  for (std::string& name : names) {
     const std::string path = TrashPathOf(name);
     if (auto found = LookAt(path, std::move(name))) trash.push_back(*std::move(found));
   }
@@ -289,13 +289,12 @@ absl::Status Blobs::Writer::Finish(absl::string_view expected) {
 
 absl::StatusOr<std::string> Blobs::Writer::Read(uint64_t offset, uint64_t length) {
   std::string bytes(std::min(length, size_ - std::min(offset, size_)), '\0');
-  const absl::Status read = Use([&] { return ReadAt(file_.get(), offset, path_, &bytes); });
-  if (!read.ok()) return read;
+  RETURN_IF_ERROR(Use([&] { return ReadAt(file_.get(), offset, path_, &bytes); }));
   return bytes;
 }
 
 absl::StatusOr<std::shared_ptr<Blobs::Pin>> Blobs::Writer::Publish(absl::string_view expected) {
-  if (absl::Status finished = Finish(expected); !finished.ok()) return finished;
+  RETURN_IF_ERROR(Finish(expected));
   const bool synced = fsync(file_.get()) == 0;
   if (!synced) {
     discard_ = true;  // the pages that couldn't be written may read as if they were
@@ -304,7 +303,7 @@ absl::StatusOr<std::shared_ptr<Blobs::Pin>> Blobs::Writer::Publish(absl::string_
   shelf_->Stored(absl::OkStatus()).IgnoreError();
   file_ = FileDescriptor();
   std::shared_ptr<Pin> pin;
-  const absl::Status named = Use([&] {
+  RETURN_IF_ERROR(Use([&] {
     MutexLock lock(&shelf_->mutex);
     shelf_->unsynced.insert(sha256_);
     if (rename(path_.c_str(), shelf_->PathOf(sha256_).c_str()) != 0) {
@@ -313,10 +312,8 @@ absl::StatusOr<std::shared_ptr<Blobs::Pin>> Blobs::Writer::Publish(absl::string_
     published_ = true;
     pin = Shelf::MakePin(shelf_, sha256_, size_);
     return absl::OkStatus();
-  });
-  if (!named.ok()) return named;
-  const absl::Status durable = process::SyncFolder(shelf_->folder);
-  if (!durable.ok()) return durable;
+  }));
+  RETURN_IF_ERROR(process::SyncFolder(shelf_->folder));
   MutexLock lock(&shelf_->mutex);
   shelf_->unsynced.erase(sha256_);
   return pin;
@@ -336,12 +333,11 @@ absl::StatusOr<std::unique_ptr<Blobs::Writer>> Blobs::Continue(absl::string_view
                                                                absl::string_view sha256,
                                                                uint64_t offset,
                                                                const Cancelled& cancelled) {
-  auto taken = shelf_->partials->Take(user, sha256, offset);
-  if (!taken.ok()) return taken.status();
-  if (taken->hold == nullptr) return Create();
-  std::string path = taken->hold->path();
+  ASSIGN_OR_RETURN(auto taken, shelf_->partials->Take(user, sha256, offset));
+  if (taken.hold == nullptr) return Create();
+  std::string path = taken.hold->path();
   std::unique_ptr<Writer> writer(
-      new Writer(shelf_, std::move(taken->file), std::move(path), std::move(taken->hold)));
+      new Writer(shelf_, std::move(taken.file), std::move(path), std::move(taken.hold)));
   writer->size_ = offset;
   writer->continues_ = offset > 0;
   for (uint64_t at = 0; at < offset; at += kHashedAtOnce) {
@@ -360,29 +356,26 @@ PartialUploads& Blobs::partials() { return *shelf_->partials; }
 
 absl::StatusOr<std::shared_ptr<Blobs::Pin>> Blobs::Find(absl::string_view sha256) {
   MutexLock lock(&shelf_->mutex);
-  const auto size = shelf_->LookUp(sha256);
-  if (!size.ok()) return size.status();
+  ASSIGN_OR_RETURN(const auto size, shelf_->LookUp(sha256));
   if (const auto found = shelf_->unsynced.find(sha256); found != shelf_->unsynced.end()) {
-    const absl::Status durable = process::SyncFolder(shelf_->folder);
-    if (!durable.ok()) return durable;
+    RETURN_IF_ERROR(process::SyncFolder(shelf_->folder));
     shelf_->unsynced.erase(found);
   }
-  return Shelf::MakePin(shelf_, std::string(sha256), *size);
+  return Shelf::MakePin(shelf_, std::string(sha256), size);
 }
 
 absl::StatusOr<std::string> Blobs::Read(absl::string_view sha256, uint64_t offset,
                                         uint64_t length) {
-  const auto size = Size(sha256);
-  if (!size.ok()) return size.status();
-  if (offset > *size) {
-    return absl::OutOfRangeError(absl::StrCat("offset: ", offset, "; expected at most ", *size,
+  ASSIGN_OR_RETURN(const auto size, Size(sha256));
+  if (offset > size) {
+    return absl::OutOfRangeError(absl::StrCat("offset: ", offset, "; expected at most ", size,
                                               ", the size of blob ", sha256));
   }
   const std::string path = shelf_->PathOf(sha256);
   const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.open()) return errno == ENOENT ? NoBlob(sha256) : FileError("open", path);
-  std::string bytes(std::min(length, *size - offset), '\0');
-  if (absl::Status read = ReadAt(file.get(), offset, path, &bytes); !read.ok()) return read;
+  std::string bytes(std::min(length, size - offset), '\0');
+  RETURN_IF_ERROR(ReadAt(file.get(), offset, path, &bytes));
   return bytes;
 }
 
@@ -419,10 +412,9 @@ absl::StatusOr<std::vector<std::string>> Blobs::List() {
 }
 
 absl::StatusOr<size_t> Blobs::EmptyTrash(int64_t before) {
-  const auto trash = shelf_->ListTrash();
-  if (!trash.ok()) return trash.status();
+  ASSIGN_OR_RETURN(const auto trash, shelf_->ListTrash());
   size_t removed = 0;
-  for (const Discarded& blob : *trash) {
+  for (const Discarded& blob : trash) {
     if (blob.swept < before && shelf_->Discard(blob)) ++removed;
   }
   return removed;
@@ -447,9 +439,8 @@ std::vector<std::string> Blobs::TakeUnpinned() {
 }
 
 absl::StatusOr<size_t> Blobs::Count(const std::string& folder) {
-  const auto blobs = BlobsIn(folder);
-  if (!blobs.ok()) return blobs.status();
-  return blobs->size();
+  ASSIGN_OR_RETURN(const auto blobs, BlobsIn(folder));
+  return blobs.size();
 }
 
 absl::StatusOr<std::unique_ptr<Blobs>> Blobs::Open(const std::string& folder,
@@ -460,9 +451,9 @@ absl::StatusOr<std::unique_ptr<Blobs>> Blobs::Open(const std::string& folder,
   if (status.ok()) status = process::SyncFolder(folder);
   if (!status.ok()) return status;
   auto shelf = std::make_shared<Shelf>(folder, std::move(options));
-  auto partials = PartialUploads::Open(shelf->PathOf(kPartials), shelf->options.now);
-  if (!partials.ok()) return partials.status();
-  shelf->partials = *std::move(partials);
+  ASSIGN_OR_RETURN(auto partials,
+                   PartialUploads::Open(shelf->PathOf(kPartials), shelf->options.now));
+  shelf->partials = std::move(partials);
   return std::unique_ptr<Blobs>(new Blobs(std::move(shelf)));
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/private_file.h"
+#include "base/status_macros.h"
 
 namespace ablate::storage {
 namespace {
@@ -102,12 +103,11 @@ bool DiskRoom::Release() {
 }
 
 absl::Status DiskRoom::Keep() {
-  const auto available = available_();
-  if (!available.ok()) return available.status();
+  ASSIGN_OR_RETURN(const auto available, available_());
   MutexLock lock(&mutex_);
   if (ballast_ == 0 || kept_) return absl::OkStatus();
   const int error =
-      *available < ballast_ + process::kLeastRoom ? ENOSPC : Allocate(File(), ballast_);
+      available < ballast_ + process::kLeastRoom ? ENOSPC : Allocate(File(), ballast_);
   kept_ = error == 0;
   impossible_ = !kept_ && !IsFull(error);
   if (kept_) return absl::OkStatus();
@@ -122,11 +122,10 @@ absl::Status DiskRoom::Try(const std::function<absl::Status()>& work) {
 }
 
 absl::StatusOr<uint64_t> DiskRoom::Free() const {
-  const auto available = available_();
-  if (!available.ok()) return available.status();
+  ASSIGN_OR_RETURN(const auto available, available_());
   MutexLock lock(&mutex_);
   const uint64_t due = kept_ || impossible_ ? 0 : ballast_;
-  return *available < due ? 0 : *available - due;
+  return available < due ? 0 : available - due;
 }
 
 }  // namespace ablate::storage

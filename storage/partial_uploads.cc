@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "base/sha256.h"
+#include "base/status_macros.h"
 #include "storage/disk_room.h"
 
 namespace ablate::storage {
@@ -182,7 +183,7 @@ absl::StatusOr<PartialUploads::Opened> PartialUploads::Take(absl::string_view us
   }
   Opened opened;
   opened.hold.reset(new Hold(state_, claim, name));
-  const absl::Status status = opened.hold->While([&]() -> absl::Status {
+  RETURN_IF_ERROR(opened.hold->While([&]() -> absl::Status {
     const std::string& path = opened.hold->path();
     const int begin = offset == 0 ? O_CREAT | O_TRUNC : 0;
     opened.file =
@@ -194,8 +195,7 @@ absl::StatusOr<PartialUploads::Opened> PartialUploads::Take(absl::string_view us
     }
     const auto kept = static_cast<uint64_t>(found.st_size);
     return kept == offset ? absl::OkStatus() : WrongOffset(offset, kept);
-  });
-  if (!status.ok()) return status;
+  }));
   state_->Trim();
   return opened;
 }

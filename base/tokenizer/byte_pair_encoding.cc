@@ -4,30 +4,26 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "base/tokenizer/byte_alphabet.h"
 
 namespace ablate::tokenizer {
 
 absl::StatusOr<std::shared_ptr<const BytePairEncoding>> BytePairEncoding::Read(
     const std::string& vocab_json, const std::string& merges_txt) {
-  const absl::StatusOr<FileText> vocabulary = ReadFileText(vocab_json);
-  if (!vocabulary.ok()) return vocabulary.status();
-  const absl::StatusOr<FileText> merges = ReadFileText(merges_txt);
-  if (!merges.ok()) return merges.status();
-  return Parse(*vocabulary, *merges);
+  ASSIGN_OR_RETURN(const FileText vocabulary, ReadFileText(vocab_json));
+  ASSIGN_OR_RETURN(const FileText merges, ReadFileText(merges_txt));
+  return Parse(vocabulary, merges);
 }
 
 absl::StatusOr<std::shared_ptr<const BytePairEncoding>> BytePairEncoding::Parse(
     const FileText& vocab_json, const FileText& merges_txt) {
-  const absl::StatusOr<Vocabulary> vocabulary = ParseVocabulary(vocab_json);
-  if (!vocabulary.ok()) return vocabulary.status();
+  ASSIGN_OR_RETURN(const Vocabulary vocabulary, ParseVocabulary(vocab_json));
   const std::shared_ptr<BytePairEncoding> made(new BytePairEncoding);
-  const absl::Status bytes = made->SetBytes(*vocabulary, vocab_json.name);
-  if (!bytes.ok()) return bytes;
-  const absl::StatusOr<std::vector<Merge>> merges = ParseMerges(merges_txt, *vocabulary);
-  if (!merges.ok()) return merges.status();
-  made->SetTexts(*vocabulary);
-  made->SetMerges(*merges);
+  RETURN_IF_ERROR(made->SetBytes(vocabulary, vocab_json.name));
+  ASSIGN_OR_RETURN(const std::vector<Merge> merges, ParseMerges(merges_txt, vocabulary));
+  made->SetTexts(vocabulary);
+  made->SetMerges(merges);
   made->FindSpecial();
   return made;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/status_macros.h"
+
 namespace ablate::tokenizer {
 
 Encoder::Encoder(std::shared_ptr<const BytePairEncoding> encoding)
@@ -13,9 +15,8 @@ Encoder::Encoder(std::shared_ptr<const BytePairEncoding> encoding, SpecialFinder
 
 absl::StatusOr<Encoder> Encoder::WithSpecial(std::shared_ptr<const BytePairEncoding> encoding,
                                              const std::vector<std::string>& special) {
-  absl::StatusOr<SpecialFinder> finder = SpecialFinder::Make(*encoding, special);
-  if (!finder.ok()) return finder.status();
-  return Encoder(std::move(encoding), *std::move(finder));
+  ASSIGN_OR_RETURN(SpecialFinder finder, SpecialFinder::Make(*encoding, special));
+  return Encoder(std::move(encoding), std::move(finder));
 }
 
 void Encoder::Encode(absl::string_view text, std::vector<uint32_t>* ids) {

@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/format.h"
@@ -73,9 +74,9 @@ absl::StatusOr<Changes> ReadChanges(const SetOptions& options) {
     if (text.empty()) continue;
     changes.push_back({&limit, std::nullopt});
     if (text == kNone) continue;
-    const auto value = ReadNumber(limit.option, text, limit.bytes, limit.least, limit.most);
-    if (!value.ok()) return value.status();
-    changes.back().value = *value;
+    ASSIGN_OR_RETURN(const auto value,
+                     ReadNumber(limit.option, text, limit.bytes, limit.least, limit.most));
+    changes.back().value = value;
   }
   if (!changes.empty()) return changes;
   return absl::InvalidArgumentError(
@@ -109,20 +110,18 @@ std::string StoredText(const v1::Quota& quota) {
 
 absl::StatusOr<int> SetQuota(const SetOptions& options, const Changes& changes,
                              const Context& context, Connection* connection) {
-  const auto users = Users(connection);
-  if (!users.ok()) return users.status();
+  ASSIGN_OR_RETURN(const auto users, Users(connection));
   v1::SetQuotaRequest request;
   request.set_name(options.user);
-  for (const v1::User& user : users->users()) {
+  for (const v1::User& user : users.users()) {
     if (Id(user.name()) == Id(options.user)) *request.mutable_quota() = user.quota();
   }
   Apply(changes, request.mutable_quota());
-  const auto user = connection->SetQuota(request);
-  if (!user.ok()) return user.status();
-  if (options.json) PrintJson(context, *user);
-  const v1::Quota& quota = user->quota();
+  ASSIGN_OR_RETURN(const auto user, connection->SetQuota(request));
+  if (options.json) PrintJson(context, user);
+  const v1::Quota& quota = user.quota();
   context.console.Info(absl::StrCat(
-      Id(user->name()), ": lanes ", Most(quota.has_lanes(), quota.lanes()), ", queued runs ",
+      Id(user.name()), ": lanes ", Most(quota.has_lanes(), quota.lanes()), ", queued runs ",
       Most(quota.has_queued_runs(), quota.queued_runs()), ", stored ", StoredText(quota)));
   return kSuccess;
 }
@@ -138,11 +137,10 @@ struct QuotaListOptions {
 
 absl::StatusOr<int> ListQuotas(const QuotaListOptions& options, const Context& context,
                                Connection* connection) {
-  const auto list = Users(connection);
-  if (!list.ok()) return list.status();
-  if (options.json) return PrintJson(context, *list);
+  ASSIGN_OR_RETURN(const auto list, Users(connection));
+  if (options.json) return PrintJson(context, list);
   Table table({{"user"}, {"lanes"}, {"queued runs"}, {"stored"}, {"recent device time"}});
-  for (const v1::User& user : list->users()) {
+  for (const v1::User& user : list.users()) {
     const v1::Quota& quota = user.quota();
     const v1::Usage& usage = user.usage();
     table.Add(

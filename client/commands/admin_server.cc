@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/format.h"
@@ -36,7 +37,7 @@ absl::StatusOr<int> Init(const InitOptions& options, const Context& context,
                            : options.output.given() ? options.output.path
                                                     : "admin.join";
   // Checked first, because init works only once.
-  if (absl::Status fine = join::CheckNewFile(file, options.output.force); !fine.ok()) return fine;
+  RETURN_IF_ERROR(join::CheckNewFile(file, options.output.force));
   v1::InitializeSharingRequest request;
   request.set_address(options.address);
   for (const std::string& host : options.hosts) request.add_hosts(host);
@@ -70,11 +71,10 @@ absl::StatusOr<int> Renew(const RenewOptions& options, const Context& context,
   v1::RenewCertificateRequest request;
   for (const std::string& host : options.hosts) request.add_hosts(host);
   request.set_drop_others(options.only);
-  const auto renewed = connection->RenewCertificate(request);
-  if (!renewed.ok()) return renewed.status();
-  if (options.json) PrintJson(context, *renewed);
-  context.console.Info(absl::StrCat("certificate for ", absl::StrJoin(renewed->hosts(), ", "),
-                                    ", valid until ", DateOf(renewed->expire_time()),
+  ASSIGN_OR_RETURN(const auto renewed, connection->RenewCertificate(request));
+  if (options.json) PrintJson(context, renewed);
+  context.console.Info(absl::StrCat("certificate for ", absl::StrJoin(renewed.hosts(), ", "),
+                                    ", valid until ", DateOf(renewed.expire_time()),
                                     " UTC; new connections use it"));
   return kSuccess;
 }
@@ -92,13 +92,12 @@ absl::StatusOr<int> Audit(const AuditOptions& options, const Context& context,
   v1::ListAuditRequest request;
   request.set_user(options.user);
   request.set_method(options.method);
-  const auto list =
-      ListFirst(connection, &Connection::ListAudit, &v1::ListAuditResponse::mutable_entries,
-                request, options.limit.value_or(kDefaultLimit));
-  if (!list.ok()) return list.status();
-  if (options.json) return PrintJson(context, *list);
+  ASSIGN_OR_RETURN(const auto list, ListFirst(connection, &Connection::ListAudit,
+                                              &v1::ListAuditResponse::mutable_entries, request,
+                                              options.limit.value_or(kDefaultLimit)));
+  if (options.json) return PrintJson(context, list);
   Table table({{"time, UTC"}, {"user"}, {"method"}, {"what"}, {"outcome"}});
-  for (const v1::AuditEntry& entry : list->entries()) {
+  for (const v1::AuditEntry& entry : list.entries()) {
     table.Add(
         {DateOf(entry.time()), entry.user(), entry.method(), entry.resource(), entry.outcome()});
   }

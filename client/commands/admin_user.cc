@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/format.h"
@@ -69,27 +70,26 @@ absl::Status CheckJoinOutput(const Output& output) {
 // Makes a token and writes its join file, or prints it if no file is named.
 absl::Status MakeToken(const TokenOptions& options, const v1::CreateTokenRequest& request,
                        const Context& context, Connection* connection) {
-  const auto created = connection->CreateToken(request);
-  if (!created.ok()) return created.status();
-  const std::string what = absl::StrCat("token ", Id(created->token().name()), " of ", options.user,
-                                        ", valid until ", Day(created->join().expire_time()),
+  ASSIGN_OR_RETURN(const auto created, connection->CreateToken(request));
+  const std::string what = absl::StrCat("token ", Id(created.token().name()), " of ", options.user,
+                                        ", valid until ", Day(created.join().expire_time()),
                                         "; whoever has the file acts as ", options.user);
   if (!options.output.given() || options.output.is_standard()) {
-    context.console.data() << ToJson(created->join()) << std::flush;
+    context.console.data() << ToJson(created.join()) << std::flush;
     if (!context.console.data()) {
       return Forget(
-          created->token(), connection,
+          created.token(), connection,
           absl::DataLossError("writing the token to standard output failed; it is revoked"));
     }
     context.console.Info(what);
     return absl::OkStatus();
   }
   if (absl::Status written =
-          join::WriteJoinFile(options.output.path, created->join(), options.output.force);
+          join::WriteJoinFile(options.output.path, created.join(), options.output.force);
       !written.ok()) {
-    return Forget(created->token(), connection, written);
+    return Forget(created.token(), connection, written);
   }
-  if (options.json) PrintJson(context, created->token());
+  if (options.json) PrintJson(context, created.token());
   context.console.Info(absl::StrCat(options.output.path, ": ", what));
   return absl::OkStatus();
 }
@@ -101,22 +101,19 @@ struct NewUser {
 };
 
 absl::StatusOr<NewUser> MakeNewUser(const TokenOptions& options) {
-  const auto role = ReadRole("--role", options.role);
-  if (!role.ok()) return role.status();
-  auto token = MakeTokenRequest(options);
-  if (!token.ok()) return token.status();
+  ASSIGN_OR_RETURN(const auto role, ReadRole("--role", options.role));
+  ASSIGN_OR_RETURN(auto token, MakeTokenRequest(options));
   NewUser made;
   made.user.set_user(options.user);
-  made.user.set_role(*role);
-  made.token = *std::move(token);
+  made.user.set_role(role);
+  made.token = std::move(token);
   return made;
 }
 
 absl::StatusOr<int> AddUser(const TokenOptions& options, const NewUser& request,
                             const Context& context, Connection* connection) {
-  if (absl::Status file = CheckJoinOutput(options.output); !file.ok()) return file;
-  const auto user = connection->CreateUser(request.user);
-  if (!user.ok()) return user.status();
+  RETURN_IF_ERROR(CheckJoinOutput(options.output));
+  ASSIGN_OR_RETURN(const auto user, connection->CreateUser(request.user));
   absl::Status made = MakeToken(options, request.token, context, connection);
   if (made.ok()) return kSuccess;
   // As if nothing had happened, so that the same command can be given again.
@@ -131,8 +128,8 @@ absl::StatusOr<int> AddUser(const TokenOptions& options, const NewUser& request,
 
 absl::StatusOr<int> AddToken(const TokenOptions& options, const v1::CreateTokenRequest& request,
                              const Context& context, Connection* connection) {
-  if (absl::Status file = CheckJoinOutput(options.output); !file.ok()) return file;
-  if (absl::Status made = MakeToken(options, request, context, connection); !made.ok()) return made;
+  RETURN_IF_ERROR(CheckJoinOutput(options.output));
+  RETURN_IF_ERROR(MakeToken(options, request, context, connection));
   return kSuccess;
 }
 
@@ -143,12 +140,12 @@ struct UserListOptions {
 
 absl::StatusOr<int> ListUsers(const UserListOptions& options, const Context& context,
                               Connection* connection) {
-  const auto list = ListAll(connection, &Connection::ListUsers,
-                            &v1::ListUsersResponse::mutable_users, v1::ListUsersRequest());
-  if (!list.ok()) return list.status();
-  if (options.json) return PrintJson(context, *list);
+  ASSIGN_OR_RETURN(const auto list,
+                   ListAll(connection, &Connection::ListUsers,
+                           &v1::ListUsersResponse::mutable_users, v1::ListUsersRequest()));
+  if (options.json) return PrintJson(context, list);
   Table table({{"user"}, {"role"}, {"created"}});
-  for (const v1::User& user : list->users()) {
+  for (const v1::User& user : list.users()) {
     table.Add({Id(user.name()), v1::Role::Value_Name(user.role()),
                Ago(user.create_time(), context.now())});
   }
@@ -165,12 +162,11 @@ absl::StatusOr<int> ListTokens(const UserListOptions& options, const Context& co
                                Connection* connection) {
   v1::ListTokensRequest request;
   request.set_user(options.user);
-  const auto list = ListAll(connection, &Connection::ListTokens,
-                            &v1::ListTokensResponse::mutable_tokens, request);
-  if (!list.ok()) return list.status();
-  if (options.json) return PrintJson(context, *list);
+  ASSIGN_OR_RETURN(const auto list, ListAll(connection, &Connection::ListTokens,
+                                            &v1::ListTokensResponse::mutable_tokens, request));
+  if (options.json) return PrintJson(context, list);
   Table table({{"token"}, {"user"}, {"note"}, {"state"}, {"expires"}, {"last used"}});
-  for (const v1::Token& token : list->tokens()) {
+  for (const v1::Token& token : list.tokens()) {
     table.Add({Id(token.name()), Id(token.user()), token.note(), StateOf(token, context.now()),
                token.has_expire_time() ? Day(token.expire_time()) : "—",
                token.has_last_use_time() ? Ago(token.last_use_time(), context.now()) : "never"});
@@ -185,21 +181,19 @@ struct RoleOptions {
 };
 
 absl::StatusOr<v1::UpdateUserRequest> MakeRoleRequest(const RoleOptions& options) {
-  const auto role = ReadRole("ROLE", options.role);
-  if (!role.ok()) return role.status();
+  ASSIGN_OR_RETURN(const auto role, ReadRole("ROLE", options.role));
   v1::UpdateUserRequest request;
   request.set_name(options.user);
-  request.set_role(*role);
+  request.set_role(role);
   return request;
 }
 
 absl::StatusOr<int> SetRole(const RoleOptions& options, const v1::UpdateUserRequest& request,
                             const Context& context, Connection* connection) {
-  const auto user = connection->UpdateUser(request);
-  if (!user.ok()) return user.status();
-  if (options.json) PrintJson(context, *user);
+  ASSIGN_OR_RETURN(const auto user, connection->UpdateUser(request));
+  if (options.json) PrintJson(context, user);
   context.console.Info(
-      absl::StrCat(Id(user->name()), " is ", v1::Role::Value_Name(user->role()), " now"));
+      absl::StrCat(Id(user.name()), " is ", v1::Role::Value_Name(user.role()), " now"));
   return kSuccess;
 }
 
@@ -212,7 +206,7 @@ absl::StatusOr<int> RemoveUser(const NameOptions& options, const Context& contex
                                Connection* connection) {
   v1::DeleteUserRequest request;
   request.set_name(options.name);
-  if (absl::Status removed = connection->DeleteUser(request); !removed.ok()) return removed;
+  RETURN_IF_ERROR(connection->DeleteUser(request));
   if (options.json) PrintJson(context, google::protobuf::Empty());
   context.console.Info(absl::StrCat("removed ", options.name, "; its experiments stay"));
   return kSuccess;
@@ -222,11 +216,9 @@ absl::StatusOr<int> Revoke(const NameOptions& options, const Context& context,
                            Connection* connection) {
   v1::RevokeTokenRequest request;
   request.set_name(options.name);
-  const auto token = connection->RevokeToken(request);
-  if (!token.ok()) return token.status();
-  if (options.json) PrintJson(context, *token);
-  context.console.Info(
-      absl::StrCat("revoked token ", Id(token->name()), " of ", Id(token->user())));
+  ASSIGN_OR_RETURN(const auto token, connection->RevokeToken(request));
+  if (options.json) PrintJson(context, token);
+  context.console.Info(absl::StrCat("revoked token ", Id(token.name()), " of ", Id(token.user())));
   return kSuccess;
 }
 

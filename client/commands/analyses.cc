@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "client/analysis_kinds.h"
 #include "client/command_table.h"
 #include "client/names.h"
@@ -48,9 +49,8 @@ absl::StatusOr<Parent> FindParent(Connection* connection, const std::string& tex
   if (const std::optional<CellName> cell = ParseCellName(text)) {
     return ParentOf(cell->experiment, ListPart(connection, *cell), /*is_part=*/true);
   }
-  const absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection, text);
-  if (!experiment.ok()) return experiment.status();
-  return ParentOf(experiment->name(), ListAllRuns(connection, experiment->name()),
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, FindExperiment(connection, text));
+  return ParentOf(experiment.name(), ListAllRuns(connection, experiment.name()),
                   /*is_part=*/false);
 }
 
@@ -118,18 +118,16 @@ Table MakeTable(const v1::ListAnalysesResponse& list, const Parent& parent, bool
 
 absl::StatusOr<int> Analyses(const AnalysesOptions& options, const Context& context,
                              Connection* connection) {
-  const absl::StatusOr<Parent> parent = FindParent(connection, options.target);
-  if (!parent.ok()) return parent.status();
-  const absl::StatusOr<v1::ListAnalysesResponse> list = ListOf(connection, *parent, *options.limit);
-  if (!list.ok()) return list.status();
-  if (options.json) return PrintJson(context, *list);
-  if (list->analyses().empty()) {
+  ASSIGN_OR_RETURN(const Parent parent, FindParent(connection, options.target));
+  ASSIGN_OR_RETURN(const v1::ListAnalysesResponse list, ListOf(connection, parent, *options.limit));
+  if (options.json) return PrintJson(context, list);
+  if (list.analyses().empty()) {
     context.console.Info("no analyses yet: `ablate analyze KIND EXP/CELL` makes one");
     return kSuccess;
   }
   PrintTable(context,
-             MakeTable(*list, *parent, ShowsOwners(*connection, list->analyses()), context.now()));
-  if (!list->next_page_token().empty())
+             MakeTable(list, parent, ShowsOwners(*connection, list.analyses()), context.now()));
+  if (!list.next_page_token().empty())
     context.console.Note("more analyses exist; --limit 0 lists all");
   return kSuccess;
 }

@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/decimal.h"
+#include "base/status_macros.h"
 #include "client/analysis_kinds.h"
 #include "client/command_table.h"
 #include "client/download.h"
@@ -163,11 +164,10 @@ absl::Status CheckOptions(const AnalyzeOptions& options, const AnalysisKindRow& 
 absl::StatusOr<v1::CreateAnalysisRequest> MakeRequest(const AnalyzeOptions& options) {
   const absl::StatusOr<const AnalysisKindRow*> row = FindAnalysisKind(options.kind);
   if (!row.ok()) return row.status();
-  if (absl::Status checked = CheckOptions(options, **row); !checked.ok()) return checked;
-  absl::StatusOr<v1::AnalysisKind> kind = MakeAnalysisKind(**row, options.set);
-  if (!kind.ok()) return kind.status();
+  RETURN_IF_ERROR(CheckOptions(options, **row));
+  ASSIGN_OR_RETURN(v1::AnalysisKind kind, MakeAnalysisKind(**row, options.set));
   v1::CreateAnalysisRequest request;
-  *request.mutable_analysis() = *std::move(kind);
+  *request.mutable_analysis() = std::move(kind);
   if (options.tokens) request.mutable_inputs()->set_tokens(*options.tokens);
   if (options.documents) request.mutable_inputs()->set_documents(*options.documents);
   if (!options.prompt.empty()) request.mutable_inputs()->set_prompt(options.prompt);
@@ -199,13 +199,12 @@ absl::Status AddTargets(Connection* connection, const std::string& text,
   }
   std::string name = part ? part->experiment : "";
   if (!part) {
-    const absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection, text);
-    if (!experiment.ok()) return experiment.status();
-    name = experiment->name();
+    ASSIGN_OR_RETURN(const v1::Experiment experiment, FindExperiment(connection, text));
+    name = experiment.name();
   }
-  const auto runs = part ? ListPart(connection, *part) : ListAllRuns(connection, name);
-  if (!runs.ok()) return runs.status();
-  for (const v1::RunRow& row : runs->rows()) {
+  ASSIGN_OR_RETURN(const auto runs,
+                   part ? ListPart(connection, *part) : ListAllRuns(connection, name));
+  for (const v1::RunRow& row : runs.rows()) {
     if (!known->insert(absl::StrCat(row.experiment(), "/", row.cell())).second) continue;
     targets->push_back({absl::StrCat(Id(name), "/", row.cell()), SubjectOf(name, row.cell())});
   }
@@ -281,14 +280,12 @@ absl::StatusOr<std::vector<LabelledRequest>> MakeRequests(
   std::vector<AnalysisTarget> targets;
   std::set<std::string> known;
   for (const std::string& text : options.targets) {
-    const absl::Status added = AddTargets(connection, text, &known, &targets);
-    if (!added.ok()) return added;
+    RETURN_IF_ERROR(AddTargets(connection, text, &known, &targets));
   }
   ShortenLabels(&targets);
-  const auto steps = ReadSteps(options.at);
-  if (!steps.ok()) return steps.status();
+  ASSIGN_OR_RETURN(const auto steps, ReadSteps(options.at));
   std::vector<LabelledRequest> requests =
-      RequestsOf(RowOf(options).subjects, request, targets, *steps);
+      RequestsOf(RowOf(options).subjects, request, targets, steps);
   if (options.output.given() && requests.size() > 1) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--output: ", requests.size(), " analyses are named; expected one. Name a single cell."));
@@ -476,9 +473,8 @@ absl::Status WriteArrays(Connection* connection, const Context& context,
     return connection->ReadAnalysisArrays(
         request, [&](const v1::AnalysisArraysChunk& chunk) { return on_data(chunk.data()); });
   };
-  absl::Status written = Download({analysis.name(), analysis.artifact_bytes(), analysis.artifact()},
-                                  options.output, read, context.sleep);
-  if (!written.ok()) return written;
+  RETURN_IF_ERROR(Download({analysis.name(), analysis.artifact_bytes(), analysis.artifact()},
+                           options.output, read, context.sleep));
   context.console.Info(absl::StrCat(options.output.name(), ": ",
                                     Count(static_cast<uint64_t>(analysis.arrays_size()), "array"),
                                     ", ", Bytes(analysis.artifact_bytes())));
@@ -501,12 +497,10 @@ int WaitAndShow(Connection* connection, const Context& context, const AnalyzeOpt
 
 absl::StatusOr<int> Analyze(const AnalyzeOptions& options, const v1::CreateAnalysisRequest& request,
                             const Context& context, Connection* connection) {
-  if (absl::Status possible = TryOutput(options.output); !possible.ok()) return possible;
-  const auto requests = MakeRequests(connection, options, request);
-  if (!requests.ok()) return requests.status();
+  RETURN_IF_ERROR(TryOutput(options.output));
+  ASSIGN_OR_RETURN(const auto requests, MakeRequests(connection, options, request));
   Remarks refusals;
-  absl::StatusOr<std::vector<LabelledResponse>> responses =
-      Create(connection, *requests, &refusals);
+  absl::StatusOr<std::vector<LabelledResponse>> responses = Create(connection, requests, &refusals);
   if (!responses.ok()) {
     PrintErrors(context, refusals);
     return responses.status();

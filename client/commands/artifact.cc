@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/decimal.h"
+#include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/download.h"
 #include "client/names.h"
@@ -29,10 +30,9 @@ struct ArtifactOptions {
 };
 
 absl::StatusOr<v1::ListArtifactsResponse> List(Connection* connection, const std::string& text) {
-  const absl::StatusOr<std::string> run = FindRun(connection, text);
-  if (!run.ok()) return run.status();
+  ASSIGN_OR_RETURN(const std::string run, FindRun(connection, text));
   v1::ListArtifactsRequest request;
-  request.set_run(*run);
+  request.set_run(run);
   absl::StatusOr<v1::ListArtifactsResponse> list = connection->ListArtifacts(request);
   if (!list.ok()) return ExplainRunError(connection, list.status(), text);
   return list;
@@ -40,11 +40,10 @@ absl::StatusOr<v1::ListArtifactsResponse> List(Connection* connection, const std
 
 absl::StatusOr<int> Ls(const ArtifactOptions& options, const Context& context,
                        Connection* connection) {
-  const absl::StatusOr<v1::ListArtifactsResponse> list = List(connection, options.run);
-  if (!list.ok()) return list.status();
-  if (options.json) return PrintJson(context, *list);
+  ASSIGN_OR_RETURN(const v1::ListArtifactsResponse list, List(connection, options.run));
+  if (options.json) return PrintJson(context, list);
   Table table({{"kind"}, {"step", true}, {"size", true}, {"sha256"}});
-  for (const v1::Artifact& artifact : list->artifacts()) {
+  for (const v1::Artifact& artifact : list.artifacts()) {
     table.Add({artifact.kind(), text::Grouped(artifact.step()), Bytes(artifact.bytes()),
                artifact.sha256()});
   }
@@ -90,15 +89,12 @@ absl::Status Fetch(Connection* connection, const v1::Artifact& artifact,
 
 absl::StatusOr<int> Get(const ArtifactOptions& options, const Context& context,
                         Connection* connection) {
-  const absl::StatusOr<v1::ListArtifactsResponse> list = List(connection, options.run);
-  if (!list.ok()) return list.status();
-  const absl::StatusOr<v1::Artifact> artifact = Choose(*list, options);
-  if (!artifact.ok()) return artifact.status();
-  const absl::Status status = Fetch(connection, *artifact, options, context.sleep);
-  if (!status.ok()) return status;
-  if (options.json) return PrintJson(context, *artifact);
-  context.console.Info(absl::StrCat(options.output.name(), ": ", artifact->kind(), " at step ",
-                                    artifact->step(), ", ", Bytes(artifact->bytes())));
+  ASSIGN_OR_RETURN(const v1::ListArtifactsResponse list, List(connection, options.run));
+  ASSIGN_OR_RETURN(const v1::Artifact artifact, Choose(list, options));
+  RETURN_IF_ERROR(Fetch(connection, artifact, options, context.sleep));
+  if (options.json) return PrintJson(context, artifact);
+  context.console.Info(absl::StrCat(options.output.name(), ": ", artifact.kind(), " at step ",
+                                    artifact.step(), ", ", Bytes(artifact.bytes())));
   return kSuccess;
 }
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/found_runs.h"
 #include "client/names.h"
@@ -50,20 +51,19 @@ absl::Status ExplainOrder(const absl::Status& status, const BestOptions& options
 
 absl::StatusOr<int> Best(const BestOptions& options, const Context& context,
                          Connection* connection) {
-  const absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection, options.experiment);
-  if (!experiment.ok()) return experiment.status();
-  const std::string by = options.by.empty() ? PrimaryMetric(experiment->spec()) : options.by;
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, FindExperiment(connection, options.experiment));
+  const std::string by = options.by.empty() ? PrimaryMetric(experiment.spec()) : options.by;
   const std::string key = SortedKey(by);
   v1::ListRunsRequest request;
-  request.set_experiment(experiment->name());
+  request.set_experiment(experiment.name());
   request.set_filter(absl::StrCat("state = done AND ", key, ":*"));
-  request.set_order_by(BestFirst(experiment->spec(), by, key));
+  request.set_order_by(BestFirst(experiment.spec(), by, key));
   request.add_columns(key);
   const auto runs = ListFoundRuns(connection, std::move(request), *options.limit);
   if (!runs.ok()) return ExplainOrder(runs.status(), options, key);
   if (runs->rows().empty()) {
     return absl::NotFoundError(
-        absl::StrCat("no run of ", Id(experiment->name()), " is done and has ", key));
+        absl::StrCat("no run of ", Id(experiment.name()), " is done and has ", key));
   }
   if (options.json) return PrintJson(context, *runs);
   Table table({{"cell"}, {"run"}, {key, true}});

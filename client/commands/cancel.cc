@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/experiment_text.h"
@@ -33,11 +34,10 @@ absl::Status Print(const CancelOptions& options, const Context& context,
 }
 
 absl::StatusOr<v1::Experiment> CancelExperiment(Connection* connection, const std::string& text) {
-  const absl::StatusOr<std::string> name =
-      ResolveExperimentName(connection, text, Shortened::kAllowed);
-  if (!name.ok()) return name.status();
+  ASSIGN_OR_RETURN(const std::string name,
+                   ResolveExperimentName(connection, text, Shortened::kAllowed));
   v1::CancelExperimentRequest request;
-  request.set_name(*name);
+  request.set_name(name);
   return connection->CancelExperiment(request);
 }
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/wrap.h"
@@ -42,12 +43,11 @@ absl::StatusOr<v1::CompareRequest> MakeRequest(const CompareOptions& options) {
 
 absl::StatusOr<int> Compare(const CompareOptions& options, const v1::CompareRequest& request,
                             const Context& context, Connection* connection) {
-  const absl::StatusOr<v1::Comparison> comparison = connection->Compare(request);
-  if (!comparison.ok()) return comparison.status();
-  if (options.json) return PrintJson(context, *comparison);
+  ASSIGN_OR_RETURN(const v1::Comparison comparison, connection->Compare(request));
+  if (options.json) return PrintJson(context, comparison);
   const Console& console = context.console;
-  *console.out << (console.out_is_terminal ? WrapProse(comparison->text(), console.width)
-                                           : comparison->text());
+  *console.out << (console.out_is_terminal ? WrapProse(comparison.text(), console.width)
+                                           : comparison.text());
   return kSuccess;
 }
 

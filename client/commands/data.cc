@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/decimal.h"
+#include "base/status_macros.h"
 #include "base/text_split.h"
 #include "client/command_table.h"
 #include "client/names.h"
@@ -51,12 +52,11 @@ std::string FactsText(const v1::Dataset& dataset) {
 }
 
 absl::StatusOr<int> Ls(const DataOptions& options, const Context& context, Connection* connection) {
-  const absl::StatusOr<v1::ListDatasetsResponse> list =
-      ListAll(connection, &Connection::ListDatasets, &v1::ListDatasetsResponse::mutable_datasets,
-              v1::ListDatasetsRequest());
-  if (!list.ok()) return list.status();
-  if (options.json) return PrintJson(context, *list);
-  const bool owners = ShowsOwners(*connection, list->datasets());
+  ASSIGN_OR_RETURN(const v1::ListDatasetsResponse list,
+                   ListAll(connection, &Connection::ListDatasets,
+                           &v1::ListDatasetsResponse::mutable_datasets, v1::ListDatasetsRequest()));
+  if (options.json) return PrintJson(context, list);
+  const bool owners = ShowsOwners(*connection, list.datasets());
   Table table({{"data set"},
                {"file"},
                {"owner", false, !owners},
@@ -65,7 +65,7 @@ absl::StatusOr<int> Ls(const DataOptions& options, const Context& context, Conne
                {"documents", true},
                {"vocabulary", true},
                {"created"}});
-  for (const v1::Dataset& dataset : list->datasets()) {
+  for (const v1::Dataset& dataset : list.datasets()) {
     const bool is_text = IsText(dataset);
     table.Add(
         {Id(dataset.name()), dataset.display_name(), owners ? OwnerText(dataset) : "",
@@ -100,13 +100,11 @@ absl::StatusOr<int> Add(const DataOptions& options, const Context& context,
   const Audience audience = options.is_private ? Audience::kOurselves : Audience::kEverybody;
   absl::StatusOr<Upload> upload;
   std::string validation;  // of token files
-  const absl::Status allowed = CheckTokenizerFolder(options.name, options.data);
-  if (!allowed.ok()) return allowed;
+  RETURN_IF_ERROR(CheckTokenizerFolder(options.name, options.data));
   if (HasTokenBins(options.name)) {
-    absl::StatusOr<TokenBins> bins = ReadTokenBins(options.name);
-    if (!bins.ok()) return bins.status();
-    validation = ValidationText(*bins);
-    upload = UploadBytes(connection, context, options.name, std::move(bins->file), audience);
+    ASSIGN_OR_RETURN(TokenBins bins, ReadTokenBins(options.name));
+    validation = ValidationText(bins);
+    upload = UploadBytes(connection, context, options.name, std::move(bins.file), audience);
   } else {
     upload = UploadFile(connection, context, options.name, audience);
   }
@@ -127,12 +125,10 @@ absl::StatusOr<int> Add(const DataOptions& options, const Context& context,
 }
 
 absl::StatusOr<int> Rm(const DataOptions& options, const Context& context, Connection* connection) {
-  const absl::StatusOr<std::string> name = ResolveDatasetName(connection, options.name);
-  if (!name.ok()) return name.status();
+  ASSIGN_OR_RETURN(const std::string name, ResolveDatasetName(connection, options.name));
   v1::DeleteDatasetRequest request;
-  request.set_name(*name);
-  const absl::Status status = connection->DeleteDataset(request);
-  if (!status.ok()) return status;
+  request.set_name(name);
+  RETURN_IF_ERROR(connection->DeleteDataset(request));
   if (options.json) PrintJson(context, google::protobuf::Empty());
   context.console.Info(absl::StrCat("removed ", Id(request.name())));
   return kSuccess;

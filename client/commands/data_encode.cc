@@ -14,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/dataset_file.h"
+#include "base/status_macros.h"
 #include "base/tokenizer/encoder.h"
 #include "base/utf8.h"
 #include "client/command_table.h"
@@ -95,18 +96,17 @@ absl::StatusOr<int> WriteFileOfIds(const EncodeOptions& options, const Context& 
                                    Encoder* encoder) {
   const size_t id_bytes = vocabulary <= kMaxShortVocabulary ? sizeof(uint16_t) : sizeof(uint32_t);
   PartFile file(options.output);
-  if (const absl::Status opened = file.Open(); !opened.ok()) return opened;
+  RETURN_IF_ERROR(file.Open());
   std::string bytes;
   const auto write = [&](const std::vector<uint32_t>& ids) {
     bytes.clear();
     for (const uint32_t id : ids) AppendLittleEndian(id, id_bytes, &bytes);
     return file.Write(bytes);
   };
-  const absl::StatusOr<EncodedSize> size = EncodeStream(in, name, encoder, write);
-  if (!size.ok()) return size.status();
-  if (const absl::Status committed = file.Commit(); !committed.ok()) return committed;
-  context.console.Info(absl::StrCat(options.output.name(), ": ", Count(size->tokens, "token"),
-                                    " of ", Count(size->bytes, "byte"), ", uint", 8 * id_bytes));
+  ASSIGN_OR_RETURN(const EncodedSize size, EncodeStream(in, name, encoder, write));
+  RETURN_IF_ERROR(file.Commit());
+  context.console.Info(absl::StrCat(options.output.name(), ": ", Count(size.tokens, "token"),
+                                    " of ", Count(size.bytes, "byte"), ", uint", 8 * id_bytes));
   return kSuccess;
 }
 
@@ -121,8 +121,7 @@ absl::StatusOr<int> PrintIds(const Context& context, std::istream* in, const std
     out << text;
     return absl::OkStatus();
   };
-  const absl::StatusOr<EncodedSize> size = EncodeStream(in, name, encoder, write);
-  if (!size.ok()) return size.status();
+  RETURN_IF_ERROR(EncodeStream(in, name, encoder, write).status());
   out << "]}\n";
   return kSuccess;
 }
@@ -131,19 +130,15 @@ using Encoding = std::shared_ptr<const BytePairEncoding>;
 
 // Downloads a tokenizer that the server stores.
 absl::StatusOr<Encoding> DownloadEncoding(const std::string& name, const Context& context) {
-  const auto connection = Connect(context);
-  if (!connection.ok()) return connection.status();
+  ASSIGN_OR_RETURN(const auto connection, Connect(context));
   v1::GetDatasetRequest request;
   request.set_name(name);
-  const absl::StatusOr<v1::Dataset> dataset = (*connection)->GetDataset(request);
-  if (!dataset.ok()) return dataset.status();
-  const auto bytes = FetchTokenizer(connection->get(), *dataset, context.sleep);
-  if (!bytes.ok()) return bytes.status();
-  const absl::StatusOr<DatasetFile> file = ReadDatasetFile(*bytes);
-  if (!file.ok()) return file.status();
+  ASSIGN_OR_RETURN(const v1::Dataset dataset, connection->GetDataset(request));
+  ASSIGN_OR_RETURN(const auto bytes, FetchTokenizer(connection.get(), dataset, context.sleep));
+  ASSIGN_OR_RETURN(const DatasetFile file, ReadDatasetFile(bytes));
   return BytePairEncoding::Parse(
-      {dataset->name() + "/vocab.json", std::string(file->tokenizer.vocabulary)},
-      {dataset->name() + "/merges.txt", std::string(file->tokenizer.merges)});
+      {dataset.name() + "/vocab.json", std::string(file.tokenizer.vocabulary)},
+      {dataset.name() + "/merges.txt", std::string(file.tokenizer.merges)});
 }
 
 // Reads the tokenizer's folder, or downloads the tokenizer if no folder has this name. A name with
@@ -162,9 +157,8 @@ absl::StatusOr<Encoding> FindEncoding(const std::string& name, const Context& co
 }
 
 absl::StatusOr<int> Encode(const EncodeOptions& options, const Context& context) {
-  const absl::StatusOr<Encoding> encoding = FindEncoding(options.tokenizer, context);
-  if (!encoding.ok()) return encoding.status();
-  absl::StatusOr<Encoder> encoder = Encoder::WithSpecial(*encoding, options.special);
+  ASSIGN_OR_RETURN(const Encoding encoding, FindEncoding(options.tokenizer, context));
+  absl::StatusOr<Encoder> encoder = Encoder::WithSpecial(encoding, options.special);
   if (!encoder.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("--special: ", encoder.status().message()));
   }
@@ -175,7 +169,7 @@ absl::StatusOr<int> Encode(const EncodeOptions& options, const Context& context)
   }
   std::istream* const in = is_file ? &file : context.console.in;
   const std::string name = is_file ? options.file : "<stdin>";
-  const uint32_t vocabulary = (*encoding)->vocabulary();
+  const uint32_t vocabulary = encoding->vocabulary();
   return options.json ? PrintIds(context, in, name, vocabulary, &*encoder)
                       : WriteFileOfIds(options, context, in, name, vocabulary, &*encoder);
 }

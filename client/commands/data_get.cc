@@ -12,6 +12,7 @@
 #include "base/dataset_file.h"
 #include "base/decimal.h"
 #include "base/file.h"
+#include "base/status_macros.h"
 #include "base/text_split.h"
 #include "base/tokenizer/byte_pair_encoding.h"
 #include "client/command_table.h"
@@ -42,11 +43,10 @@ double DefaultValidation() {
 
 // Divides the ids of a file of tokens, which has its tokenizer.
 absl::StatusOr<TokenBinFiles> BinsOf(const DatasetFile& file, double validation) {
-  const auto encoding =
-      tokenizer::BytePairEncoding::Parse({"vocab.json", std::string(file.tokenizer.vocabulary)},
-                                         {"merges.txt", std::string(file.tokenizer.merges)});
-  if (!encoding.ok()) return encoding.status();
-  return WriteTokenBins(file.tokens, (*encoding)->vocabulary(), validation);
+  ASSIGN_OR_RETURN(const auto encoding, tokenizer::BytePairEncoding::Parse(
+                                            {"vocab.json", std::string(file.tokenizer.vocabulary)},
+                                            {"merges.txt", std::string(file.tokenizer.merges)}));
+  return WriteTokenBins(file.tokens, encoding->vocabulary(), validation);
 }
 
 // Writes the files of a tokenizer and, of tokens, their ids. Returns a line about the folder.
@@ -65,12 +65,12 @@ absl::StatusOr<std::string> WriteTokenizerFolder(const GetOptions& options,
   if (written.ok()) written = folder.Write("merges.txt", file.tokenizer.merges);
   std::string facts = "a tokenizer";
   if (written.ok() && has_tokens) {
-    const auto bins = BinsOf(file, options.validation.value_or(DefaultValidation()));
-    if (!bins.ok()) return bins.status();
-    written = folder.Write("train.bin", bins->train);
-    if (written.ok()) written = folder.Write("val.bin", bins->val);
+    ASSIGN_OR_RETURN(const auto bins,
+                     BinsOf(file, options.validation.value_or(DefaultValidation())));
+    written = folder.Write("train.bin", bins.train);
+    if (written.ok()) written = folder.Write("val.bin", bins.val);
     facts = absl::StrCat("a tokenizer and ", Count(file.tokens.size(), "token"), ", of which ",
-                         text::Grouped(bins->validation), " in val.bin");
+                         text::Grouped(bins.validation), " in val.bin");
   }
   if (written.ok()) written = folder.Commit();
   if (!written.ok()) return written;
@@ -81,30 +81,25 @@ absl::StatusOr<int> GetData(const GetOptions& options, const Context& context,
                             Connection* connection) {
   v1::GetDatasetRequest request;
   request.set_name(options.name);
-  const absl::StatusOr<v1::Dataset> dataset = connection->GetDataset(request);
-  if (!dataset.ok()) return dataset.status();
+  ASSIGN_OR_RETURN(const v1::Dataset dataset, connection->GetDataset(request));
   // The files of a folder have no place for the lengths of documents.
-  const bool divides = dataset->kind() == v1::DatasetKind::tokens && dataset->documents() == 0;
+  const bool divides = dataset.kind() == v1::DatasetKind::tokens && dataset.documents() == 0;
   if (options.validation.has_value() && !divides) {
-    return absl::InvalidArgumentError(absl::StrCat("--validation: ", dataset->name(),
+    return absl::InvalidArgumentError(absl::StrCat("--validation: ", dataset.name(),
                                                    " has no tokens of a whole text; expected it "
                                                    "only with a data set of such tokens"));
   }
-  std::string facts = Bytes(dataset->bytes());
-  if (divides || dataset->kind() == v1::DatasetKind::tokenizer) {
-    const auto bytes = FetchTokenizer(connection, *dataset, context.sleep);
-    if (!bytes.ok()) return bytes.status();
-    const absl::StatusOr<DatasetFile> file = ReadDatasetFile(*bytes);
-    if (!file.ok()) return file.status();
-    const auto written = WriteTokenizerFolder(options, *file);
-    if (!written.ok()) return written.status();
-    facts = *written;
+  std::string facts = Bytes(dataset.bytes());
+  if (divides || dataset.kind() == v1::DatasetKind::tokenizer) {
+    ASSIGN_OR_RETURN(const auto bytes, FetchTokenizer(connection, dataset, context.sleep));
+    ASSIGN_OR_RETURN(const DatasetFile file, ReadDatasetFile(bytes));
+    ASSIGN_OR_RETURN(const auto written, WriteTokenizerFolder(options, file));
+    facts = written;
   } else {
-    const absl::Status written = Download(RemoteOf(*dataset), options.output,
-                                          ReadDataset(connection, *dataset), context.sleep);
-    if (!written.ok()) return written;
+    RETURN_IF_ERROR(Download(RemoteOf(dataset), options.output, ReadDataset(connection, dataset),
+                             context.sleep));
   }
-  if (options.json) return PrintJson(context, *dataset);
+  if (options.json) return PrintJson(context, dataset);
   context.console.Info(absl::StrCat(options.output.name(), ": ", facts));
   return kSuccess;
 }

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/table.h"
@@ -62,15 +63,14 @@ absl::StatusOr<int> Diff(const DiffOptions& options, const Context& context,
   v1::DiffExperimentsRequest request;
   request.set_left(NameOf(options.left));
   request.set_right(NameOf(options.right));
-  const absl::StatusOr<v1::DiffExperimentsResponse> diff = connection->DiffExperiments(request);
-  if (!diff.ok()) return diff.status();
-  if (options.json) return PrintJson(context, *diff);
-  if (diff->fields().empty()) {
+  ASSIGN_OR_RETURN(const v1::DiffExperimentsResponse diff, connection->DiffExperiments(request));
+  if (options.json) return PrintJson(context, diff);
+  if (diff.fields().empty()) {
     context.console.Info("no difference");
     return kSuccess;
   }
-  Table table({{"field"}, {WithoutCollection(diff->left())}, {WithoutCollection(diff->right())}});
-  for (const v1::FieldDifference& field : diff->fields()) {
+  Table table({{"field"}, {WithoutCollection(diff.left())}, {WithoutCollection(diff.right())}});
+  for (const v1::FieldDifference& field : diff.fields()) {
     table.Add(
         {field.path(), TextOf(field.path(), field.left()), TextOf(field.path(), field.right())});
   }

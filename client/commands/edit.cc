@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/format.h"
@@ -43,7 +44,7 @@ absl::StatusOr<v1::UpdateExperimentRequest> ReadEdit(const EditOptions& options)
     return absl::InvalidArgumentError(
         absl::StrCat("--rename takes one experiment; ", options.names.size(), " are given"));
   }
-  if (absl::Status tags = CheckNewTags(options.tags); !tags.ok()) return tags;
+  RETURN_IF_ERROR(CheckNewTags(options.tags));
   v1::UpdateExperimentRequest request;
   request.set_new_name(options.rename);
   request.mutable_add_tags()->Add(options.tags.begin(), options.tags.end());
@@ -90,9 +91,8 @@ absl::Status CheckTags(Connection* connection, const std::string& name,
   if (untags.empty()) return absl::OkStatus();
   v1::GetExperimentRequest request;
   request.set_name(name);
-  const absl::StatusOr<v1::Experiment> experiment = connection->GetExperiment(request);
-  if (!experiment.ok()) return experiment.status();
-  const std::vector<std::string> tags(experiment->tags().begin(), experiment->tags().end());
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, connection->GetExperiment(request));
+  const std::vector<std::string> tags(experiment.tags().begin(), experiment.tags().end());
   for (const std::string& tag : untags) {
     if (std::find(tags.begin(), tags.end(), tag) != tags.end()) continue;
     return absl::NotFoundError(absl::StrCat(

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/format.h"
@@ -57,7 +58,7 @@ absl::StatusOr<Received> Receive(Connection* connection, const v1::ExportRequest
 absl::StatusOr<Received> ReceiveFile(Connection* connection, const v1::ExportRequest& request,
                                      const Output& output) {
   PartFile file(output);
-  if (const absl::Status opened = file.Open(); !opened.ok()) return opened;
+  RETURN_IF_ERROR(file.Open());
   const auto received =
       Receive(connection, request, [&](const v1::FileChunk& chunk) -> absl::Status {
         if (chunk.path().empty()) return file.Write(chunk.data());
@@ -73,7 +74,7 @@ absl::StatusOr<Received> ReceiveFolder(Connection* connection, const v1::ExportR
   PartFolder folder(output, [](const std::string& name) {
     return absl::StartsWith(name, "events.out.tfevents.") && absl::EndsWith(name, ".ablate");
   });
-  if (const absl::Status opened = folder.Open(); !opened.ok()) return opened;
+  RETURN_IF_ERROR(folder.Open());
   const auto received = Receive(connection, request, [&](const v1::FileChunk& chunk) {
     return folder.Write(chunk.path(), chunk.data());
   });
@@ -115,10 +116,10 @@ absl::StatusOr<v1::ExportRequest> MakeRequest(const ExportOptions& options) {
 absl::StatusOr<int> Export(const ExportOptions& options, const v1::ExportRequest& request,
                            const Context& context, Connection* connection) {
   const bool folder = request.format() == v1::ExportFormat::tensorboard;
-  const auto received = (folder ? ReceiveFolder : ReceiveFile)(connection, request, options.output);
-  if (!received.ok()) return received.status();
-  PrintResult(options, context, *received);
-  if (!received->damage.ok()) return received->damage;
+  ASSIGN_OR_RETURN(const auto received,
+                   (folder ? ReceiveFolder : ReceiveFile)(connection, request, options.output));
+  PrintResult(options, context, received);
+  if (!received.damage.ok()) return received.damage;
   return kSuccess;
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/commands/compare.h"
 #include "client/output/format.h"
@@ -82,19 +83,17 @@ absl::StatusOr<v1::RenderFigureRequest> MakeRequest(const FigureOptions& options
     return absl::InvalidArgumentError(
         "--csv: can't be combined with -o -, which takes one file; expected the name of a file");
   }
-  if (absl::Status kind = CheckKind(options.kind); !kind.ok()) return kind;
-  const absl::StatusOr<double> width = Width(options.width);
-  if (!width.ok()) return width.status();
-  absl::StatusOr<v1::CompareRequest> comparison = MakeCompareRequest(options.comparison);
-  if (!comparison.ok()) return comparison.status();
+  RETURN_IF_ERROR(CheckKind(options.kind));
+  ASSIGN_OR_RETURN(const double width, Width(options.width));
+  ASSIGN_OR_RETURN(v1::CompareRequest comparison, MakeCompareRequest(options.comparison));
   // --key is the metric that is drawn; tuned axes are selected by the primary metric.
-  request.set_key(comparison->key());
-  comparison->clear_key();
-  *request.mutable_comparison() = *std::move(comparison);
-  if (absl::Status step = ReadStep(options.step, &request); !step.ok()) return step;
+  request.set_key(comparison.key());
+  comparison.clear_key();
+  *request.mutable_comparison() = std::move(comparison);
+  RETURN_IF_ERROR(ReadStep(options.step, &request));
   request.set_kind(options.kind);
   request.set_format(format);
-  request.set_width(*width);
+  request.set_width(width);
   return request;
 }
 
@@ -106,7 +105,7 @@ Output CsvOf(Output output) {
 
 // Gives a file that is written, `bytes` long, its name, which is `path`.
 absl::Status Save(const Context& context, const std::string& path, size_t bytes, PartFile* file) {
-  if (absl::Status committed = file->Commit(); !committed.ok()) return committed;
+  RETURN_IF_ERROR(file->Commit());
   context.console.Info(absl::StrCat(path, ": ", Bytes(bytes)));
   return absl::OkStatus();
 }
@@ -119,26 +118,25 @@ v1::RenderFigureResponse WithoutPicture(v1::RenderFigureResponse figure) {
 absl::StatusOr<int> Figure(const FigureOptions& options, const v1::RenderFigureRequest& request,
                            const Context& context, Connection* connection) {
   PartFile picture(options.output);
-  if (absl::Status opened = picture.Open(); !opened.ok()) return opened;
+  RETURN_IF_ERROR(picture.Open());
   // Both files are written or neither.
   const Output csv_output = CsvOf(options.output);
   PartFile csv(csv_output);
   if (options.csv) {
     if (absl::Status opened = csv.Open(); !opened.ok()) return opened;
   }
-  const absl::StatusOr<v1::RenderFigureResponse> figure = connection->RenderFigure(request);
-  if (!figure.ok()) return figure.status();
-  if (options.csv && figure->csv().empty()) {
+  ASSIGN_OR_RETURN(const v1::RenderFigureResponse figure, connection->RenderFigure(request));
+  if (options.csv && figure.csv().empty()) {
     return absl::ResourceExhaustedError(
         "--csv: the figure has too many numbers for one answer; nothing was written. Draw it "
         "without --csv; `ablate metrics EXP --csv` prints every point.");
   }
-  absl::Status saved = picture.Write(figure->data());
-  if (saved.ok() && options.csv) saved = csv.Write(figure->csv());
-  if (saved.ok()) saved = Save(context, options.output.name(), figure->data().size(), &picture);
-  if (saved.ok() && options.csv) saved = Save(context, csv_output.path, figure->csv().size(), &csv);
+  absl::Status saved = picture.Write(figure.data());
+  if (saved.ok() && options.csv) saved = csv.Write(figure.csv());
+  if (saved.ok()) saved = Save(context, options.output.name(), figure.data().size(), &picture);
+  if (saved.ok() && options.csv) saved = Save(context, csv_output.path, figure.csv().size(), &csv);
   if (!saved.ok()) return saved;
-  if (options.json) PrintJson(context, WithoutPicture(*figure));
+  if (options.json) PrintJson(context, WithoutPicture(figure));
   return kSuccess;
 }
 

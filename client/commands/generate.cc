@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "base/decimal.h"
+#include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/format.h"
@@ -104,9 +105,8 @@ absl::StatusOr<int> Generate(const GenerateOptions& options, const v1::GenerateR
                              const Context& context, Connection* connection) {
   v1::GenerateRequest of_model = request;
   if (request.model().empty()) {
-    const absl::StatusOr<std::string> run = FindRun(connection, options.model);
-    if (!run.ok()) return run.status();
-    of_model.set_run(*run);
+    ASSIGN_OR_RETURN(const std::string run, FindRun(connection, options.model));
+    of_model.set_run(run);
   }
   const auto on_message = [&](const v1::GenerateResponse& message) {
     Print(message, options, context);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/table.h"
@@ -17,10 +18,9 @@ struct LogsOptions {
 
 absl::StatusOr<int> Logs(const LogsOptions& options, const Context& context,
                          Connection* connection) {
-  const absl::StatusOr<std::string> run = FindRun(connection, options.run);
-  if (!run.ok()) return run.status();
+  ASSIGN_OR_RETURN(const std::string run, FindRun(connection, options.run));
   v1::ListRunEventsRequest request;
-  request.set_run(*run);
+  request.set_run(run);
   const absl::StatusOr<v1::ListRunEventsResponse> events = connection->ListRunEvents(request);
   if (!events.ok()) return ExplainRunError(connection, events.status(), options.run);
   if (options.json) return PrintJson(context, *events);

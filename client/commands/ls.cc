@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/experiment_text.h"
@@ -31,9 +32,8 @@ struct LsOptions {
 // Whose are asked for; empty: everybody's.
 absl::StatusOr<std::string> OwnerOf(const LsOptions& options, Connection* connection) {
   if (!options.mine) return options.owner;
-  const auto who = connection->WhoAmI({});
-  if (!who.ok()) return who.status();
-  return who->user();
+  ASSIGN_OR_RETURN(const auto who, connection->WhoAmI({}));
+  return who.user();
 }
 
 std::string NothingText(const LsOptions& options, const std::string& owner) {
@@ -84,19 +84,17 @@ absl::StatusOr<v1::ListExperimentsResponse> ListTagged(const LsOptions& options,
 }
 
 absl::StatusOr<int> Ls(const LsOptions& options, const Context& context, Connection* connection) {
-  const absl::StatusOr<std::string> owner = OwnerOf(options, connection);
-  if (!owner.ok()) return owner.status();
+  ASSIGN_OR_RETURN(const std::string owner, OwnerOf(options, connection));
   v1::ListExperimentsRequest request;
-  request.set_owner(*owner);
+  request.set_owner(owner);
   request.set_archived(options.archived);
-  const auto list = ListTagged(options, std::move(request), connection);
-  if (!list.ok()) return list.status();
-  if (options.json) return PrintJson(context, *list);
-  if (list->experiments().empty()) {
-    context.console.Info(NothingText(options, *owner));
+  ASSIGN_OR_RETURN(const auto list, ListTagged(options, std::move(request), connection));
+  if (options.json) return PrintJson(context, list);
+  if (list.experiments().empty()) {
+    context.console.Info(NothingText(options, owner));
     return kSuccess;
   }
-  const bool owners = ShowsOwners(*connection, list->experiments());
+  const bool owners = ShowsOwners(*connection, list.experiments());
   Table table({{"experiment"},
                {"owner", false, !owners},
                {"state"},
@@ -105,14 +103,14 @@ absl::StatusOr<int> Ls(const LsOptions& options, const Context& context, Connect
                {"tags", false, /*optional=*/true},
                {"changed", false, /*optional=*/true},
                {"question"}});
-  for (const v1::Experiment& experiment : list->experiments()) {
+  for (const v1::Experiment& experiment : list.experiments()) {
     table.Add({NameText(experiment), owners ? OwnerText(experiment) : "", StateText(experiment),
                CountsText(experiment.counts()), Ago(experiment.create_time(), context.now()),
                absl::StrJoin(experiment.tags(), ", "), absl::StrJoin(experiment.changes(), " "),
                experiment.spec().question()});
   }
   PrintTable(context, table);
-  if (!list->next_page_token().empty())
+  if (!list.next_page_token().empty())
     context.console.Note("more experiments exist; --limit 0 lists all");
   return kSuccess;
 }

@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "base/csv.h"
 #include "base/decimal.h"
+#include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/experiment_text.h"
@@ -48,9 +49,8 @@ struct MetricsTarget {
 absl::StatusOr<MetricsTarget> FindTarget(Connection* connection, const std::string& text) {
   const std::optional<CellName> part = ParseCellName(text);
   if (!part) return MetricsTarget{ExperimentName(text), {}, {}, {}};
-  auto rows = ListPart(connection, *part);
-  if (!rows.ok()) return rows.status();
-  MetricsTarget target{part->experiment, part->cell, *std::move(rows), {}};
+  ASSIGN_OR_RETURN(auto rows, ListPart(connection, *part));
+  MetricsTarget target{part->experiment, part->cell, std::move(rows), {}};
   for (const v1::RunRow& row : target.rows->rows()) target.cells.insert(row.cell());
   return target;
 }
@@ -134,18 +134,16 @@ absl::Status CheckKeys(Connection* connection, const Context& context, const Met
                        const std::vector<std::string>& wanted, const std::set<std::string>& seen) {
   const auto is_seen = [&](const std::string& key) { return seen.count(key) > 0; };
   if (std::all_of(wanted.begin(), wanted.end(), is_seen)) return absl::OkStatus();
-  const absl::StatusOr<v1::ListRunsResponse> rows = ListRows(connection, target);
-  if (!rows.ok()) return rows.status();
-  const auto list = ListKeys(connection, target);
-  if (!list.ok()) return list.status();
+  ASSIGN_OR_RETURN(const v1::ListRunsResponse rows, ListRows(connection, target));
+  ASSIGN_OR_RETURN(const auto list, ListKeys(connection, target));
   std::vector<std::string> known;
-  for (const v1::MetricInfo& metric : list->metrics()) known.push_back(metric.key());
+  for (const v1::MetricInfo& metric : list.metrics()) known.push_back(metric.key());
   const auto is_known = [&](const std::string& key) {
     return is_seen(key) || std::find(known.begin(), known.end(), key) != known.end();
   };
   const bool any = std::any_of(wanted.begin(), wanted.end(), is_known);
   const bool early =
-      known.empty() && !std::all_of(rows->rows().begin(), rows->rows().end(),
+      known.empty() && !std::all_of(rows.rows().begin(), rows.rows().end(),
                                     [](const v1::RunRow& row) { return HasEnded(row.state()); });
   if (!any && !early) return NoSuchKey(target, wanted, known);
   for (const std::string& key : wanted) {
@@ -169,7 +167,7 @@ absl::StatusOr<int> PrintPoints(const MetricsOptions& options, const MetricsTarg
     has_head = true;
   };
   std::set<std::string> seen;
-  const absl::Status status = Query(connection, target, request, [&](const v1::Series& series) {
+  RETURN_IF_ERROR(Query(connection, target, request, [&](const v1::Series& series) {
     seen.insert(series.key());
     print_head();
     if (options.csv) {
@@ -178,10 +176,8 @@ absl::StatusOr<int> PrintPoints(const MetricsOptions& options, const MetricsTarg
       *out << ToJsonLine(series);
     }
     return out->good() ? absl::OkStatus() : absl::AbortedError("writing the output failed");
-  });
-  if (!status.ok()) return status;
-  absl::Status keys = CheckKeys(connection, context, target, options.keys, seen);
-  if (!keys.ok()) return keys;
+  }));
+  RETURN_IF_ERROR(CheckKeys(connection, context, target, options.keys, seen));
   print_head();
   return kSuccess;
 }
@@ -221,8 +217,7 @@ using Summaries = std::map<std::string, std::map<std::string, v1::Summary>>;
 absl::StatusOr<Summaries> SummariesOfAnalyses(const std::vector<std::string>& wanted,
                                               const MetricsTarget& target, Connection* connection) {
   constexpr int kMostKeys = 1000;  // of a query
-  const absl::StatusOr<v1::ListMetricsResponse> list = ListKeys(connection, target);
-  if (!list.ok()) return list.status();
+  ASSIGN_OR_RETURN(const v1::ListMetricsResponse list, ListKeys(connection, target));
   Summaries summaries;
   v1::QueryMetricsRequest request;
   const auto query = [&] {
@@ -236,20 +231,19 @@ absl::StatusOr<Summaries> SummariesOfAnalyses(const std::vector<std::string>& wa
     request.clear_keys();
     return status;
   };
-  for (const v1::MetricInfo& metric : list->metrics()) {
+  for (const v1::MetricInfo& metric : list.metrics()) {
     if (!metric.of_analysis() || !IsWanted(metric.key(), wanted)) continue;
     request.add_keys(metric.key());
     if (request.keys_size() < kMostKeys) continue;
     if (absl::Status queried = query(); !queried.ok()) return queried;
   }
-  if (absl::Status queried = query(); !queried.ok()) return queried;
+  RETURN_IF_ERROR(query());
   return summaries;
 }
 
 absl::StatusOr<int> PrintSummaries(const MetricsOptions& options, const MetricsTarget& target,
                                    const Context& context, Connection* connection) {
-  const absl::StatusOr<v1::ListRunsResponse> rows = ListRows(connection, target);
-  if (!rows.ok()) return rows.status();
+  ASSIGN_OR_RETURN(const v1::ListRunsResponse rows, ListRows(connection, target));
   Table table({{"cell"},
                {"key"},
                {"points", true},
@@ -274,12 +268,12 @@ absl::StatusOr<int> PrintSummaries(const MetricsOptions& options, const MetricsT
                text::Grouped(summary.nonfinite())});
   };
   absl::StatusOr<Summaries> of_analyses = Summaries();
-  if (options.keys.empty() || !AllRecorded(options.keys, *rows)) {
+  if (options.keys.empty() || !AllRecorded(options.keys, rows)) {
     of_analyses = SummariesOfAnalyses(options.keys, target, connection);
   }
   if (!of_analyses.ok()) return of_analyses.status();
   int damaged = 0;
-  for (const v1::RunRow& row : rows->rows()) {
+  for (const v1::RunRow& row : rows.rows()) {
     // A run that ended well has a failure only if its summaries can't be read.
     const bool ended = row.state() == v1::RunState::DONE || row.state() == v1::RunState::DIVERGED;
     if (ended && !row.failure().empty()) {
@@ -292,8 +286,7 @@ absl::StatusOr<int> PrintSummaries(const MetricsOptions& options, const MetricsT
       if (FindSummary(row, key) == nullptr) add(row.cell(), summary);
     }
   }
-  absl::Status known = CheckKeys(connection, context, target, options.keys, seen);
-  if (!known.ok()) return known;
+  RETURN_IF_ERROR(CheckKeys(connection, context, target, options.keys, seen));
   PrintTable(context, table);
   if (without_last) {
     context.console.Note("without a last value: the last point isn't finite, or the run diverged");
@@ -303,11 +296,10 @@ absl::StatusOr<int> PrintSummaries(const MetricsOptions& options, const MetricsT
 
 absl::StatusOr<int> PrintKeys(const MetricsOptions& options, const MetricsTarget& target,
                               const Context& context, Connection* connection) {
-  const absl::StatusOr<v1::ListMetricsResponse> list = ListKeys(connection, target);
-  if (!list.ok()) return list.status();
-  if (options.json) return PrintJson(context, *list);
+  ASSIGN_OR_RETURN(const v1::ListMetricsResponse list, ListKeys(connection, target));
+  if (options.json) return PrintJson(context, list);
   Table table({{"key"}, {"points", true}});
-  for (const v1::MetricInfo& metric : list->metrics()) {
+  for (const v1::MetricInfo& metric : list.metrics()) {
     table.Add({metric.key(), text::Grouped(metric.count())});
   }
   return PrintTable(context, table);
@@ -333,7 +325,7 @@ absl::Status CheckOptions(const MetricsOptions& options) {
 
 // Returns the request for points, without its target.
 absl::StatusOr<v1::QueryMetricsRequest> MakeRequest(const MetricsOptions& options) {
-  if (absl::Status status = CheckOptions(options); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckOptions(options));
   v1::QueryMetricsRequest request;
   for (const std::string& key : options.keys) request.add_keys(key);
   if (options.first_step) request.set_first_step(*options.first_step);
@@ -344,11 +336,10 @@ absl::StatusOr<v1::QueryMetricsRequest> MakeRequest(const MetricsOptions& option
 
 absl::StatusOr<int> Metrics(const MetricsOptions& options, const v1::QueryMetricsRequest& request,
                             const Context& context, Connection* connection) {
-  const auto target = FindTarget(connection, options.target);
-  if (!target.ok()) return target.status();
-  if (options.list) return PrintKeys(options, *target, context, connection);
-  if (!options.csv && !options.json) return PrintSummaries(options, *target, context, connection);
-  return PrintPoints(options, *target, request, context, connection);
+  ASSIGN_OR_RETURN(const auto target, FindTarget(connection, options.target));
+  if (options.list) return PrintKeys(options, target, context, connection);
+  if (!options.csv && !options.json) return PrintSummaries(options, target, context, connection);
+  return PrintPoints(options, target, request, context, connection);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/decimal.h"
+#include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/format.h"
@@ -27,12 +28,11 @@ struct ModelOptions {
 
 absl::StatusOr<int> LsModels(const ModelOptions& options, const Context& context,
                              Connection* connection) {
-  const absl::StatusOr<v1::ListModelsResponse> list =
-      ListAll(connection, &Connection::ListModels, &v1::ListModelsResponse::mutable_models,
-              v1::ListModelsRequest());
-  if (!list.ok()) return list.status();
-  if (options.json) return PrintJson(context, *list);
-  const bool owners = ShowsOwners(*connection, list->models());
+  ASSIGN_OR_RETURN(const v1::ListModelsResponse list,
+                   ListAll(connection, &Connection::ListModels,
+                           &v1::ListModelsResponse::mutable_models, v1::ListModelsRequest()));
+  if (options.json) return PrintJson(context, list);
+  const bool owners = ShowsOwners(*connection, list.models());
   Table table({{"model"},
                {"owner", false, !owners},
                {"layers", true},
@@ -44,7 +44,7 @@ absl::StatusOr<int> LsModels(const ModelOptions& options, const Context& context
                {"parameters", true},
                {"size", true},
                {"created"}});
-  for (const v1::Model& model : list->models()) {
+  for (const v1::Model& model : list.models()) {
     const v1::ModelSpec& spec = model.model();
     table.Add({Id(model.name()), owners ? OwnerText(model) : "", text::Grouped(spec.layers()),
                text::Grouped(spec.width()), text::Grouped(spec.heads()),
@@ -63,16 +63,15 @@ absl::StatusOr<v1::Model> FindModel(const std::string& name, Connection* connect
 
 absl::StatusOr<int> ShowModel(const ModelOptions& options, const Context& context,
                               Connection* connection) {
-  const absl::StatusOr<v1::Model> model = FindModel(options.name, connection);
-  if (!model.ok()) return model.status();
-  if (options.json) return PrintJson(context, *model);
+  ASSIGN_OR_RETURN(const v1::Model model, FindModel(options.name, connection));
+  if (options.json) return PrintJson(context, model);
   std::ostream& out = *context.console.out;
-  const bool owner = connection->is_elsewhere() || model->private_();
-  out << Printable(model->name()) << "   " << Count(model->parameters(), "parameter") << "   "
-      << Bytes(model->bytes()) << "   created " << Ago(model->create_time(), context.now())
-      << (owner ? absl::StrCat("   by ", Printable(OwnerText(*model))) : "") << "\n"
-      << ModelText(*model) << "sha256 " << Printable(model->sha256()) << "\n";
-  for (const std::string& note : model->notes()) out << "- " << Printable(note) << "\n";
+  const bool owner = connection->is_elsewhere() || model.private_();
+  out << Printable(model.name()) << "   " << Count(model.parameters(), "parameter") << "   "
+      << Bytes(model.bytes()) << "   created " << Ago(model.create_time(), context.now())
+      << (owner ? absl::StrCat("   by ", Printable(OwnerText(model))) : "") << "\n"
+      << ModelText(model) << "sha256 " << Printable(model.sha256()) << "\n";
+  for (const std::string& note : model.notes()) out << "- " << Printable(note) << "\n";
   return kSuccess;
 }
 
@@ -82,12 +81,10 @@ absl::StatusOr<int> RmModel(const ModelOptions& options, const Context& context,
   request.set_name(options.name);
   // A whole name is used without a lookup, so that a command that runs twice removes one model.
   if (Id(options.name) == options.name) {
-    const absl::StatusOr<v1::Model> model = FindModel(options.name, connection);
-    if (!model.ok()) return model.status();
-    request.set_name(model->name());
+    ASSIGN_OR_RETURN(const v1::Model model, FindModel(options.name, connection));
+    request.set_name(model.name());
   }
-  const absl::Status status = connection->DeleteModel(request);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(connection->DeleteModel(request));
   if (options.json) return PrintJson(context, google::protobuf::Empty());
   context.console.Info(absl::StrCat("removed ", Id(request.name())));
   return kSuccess;

@@ -17,6 +17,7 @@
 #include "absl/types/span.h"
 #include "base/decimal.h"
 #include "base/sha256.h"
+#include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/format.h"
@@ -71,12 +72,11 @@ class ModelSource {
   static absl::StatusOr<ModelSource> Open(const std::string& folder,
                                           const std::vector<std::string>& allowed,
                                           v1::UploadModelRequest first) {
-    const auto names = NamesIn(folder);
-    if (!names.ok()) return names.status();
+    ASSIGN_OR_RETURN(const auto names, NamesIn(folder));
     ModelSource source(folder, std::move(first));
     std::vector<std::string> pickles;
     bool has_tensors = false;
-    for (const std::string& name : *names) {
+    for (const std::string& name : names) {
       const bool is_tensors = absl::EndsWith(name, kTensorEnding);
       has_tensors = has_tensors || is_tensors;
       if (is_tensors || name == "config.json" || absl::EndsWith(name, ".index.json")) {
@@ -85,9 +85,8 @@ class ModelSource {
         pickles.push_back(name);
       }
     }
-    const absl::Status checked = CheckFilesIn(folder, source.files_, allowed);
-    if (!checked.ok()) return checked;
-    if (const absl::Status fits = source.SetSize(); !fits.ok()) return fits;
+    RETURN_IF_ERROR(CheckFilesIn(folder, source.files_, allowed));
+    RETURN_IF_ERROR(source.SetSize());
     source.first_.mutable_files()->Add(source.files_.begin(), source.files_.end());
     // The server refuses these by their names, and says how to convert them.
     if (!has_tensors) source.first_.mutable_files()->Add(pickles.begin(), pickles.end());
@@ -104,10 +103,9 @@ class ModelSource {
     Sha256 hash;
     Begin(0);
     while (true) {
-      const auto message = Next();
-      if (!message.ok()) return message.status();
-      if (!message->has_value()) break;
-      hash.Add((*message)->data());
+      ASSIGN_OR_RETURN(const auto message, Next());
+      if (!message.has_value()) break;
+      hash.Add(message->data());
     }
     first_.set_sha256(hash.Hex());
     return absl::OkStatus();
@@ -182,11 +180,10 @@ class ModelSource {
 
 // Reads --set: a setting of the model that the files may leave open.
 absl::StatusOr<v1::UploadModelRequest> MakeAddRequest(const AddModelOptions& options) {
-  const absl::StatusOr<Overrides> overrides = ParseOverrides(options.set, "norm.kind=rms");
-  if (!overrides.ok()) return overrides.status();
+  ASSIGN_OR_RETURN(const Overrides overrides, ParseOverrides(options.set, "norm.kind=rms"));
   v1::ModelSpec model;
   std::vector<reflect::FieldProblem> problems;
-  for (const auto& [given, value] : *overrides) {
+  for (const auto& [given, value] : overrides) {
     const std::string path(absl::StripPrefix(given, "model."));
     if (path != "norm.kind" && path != "dropout") {
       return absl::InvalidArgumentError(absl::StrCat(

@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/format.h"
@@ -42,16 +43,15 @@ absl::StatusOr<int> ExportModel(const ExportModelOptions& options, const Context
   v1::ExportModelRequest request;
   request.set_name(options.model);
   if (!absl::StartsWith(options.model, "models/")) {
-    const absl::StatusOr<std::string> run = FindRun(connection, options.model);
-    if (!run.ok()) return run.status();
-    request.set_name(*run);
+    ASSIGN_OR_RETURN(const std::string run, FindRun(connection, options.model));
+    request.set_name(run);
   }
   if (options.step) request.set_step(*options.step);
   const auto ours = [](const std::string& name) {
     return name == kConfigFile || name == "model.safetensors";
   };
   PartFolder folder(options.output, ours, IsExport);
-  if (const absl::Status opened = folder.Open(); !opened.ok()) return opened;
+  RETURN_IF_ERROR(folder.Open());
   std::set<std::string> files;
   uint64_t bytes = 0;
   absl::Status written;
@@ -62,7 +62,7 @@ absl::StatusOr<int> ExportModel(const ExportModelOptions& options, const Context
   });
   if (!written.ok()) return written;
   if (!received.ok()) return received;
-  if (const absl::Status committed = folder.Commit(); !committed.ok()) return committed;
+  RETURN_IF_ERROR(folder.Commit());
   if (!options.json) {
     context.console.Info(
         absl::StrCat(options.output.path, ": ", Count(files.size(), "file"), ", ", Bytes(bytes)));

@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/commands/compare.h"
 #include "client/follow.h"
@@ -50,9 +51,8 @@ std::string NameInCommands(const std::string& output) {
 
 absl::StatusOr<v1::RenderReportRequest> MakeRequest(const ReportOptions& options) {
   const std::string& path = options.output.path;
-  if (absl::Status ending = CheckEnding(path); !ending.ok()) return ending;
-  const auto comparison = MakeCompareRequest(options.comparison);
-  if (!comparison.ok()) return comparison.status();
+  RETURN_IF_ERROR(CheckEnding(path));
+  ASSIGN_OR_RETURN(const auto comparison, MakeCompareRequest(options.comparison));
   if (options.watch && options.experiments.size() > 1) {
     return absl::InvalidArgumentError(absl::StrCat("--watch: ", options.experiments.size(),
                                                    " experiments are named; expected one"));
@@ -65,10 +65,10 @@ absl::StatusOr<v1::RenderReportRequest> MakeRequest(const ReportOptions& options
   for (const std::string& experiment : options.experiments) {
     request.add_experiments(ExperimentName(experiment));
   }
-  request.set_key(comparison->key());
-  request.set_by(comparison->by());
-  *request.mutable_baseline() = comparison->baseline();
-  if (comparison->has_at()) request.set_at(comparison->at());
+  request.set_key(comparison.key());
+  request.set_by(comparison.by());
+  *request.mutable_baseline() = comparison.baseline();
+  if (comparison.has_at()) request.set_at(comparison.at());
   request.set_output(options.output.is_standard() ? "report.html" : NameInCommands(path));
   return request;
 }
@@ -77,14 +77,13 @@ absl::StatusOr<v1::RenderReportRequest> MakeRequest(const ReportOptions& options
 absl::StatusOr<uint64_t> Receive(Connection* connection, const v1::RenderReportRequest& request,
                                  const ReportOptions& options) {
   PartFile file(options.output);
-  if (const absl::Status opened = file.Open(); !opened.ok()) return opened;
+  RETURN_IF_ERROR(file.Open());
   uint64_t bytes = 0;
-  const absl::Status received = connection->RenderReport(request, [&](const v1::FileChunk& chunk) {
+  RETURN_IF_ERROR(connection->RenderReport(request, [&](const v1::FileChunk& chunk) {
     bytes += chunk.data().size();
     return file.Write(chunk.data());
-  });
-  if (!received.ok()) return received;
-  if (const absl::Status committed = file.Commit(); !committed.ok()) return committed;
+  }));
+  RETURN_IF_ERROR(file.Commit());
   return bytes;
 }
 
@@ -96,18 +95,16 @@ absl::StatusOr<int> ReportWhileItGoesOn(ReportOptions options,
   v1::Experiment experiment;
   std::optional<uint64_t> shown;  // how many runs had ended
   const auto look = [&](const std::function<void()>& alive) -> absl::Status {
-    auto found = FindExperiment(connection, options.experiments[0]);
-    if (!found.ok()) return found.status();
-    experiment = *std::move(found);
+    ASSIGN_OR_RETURN(auto found, FindExperiment(connection, options.experiments[0]));
+    experiment = std::move(found);
     alive();
     const bool over = experiment.state() != v1::ExperimentState::ACTIVE;
     const uint64_t ended = EndedRuns(experiment.counts());
     if (over || shown != ended) {
-      const auto bytes = Receive(connection, request, options);
-      if (!bytes.ok()) return bytes.status();
+      ASSIGN_OR_RETURN(const auto bytes, Receive(connection, request, options));
       shown = ended;
       options.output.force = true;  // the file is ours now
-      context.console.Info(absl::StrCat(options.output.path, ": ", Bytes(*bytes), ", ", ended,
+      context.console.Info(absl::StrCat(options.output.path, ": ", Bytes(bytes), ", ", ended,
                                         " of ", AllRuns(experiment.counts()), " runs",
                                         over ? "" : ", preliminary"));
     }
@@ -115,7 +112,7 @@ absl::StatusOr<int> ReportWhileItGoesOn(ReportOptions options,
     context.sleep(kLookEvery);
     return absl::UnavailableError("the experiment goes on");
   };
-  if (absl::Status watched = KeepWatching(context, look); !watched.ok()) return watched;
+  RETURN_IF_ERROR(KeepWatching(context, look));
   if (options.json) PrintJson(context, experiment);
   return ExitCodeOf(experiment);
 }
@@ -123,15 +120,14 @@ absl::StatusOr<int> ReportWhileItGoesOn(ReportOptions options,
 absl::StatusOr<int> Report(const ReportOptions& options, const v1::RenderReportRequest& request,
                            const Context& context, Connection* connection) {
   if (options.watch) return ReportWhileItGoesOn(options, request, context, connection);
-  const auto bytes = Receive(connection, request, options);
-  if (!bytes.ok()) return bytes.status();
+  ASSIGN_OR_RETURN(const auto bytes, Receive(connection, request, options));
   if (!options.json) {
-    context.console.Info(absl::StrCat(options.output.name(), ": ", Bytes(*bytes)));
+    context.console.Info(absl::StrCat(options.output.name(), ": ", Bytes(bytes)));
     return kSuccess;
   }
   google::protobuf::Struct result;
   (*result.mutable_fields())["path"].set_string_value(options.output.path);
-  (*result.mutable_fields())["bytes"].set_number_value(static_cast<double>(*bytes));
+  (*result.mutable_fields())["bytes"].set_number_value(static_cast<double>(bytes));
   return PrintJson(context, result);
 }
 

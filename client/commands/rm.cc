@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "base/status_macros.h"
 #include "client/analysis_kinds.h"
 #include "client/command_table.h"
 #include "client/names.h"
@@ -92,19 +93,17 @@ absl::StatusOr<Preview> PreviewOf(Connection* connection, const std::string& nam
   if (IsAnalysis(name)) {
     v1::GetAnalysisRequest request;
     request.set_name(name);
-    const absl::StatusOr<v1::Analysis> analysis = connection->GetAnalysis(request);
-    if (!analysis.ok()) return analysis.status();
-    return Preview{AnalysisText(*analysis), std::make_unique<v1::Analysis>(*analysis)};
+    ASSIGN_OR_RETURN(const v1::Analysis analysis, connection->GetAnalysis(request));
+    return Preview{AnalysisText(analysis), std::make_unique<v1::Analysis>(analysis)};
   }
-  const auto deletion = DeleteExperiment(connection, name, /*validate_only=*/true);
-  if (!deletion.ok()) return deletion.status();
-  std::string text = DeletionText(name, *deletion);
+  ASSIGN_OR_RETURN(const auto deletion, DeleteExperiment(connection, name, /*validate_only=*/true));
+  std::string text = DeletionText(name, deletion);
   const std::string extension = ExtensionOf(connection, name);
   const auto is_extension = [&](const std::string& one) { return Id(one) == extension; };
   if (!extension.empty() && std::none_of(names.begin(), names.end(), is_extension)) {
     absl::StrAppend(&text, "\n  ", extension, " extends it, and stays with all of its cells");
   }
-  return Preview{std::move(text), std::make_unique<v1::DeleteExperimentResponse>(*deletion)};
+  return Preview{std::move(text), std::make_unique<v1::DeleteExperimentResponse>(deletion)};
 }
 
 // Asks whoever sits at the terminal.
@@ -123,13 +122,13 @@ absl::Status Remove(Connection* connection, const Context& context, const RmOpti
   if (IsAnalysis(name)) {
     v1::DeleteAnalysisRequest request;
     request.set_name(name);
-    if (absl::Status status = connection->DeleteAnalysis(request); !status.ok()) return status;
+    RETURN_IF_ERROR(connection->DeleteAnalysis(request));
     if (options.json) PrintJson(context, google::protobuf::Empty());
   } else {
-    const auto response = DeleteExperiment(connection, name, /*validate_only=*/false);
-    if (!response.ok()) return response.status();
-    removed = DeletionText(name, *response);
-    if (options.json) PrintJson(context, *response);
+    ASSIGN_OR_RETURN(const auto response,
+                     DeleteExperiment(connection, name, /*validate_only=*/false));
+    removed = DeletionText(name, response);
+    if (options.json) PrintJson(context, response);
   }
   if (!options.json) PrintLines(context, absl::StrCat("removed ", removed));
   return absl::OkStatus();

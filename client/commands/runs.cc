@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/csv.h"
+#include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/found_runs.h"
 #include "client/names.h"
@@ -161,11 +162,11 @@ absl::StatusOr<int> Runs(const RunsOptions& options, const RunsWanted& wanted,
   std::string primary;  // an experiment's list shows it
   if (!all) {
     const std::optional<CellName> part = ParseCellName(wanted.experiment);
-    const auto experiment = FindExperiment(connection, part ? part->experiment : wanted.experiment);
-    if (!experiment.ok()) return experiment.status();
-    request.set_experiment(experiment->name());
+    ASSIGN_OR_RETURN(const auto experiment,
+                     FindExperiment(connection, part ? part->experiment : wanted.experiment));
+    request.set_experiment(experiment.name());
     if (part) request.set_part(part->cell);
-    primary = PrimaryMetric(experiment->spec());
+    primary = PrimaryMetric(experiment.spec());
   }
   request.set_archived(options.archived);
   request.set_filter(wanted.filter);
@@ -196,26 +197,25 @@ absl::StatusOr<int> Runs(const RunsOptions& options, const RunsWanted& wanted,
     columns.push_back(
         {"failure", false, /*optional=*/true, [](const v1::RunRow& row) { return row.failure(); }});
   }
-  const auto runs =
-      ListFoundRuns(connection, request, options.limit.value_or(all ? kDefaultRuns : 0));
-  if (!runs.ok()) return runs.status();
-  if (runs->rows().empty()) {
+  ASSIGN_OR_RETURN(const auto runs, ListFoundRuns(connection, request,
+                                                  options.limit.value_or(all ? kDefaultRuns : 0)));
+  if (runs.rows().empty()) {
     for (const std::string& near : NearValues(connection, request)) context.console.Note(near);
   }
-  if (!runs->next_page_token().empty()) {
+  if (!runs.next_page_token().empty()) {
     context.console.Note("more runs match; -n 0 lists all");
   }
-  if (options.json) return PrintJson(context, *runs);
-  if (brief && ShowsDiverged(values, *runs)) columns.push_back(StateColumn());
+  if (options.json) return PrintJson(context, runs);
+  if (brief && ShowsDiverged(values, runs)) columns.push_back(StateColumn());
   if (options.csv) {
-    PrintCsv(columns, *runs, &context.console.data());
+    PrintCsv(columns, runs, &context.console.data());
     return kSuccess;
   }
-  if (runs->rows().empty()) {
+  if (runs.rows().empty()) {
     context.console.Info("no run matches");
     return kSuccess;
   }
-  return PrintRuns(context, columns, *runs);
+  return PrintRuns(context, columns, runs);
 }
 
 }  // namespace

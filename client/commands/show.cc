@@ -2,6 +2,7 @@
 #include <memory>
 #include <string>
 
+#include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/format.h"
@@ -17,11 +18,9 @@ struct ShowOptions {
 
 absl::StatusOr<int> Show(const ShowOptions& options, const Context& context,
                          Connection* connection) {
-  const absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection, options.experiment);
-  if (!experiment.ok()) return experiment.status();
-  if (options.json) return PrintJson(context, *experiment);
-  const absl::Status shown = ShowExperiment(context, connection, *experiment);
-  if (!shown.ok()) return shown;
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, FindExperiment(connection, options.experiment));
+  if (options.json) return PrintJson(context, experiment);
+  RETURN_IF_ERROR(ShowExperiment(context, connection, experiment));
   return kSuccess;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "proto/reflect/spec_yaml.h"
@@ -18,36 +19,32 @@ struct SpecOptions {
 
 // Returns an experiment of one cell's run alone, with every default written out.
 absl::StatusOr<v1::ExperimentSpec> SpecOfCell(const CellName& cell, Connection* connection) {
-  const absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection, Id(cell.experiment));
-  if (!experiment.ok()) return experiment.status();
-  const absl::StatusOr<v1::RunRow> row = FindCell(connection, {experiment->name(), cell.cell});
-  if (!row.ok()) return row.status();
+  ASSIGN_OR_RETURN(const v1::Experiment experiment,
+                   FindExperiment(connection, Id(cell.experiment)));
+  ASSIGN_OR_RETURN(const v1::RunRow row, FindCell(connection, {experiment.name(), cell.cell}));
   v1::GetRunRequest request;
-  request.set_name(row->run());
-  absl::StatusOr<v1::Run> run = connection->GetRun(request);
-  if (!run.ok()) return run.status();
+  request.set_name(row.run());
+  ASSIGN_OR_RETURN(v1::Run run, connection->GetRun(request));
   v1::ExperimentSpec spec;
-  spec.set_name(experiment->spec().name());
-  *spec.mutable_base() = std::move(*run->mutable_resolved_spec()->mutable_spec());
+  spec.set_name(experiment.spec().name());
+  *spec.mutable_base() = std::move(*run.mutable_resolved_spec()->mutable_spec());
   // The initial model decides.
   if (spec.base().has_model_from()) spec.mutable_base()->mutable_model()->clear_init();
-  spec.mutable_seeds()->add_list(run->resolved_spec().seed());
+  spec.mutable_seeds()->add_list(run.resolved_spec().seed());
   return spec;
 }
 
 absl::StatusOr<v1::ExperimentSpec> SpecOf(const std::string& target, Connection* connection) {
   if (const auto cell = ParseCellName(target)) return SpecOfCell(*cell, connection);
-  absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection, target);
-  if (!experiment.ok()) return experiment.status();
-  return std::move(*experiment->mutable_spec());
+  ASSIGN_OR_RETURN(v1::Experiment experiment, FindExperiment(connection, target));
+  return std::move(*experiment.mutable_spec());
 }
 
 absl::StatusOr<int> Spec(const SpecOptions& options, const Context& context,
                          Connection* connection) {
-  const absl::StatusOr<v1::ExperimentSpec> spec = SpecOf(options.target, connection);
-  if (!spec.ok()) return spec.status();
-  if (options.json) return PrintJson(context, *spec);
-  context.console.data() << reflect::SpecYaml(*spec);
+  ASSIGN_OR_RETURN(const v1::ExperimentSpec spec, SpecOf(options.target, connection));
+  if (options.json) return PrintJson(context, spec);
+  context.console.data() << reflect::SpecYaml(spec);
   return kSuccess;
 }
 

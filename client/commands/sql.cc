@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/csv.h"
+#include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/output/format.h"
 #include "client/output/table.h"
@@ -99,14 +100,13 @@ absl::StatusOr<int> Sql(const SqlOptions& options, const v1::SqlRequest& asked,
   }
   // Nothing is printed of a result that ends with an error.
   v1::SqlRows result;
-  const absl::Status status = connection->Sql(request, [&](const v1::SqlRows& part) {
+  RETURN_IF_ERROR(connection->Sql(request, [&](const v1::SqlRows& part) {
     const bool fits = std::all_of(part.rows().begin(), part.rows().end(), [&](const auto& row) {
       return row.values_size() == std::max(result.columns_size(), part.columns_size());
     });
     result.MergeFrom(part);
     return fits ? absl::OkStatus() : absl::InternalError("the server sent a malformed row");
-  });
-  if (!status.ok()) return status;
+  }));
   if (options.json) return PrintJson(context, result);
   if (!options.csv) return PrintSqlTable(context, result);
   PrintSqlCsv(result, &context.console.data());

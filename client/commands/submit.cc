@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/follow.h"
 #include "client/names.h"
@@ -60,11 +61,9 @@ int Explain(Connection* connection, const Context& context, const Submission& su
 absl::StatusOr<v1::CreateExperimentResponse> AskForTheRest(const Context& context,
                                                            const SubmitOptions& options,
                                                            Submission* submission) {
-  const auto connection = Connect(context);
-  if (!connection.ok()) return connection.status();
+  ASSIGN_OR_RETURN(const auto connection, Connect(context));
   const size_t unread = submission->file.unread.size();
-  const absl::Status found = FindDatasets(connection->get(), options, submission);
-  if (!found.ok()) return found;
+  RETURN_IF_ERROR(FindDatasets(connection.get(), options, submission));
   if (submission->file.unread.size() > unread) {
     context.console.Note(
         "the server lacks data sets of the file; fix the problems below to upload them and to "
@@ -73,7 +72,7 @@ absl::StatusOr<v1::CreateExperimentResponse> AskForTheRest(const Context& contex
   }
   v1::CreateExperimentRequest request = MakeRequest(*submission, options);
   MarkUnread(submission->file, &request);
-  return Check(connection->get(), std::move(request));
+  return Check(connection.get(), std::move(request));
 }
 
 int ShowDryRun(const Context& context, const SubmitOptions& options, const Submission& submission,
@@ -190,11 +189,8 @@ absl::StatusOr<std::optional<v1::Experiment>> FindStored(const SubmitOptions& op
                                                          const Context& context) {
   const std::string& name = options.extend.empty() ? options.again : options.extend;
   if (name.empty()) return std::optional<v1::Experiment>();
-  const auto connection = Connect(context);
-  if (!connection.ok()) return connection.status();
-  absl::StatusOr<v1::Experiment> stored = FindExperiment(connection->get(), name);
-  if (!stored.ok()) return stored.status();
-  return *std::move(stored);
+  ASSIGN_OR_RETURN(const auto connection, Connect(context));
+  return FindExperiment(connection.get(), name);
 }
 
 int Submit(SubmitOptions options, const Context& context) {

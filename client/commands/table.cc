@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/commands/compare.h"
 #include "client/output/format.h"
@@ -47,22 +48,21 @@ absl::StatusOr<v1::RenderTableRequest> MakeRequest(const TableOptions& options) 
     return absl::InvalidArgumentError(
         "--json: can't be combined with --output; remove one of them");
   }
-  if (absl::Status ending = CheckEnding(options, format); !ending.ok()) return ending;
+  RETURN_IF_ERROR(CheckEnding(options, format));
   request.set_format(format);
   for (const absl::string_view column : absl::StrSplit(options.columns, ',', absl::SkipEmpty())) {
     request.add_columns(std::string(column));
   }
   request.set_label(options.analysis);
-  const absl::StatusOr<v1::CompareRequest> comparison = MakeCompareRequest(options.comparison);
-  if (!comparison.ok()) return comparison.status();
-  *request.mutable_comparison() = *comparison;
+  ASSIGN_OR_RETURN(const v1::CompareRequest comparison, MakeCompareRequest(options.comparison));
+  *request.mutable_comparison() = comparison;
   return request;
 }
 
 absl::StatusOr<int> WriteTable(const TableOptions& options, const Context& context,
                                const std::string& data) {
   if (options.output.given()) {
-    if (absl::Status written = WriteFile(options.output, data); !written.ok()) return written;
+    RETURN_IF_ERROR(WriteFile(options.output, data));
     context.console.Info(absl::StrCat(options.output.name(), ": ", Bytes(data.size())));
     return kSuccess;
   }
@@ -72,10 +72,9 @@ absl::StatusOr<int> WriteTable(const TableOptions& options, const Context& conte
 
 absl::StatusOr<int> RenderTable(const TableOptions& options, const v1::RenderTableRequest& request,
                                 const Context& context, Connection* connection) {
-  const absl::StatusOr<v1::RenderTableResponse> table = connection->RenderTable(request);
-  if (!table.ok()) return table.status();
-  if (options.json) return PrintJson(context, *table);
-  return WriteTable(options, context, table->data());
+  ASSIGN_OR_RETURN(const v1::RenderTableResponse table, connection->RenderTable(request));
+  if (options.json) return PrintJson(context, table);
+  return WriteTable(options, context, table.data());
 }
 
 }  // namespace

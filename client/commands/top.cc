@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/found_runs.h"
 #include "client/names.h"
@@ -46,10 +47,9 @@ struct Reading {
 
 // Reads the newest experiments, and older ones of which a worker holds a run.
 absl::Status ReadExperiments(Connection* connection, Reading* reading) {
-  auto newest = connection->ListExperiments({});
-  if (!newest.ok()) return newest.status();
+  ASSIGN_OR_RETURN(auto newest, connection->ListExperiments({}));
   std::set<std::string> known;
-  for (v1::Experiment& experiment : *newest->mutable_experiments()) {
+  for (v1::Experiment& experiment : *newest.mutable_experiments()) {
     known.insert(experiment.name());
     if (experiment.state() != v1::ExperimentState::ACTIVE) continue;
     *reading->experiments.add_experiments() = std::move(experiment);
@@ -68,17 +68,15 @@ absl::Status ReadExperiments(Connection* connection, Reading* reading) {
 
 absl::StatusOr<Reading> ReadServer(Connection* connection, const Context& context) {
   Reading reading;
-  auto workers = connection->ListWorkersWithin(kTopAnswerTime);
-  if (!workers.ok()) return workers.status();
-  reading.workers = *std::move(workers);
+  ASSIGN_OR_RETURN(auto workers, connection->ListWorkersWithin(kTopAnswerTime));
+  reading.workers = std::move(workers);
   v1::ListRunsRequest request;
   request.set_experiment("experiments/-");
   request.set_filter("state = running");
   request.add_columns(kThreads);
-  auto runs = ListFoundRuns(connection, std::move(request), kMaxTopRuns);
-  if (!runs.ok()) return runs.status();
-  reading.runs = *std::move(runs);
-  if (absl::Status read = ReadExperiments(connection, &reading); !read.ok()) return read;
+  ASSIGN_OR_RETURN(auto runs, ListFoundRuns(connection, std::move(request), kMaxTopRuns));
+  reading.runs = std::move(runs);
+  RETURN_IF_ERROR(ReadExperiments(connection, &reading));
   if (auto analyses = connection->ListAnalyses({}); analyses.ok()) {
     reading.analyses = *std::move(analyses);
   }
@@ -204,18 +202,15 @@ absl::Status ShowTop(Connection* connection, const Context& context, TopState* s
 }
 
 absl::StatusOr<int> Top(const TopOptions& options, const Context& context, Connection* connection) {
-  const auto reading = ReadServer(connection, context);
-  if (!reading.ok()) return reading.status();
+  ASSIGN_OR_RETURN(const auto reading, ReadServer(connection, context));
   if (options.json) {
-    context.console.data() << ToJsonArray(
-        {&reading->workers, &reading->experiments, &reading->runs});
+    context.console.data() << ToJsonArray({&reading.workers, &reading.experiments, &reading.runs});
     return kSuccess;
   }
   TopState state;
-  TopView view = state.View(*reading, ShowsOwners(*connection, reading->experiments.experiments()));
+  TopView view = state.View(reading, ShowsOwners(*connection, reading.experiments.experiments()));
   if (context.console.out_is_live()) {
-    const absl::Status shown = ShowTop(connection, context, &state, std::move(view));
-    if (!shown.ok()) return shown;
+    RETURN_IF_ERROR(ShowTop(connection, context, &state, std::move(view)));
     return kSuccess;
   }
   for (const std::string& line :

@@ -22,6 +22,7 @@
 #include "base/log_file.h"
 #include "base/private_folder.h"
 #include "base/spawn.h"
+#include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/output/format.h"
 #include "client/personal_server.h"
@@ -52,9 +53,8 @@ struct UpOptions {
 
 // The workers of the server in `home`, if it answers.
 absl::StatusOr<v1::ListWorkersResponse> Ask(const Home& home, const Context& context) {
-  const absl::StatusOr<std::string> address = ReadAddress(home);
-  if (!address.ok()) return address.status();
-  return Connection({*address}, context.sleep).ListWorkersWithin(kAnswerTimeout);
+  ASSIGN_OR_RETURN(const std::string address, ReadAddress(home));
+  return Connection({address}, context.sleep).ListWorkersWithin(kAnswerTimeout);
 }
 
 bool IsProgram(const fs::path& path) {
@@ -124,13 +124,11 @@ std::vector<std::string> GivenOptions(const UpOptions& options) {
 
 absl::StatusOr<Child> StartServer(const Home& home, const UpOptions& options,
                                   const Context& context) {
-  const absl::StatusOr<std::string> program = FindServerProgram(context.environment);
-  if (!program.ok()) return program.status();
+  ASSIGN_OR_RETURN(const std::string program, FindServerProgram(context.environment));
   std::vector<std::string> arguments = GivenOptions(options);
   arguments.insert(arguments.begin(), {"--home", home.folder});
-  const absl::StatusOr<process::FileDescriptor> log = process::OpenLog(home.log_file);
-  if (!log.ok()) return log.status();
-  return SpawnServer(*program, std::move(arguments), log->get());
+  ASSIGN_OR_RETURN(const process::FileDescriptor log, process::OpenLog(home.log_file));
+  return SpawnServer(program, std::move(arguments), log.get());
 }
 
 // Makes the folders and checks that only this user may write them. Nothing is written before, not
@@ -190,7 +188,7 @@ class Starter {
     while (true) {
       absl::StatusOr<v1::ListWorkersResponse> answer = Ask(home_, context_);
       if (answer.ok()) return answer;
-      if (absl::Status looked = LookAfter(); !looked.ok()) return looked;
+      RETURN_IF_ERROR(LookAfter());
       if (context_.now() - since_ >= patience_) return Explanation();
       context_.sleep(kPollInterval);
     }
@@ -201,12 +199,11 @@ class Starter {
 
  private:
   absl::Status Start() {
-    if (absl::Status prepared = PrepareFolders(home_); !prepared.ok()) return prepared;
+    RETURN_IF_ERROR(PrepareFolders(home_));
     process::BoundLog(home_.log_file);
     log_start_ = process::FileSize(home_.log_file);
-    absl::StatusOr<Child> child = StartServer(home_, options_, context_);
-    if (!child.ok()) return child.status();
-    child_ = *child;
+    ASSIGN_OR_RETURN(Child child, StartServer(home_, options_, context_));
+    child_ = child;
     since_ = context_.now();
     patience_ = kStartTimeout;
     return absl::OkStatus();

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/format.h"
@@ -18,17 +19,15 @@ struct WhoamiOptions {
 
 absl::StatusOr<int> WhoAmI(const WhoamiOptions& options, const Context& context,
                            Connection* connection) {
-  const auto who = connection->WhoAmI({});
-  if (!who.ok()) return who.status();
-  if (options.json) return PrintJson(context, *who);
-  const auto server = FindServer(context.environment);
-  if (!server.ok()) return server.status();
+  ASSIGN_OR_RETURN(const auto who, connection->WhoAmI({}));
+  if (options.json) return PrintJson(context, who);
+  ASSIGN_OR_RETURN(const auto server, FindServer(context.environment));
   Table table({{"server"}, {"address"}, {"user"}, {"role"}, {"token expires"}});
-  table.Add({!server->login.empty() ? server->login
-             : server->given        ? "—"
-                                    : "personal",
-             server->address, Id(who->user()), v1::Role::Value_Name(who->role()),
-             who->has_expire_time() ? Until(who->expire_time(), context.now()) : "—"});
+  table.Add({!server.login.empty() ? server.login
+             : server.given        ? "—"
+                                   : "personal",
+             server.address, Id(who.user()), v1::Role::Value_Name(who.role()),
+             who.has_expire_time() ? Until(who.expire_time(), context.now()) : "—"});
   return PrintTable(context, table);
 }
 

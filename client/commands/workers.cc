@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/decimal.h"
+#include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/format.h"
@@ -29,11 +30,10 @@ std::string DeviceText(const v1::Worker& worker) {
 
 absl::StatusOr<int> Workers(const WorkersOptions& options, const Context& context,
                             Connection* connection) {
-  const absl::StatusOr<v1::ListWorkersResponse> list =
-      ListAll(connection, &Connection::ListWorkers, &v1::ListWorkersResponse::mutable_workers,
-              v1::ListWorkersRequest());
-  if (!list.ok()) return list.status();
-  if (options.json) return PrintJson(context, *list);
+  ASSIGN_OR_RETURN(const v1::ListWorkersResponse list,
+                   ListAll(connection, &Connection::ListWorkers,
+                           &v1::ListWorkersResponse::mutable_workers, v1::ListWorkersRequest()));
+  if (options.json) return PrintJson(context, list);
   Table table({{"worker"},
                {"role"},
                {"state"},
@@ -42,7 +42,7 @@ absl::StatusOr<int> Workers(const WorkersOptions& options, const Context& contex
                {"runs", true},
                {"since"},
                {"build"}});
-  for (const v1::Worker& worker : list->workers()) {
+  for (const v1::Worker& worker : list.workers()) {
     const std::string since =
         worker.has_attach_time() ? Ago(worker.attach_time(), context.now()) : "";
     const std::string state = worker.stalled().empty()

@@ -14,6 +14,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 #include "client/output/terminal_text.h"
 
 namespace ablate::client {
@@ -172,7 +173,7 @@ absl::Status PartFile::Open() {
     is_target_ = true;
     return absl::OkStatus();
   }
-  if (const absl::Status found = FindTarget(); !found.ok()) return found;
+  RETURN_IF_ERROR(FindTarget());
   return file_.open() ? absl::OkStatus() : Create();
 }
 
@@ -210,8 +211,8 @@ absl::Status PartFile::Commit() {
 
 absl::Status WriteFile(const Output& output, absl::string_view data) {
   PartFile file(output);
-  if (absl::Status opened = file.Open(); !opened.ok()) return opened;
-  if (absl::Status written = file.Write(data); !written.ok()) return written;
+  RETURN_IF_ERROR(file.Open());
+  RETURN_IF_ERROR(file.Write(data));
   return file.Commit();
 }
 
@@ -267,7 +268,7 @@ absl::Status PartFolder::Open() {
         "--output: \"-\" is standard output, which can't take a folder; expected a folder's name, "
         "or ./- for one named \"-\"");
   }
-  if (const absl::Status free = CheckReplaceable(); !free.ok()) return free;
+  RETURN_IF_ERROR(CheckReplaceable());
   if (mkdir(part_.c_str(), 0777) != 0) return SystemErrorBeside(path_);
   open_ = true;
   return absl::OkStatus();
@@ -297,8 +298,8 @@ absl::Status PartFolder::Write(const std::string& path, absl::string_view data) 
 }
 
 absl::Status PartFolder::Commit() {
-  if (const absl::Status synced = SyncFileSystemOf(part_); !synced.ok()) return synced;
-  if (const absl::Status free = CheckReplaceable(); !free.ok()) return free;
+  RETURN_IF_ERROR(SyncFileSystemOf(part_));
+  RETURN_IF_ERROR(CheckReplaceable());
   const std::string old = absl::StrCat(path_, ".", getpid(), ".old");
   std::error_code error;
   const fs::file_status before = fs::status(path_, error);

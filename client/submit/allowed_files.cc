@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace ablate::client {
 namespace {
@@ -52,9 +53,7 @@ absl::Status CheckIsAllowed(const std::string& path, const std::string& folder,
 absl::Status CheckFilesIn(const std::string& folder, const std::vector<std::string>& names,
                           const std::vector<std::string>& allowed) {
   for (const std::string& name : names) {
-    const absl::Status checked =
-        CheckIsAllowed(fs::path(folder) / name, folder, "the folder", allowed);
-    if (!checked.ok()) return checked;
+    RETURN_IF_ERROR(CheckIsAllowed(fs::path(folder) / name, folder, "the folder", allowed));
   }
   return absl::OkStatus();
 }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "base/status_macros.h"
 #include "client/submit/shorthands.h"
 #include "proto/reflect/field_hints.h"
 #include "proto/reflect/from_value.h"
@@ -26,9 +27,8 @@ absl::StatusOr<AxisOption> ParseAxis(const std::string& argument) {
     return absl::InvalidArgumentError("no values after the '='; expected some, such as 1e-3,3e-3");
   }
   const bool whole = absl::StartsWith(text, "[") || absl::StartsWith(text, "{");
-  absl::StatusOr<Value> values = ParseValue(whole ? text : absl::StrCat("[", text, "]"));
-  if (!values.ok()) return values.status();
-  return AxisOption{argument.substr(0, equals), *std::move(values)};
+  ASSIGN_OR_RETURN(Value values, ParseValue(whole ? text : absl::StrCat("[", text, "]")));
+  return AxisOption{argument.substr(0, equals), std::move(values)};
 }
 
 std::string NameOfAxis(const v1::Axis& axis) {
@@ -61,13 +61,12 @@ absl::StatusOr<int> FindAxis(const std::string& name, v1::ExperimentSpec* spec) 
     return absl::InvalidArgumentError(
         "the file's axis of this name has settings; expected an axis with field and values");
   }
-  const absl::StatusOr<std::string> path = PathOf(name);
-  if (!path.ok()) return path.status();
+  ASSIGN_OR_RETURN(const std::string path, PathOf(name));
   for (int i = 0; i < spec->axes_size(); ++i) {
-    if (spec->axes(i).field() == *path) return i;
+    if (spec->axes(i).field() == path) return i;
   }
   v1::Axis* axis = spec->add_axes();
-  axis->set_field(*path);
+  axis->set_field(path);
   if (!absl::StrContains(name, '.') && NameOfAxis(*axis) != name) axis->set_name(name);
   return spec->axes_size() - 1;
 }

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/dataset_file.h"
 #include "base/sha256.h"
+#include "base/status_macros.h"
 #include "base/tokenizer/byte_pair_encoding.h"
 #include "base/tokenizer/vocabulary.h"
 #include "client/names.h"
@@ -79,7 +80,7 @@ class Source {
   static absl::StatusOr<std::unique_ptr<Source>> Open(const std::string& path) {
     std::error_code error;
     if (fs::is_directory(path, error)) return OpenFolder(path);
-    if (const absl::Status status = CheckFile(path); !status.ok()) return status;
+    RETURN_IF_ERROR(CheckFile(path));
     auto in = std::make_unique<std::ifstream>(path, std::ios::binary);
     if (!*in) return absl::PermissionDeniedError(absl::StrCat(path, " can't be read"));
     return std::unique_ptr<Source>(new Source(path, std::move(in)));
@@ -127,12 +128,10 @@ class Source {
                          "; expected a file, or a tokenizer's folder with ", kVocabularyFile,
                          " and ", kMergesFile));
       }
-      auto text = tokenizer::ReadFileText(file);
-      if (!text.ok()) return text.status();
-      files.push_back(*std::move(text));
+      ASSIGN_OR_RETURN(auto text, tokenizer::ReadFileText(file));
+      files.push_back(std::move(text));
     }
-    const auto checked = tokenizer::BytePairEncoding::Parse(files[0], files[1]);
-    if (!checked.ok()) return checked.status();
+    ASSIGN_OR_RETURN(const auto checked, tokenizer::BytePairEncoding::Parse(files[0], files[1]));
     return OfBytes(path, WriteTokenizerFile({files[0].text, files[1].text}));
   }
 
@@ -143,10 +142,9 @@ class Source {
 absl::StatusOr<std::string> Hash(Source* source) {
   Sha256 hash;
   while (true) {
-    const absl::StatusOr<std::string> chunk = source->Next();
-    if (!chunk.ok()) return chunk.status();
-    if (chunk->empty()) return hash.Hex();
-    hash.Add(*chunk);
+    ASSIGN_OR_RETURN(const std::string chunk, source->Next());
+    if (chunk.empty()) return hash.Hex();
+    hash.Add(chunk);
   }
 }
 
@@ -173,22 +171,21 @@ absl::StatusOr<v1::Dataset> FindUploaded(Connection* connection, const std::stri
 absl::StatusOr<Upload> UploadSource(Connection* connection, const Context& context,
                                     const std::string& path, Source* source, Audience audience,
                                     Keep keep, const BeforeUpload& before_upload) {
-  const absl::StatusOr<std::string> sha256 = Hash(source);
-  if (!sha256.ok()) return sha256.status();
-  absl::StatusOr<v1::Dataset> dataset = FindUploaded(connection, *sha256, audience, keep);
+  ASSIGN_OR_RETURN(const std::string sha256, Hash(source));
+  absl::StatusOr<v1::Dataset> dataset = FindUploaded(connection, sha256, audience, keep);
   if (dataset.ok() && !dataset->damaged()) return Upload{*std::move(dataset), false};
   if (!dataset.ok() && !absl::IsNotFound(dataset.status())) return dataset.status();
 
   v1::UploadDatasetRequest first;
   first.set_display_name(DisplayName(path));
-  first.set_sha256(*sha256);
+  first.set_sha256(sha256);
   // One that is damaged is mended.
   first.set_private_(dataset.ok() ? dataset->private_() : audience == Audience::kOurselves);
   first.set_for_experiment(keep == Keep::kIfUsed);
   const uint64_t bytes = source->Size();
   if (before_upload) before_upload(bytes, first.private_());
   const absl::Status sent =
-      UploadAll(connection, context, {path, bytes, *sha256}, [&](uint64_t offset) {
+      UploadAll(connection, context, {path, bytes, sha256}, [&](uint64_t offset) {
         first.set_offset(offset);
         source->Seek(offset);
         dataset = connection->UploadDataset(first, [&] { return source->Next(); });
@@ -321,9 +318,8 @@ std::string DisplayName(const std::string& path) {
 absl::StatusOr<Upload> UploadFile(Connection* connection, const Context& context,
                                   const std::string& path, Audience audience, Keep keep,
                                   const BeforeUpload& before_upload) {
-  const auto source = Source::Open(path);
-  if (!source.ok()) return source.status();
-  return UploadSource(connection, context, path, source->get(), audience, keep, before_upload);
+  ASSIGN_OR_RETURN(const auto source, Source::Open(path));
+  return UploadSource(connection, context, path, source.get(), audience, keep, before_upload);
 }
 
 absl::StatusOr<Upload> UploadBytes(Connection* connection, const Context& context,
@@ -334,12 +330,10 @@ absl::StatusOr<Upload> UploadBytes(Connection* connection, const Context& contex
 
 absl::StatusOr<std::string> FindFile(Connection* connection, const std::string& path,
                                      Audience audience) {
-  const auto source = Source::Open(path);
-  if (!source.ok()) return source.status();
-  const absl::StatusOr<std::string> sha256 = Hash(source->get());
-  if (!sha256.ok()) return sha256.status();
+  ASSIGN_OR_RETURN(const auto source, Source::Open(path));
+  ASSIGN_OR_RETURN(const std::string sha256, Hash(source.get()));
   const absl::StatusOr<v1::Dataset> dataset =
-      FindUploaded(connection, *sha256, audience, Keep::kIfUsed);
+      FindUploaded(connection, sha256, audience, Keep::kIfUsed);
   if (dataset.ok() && !dataset->damaged()) return dataset->name();
   if (!dataset.ok() && !absl::IsNotFound(dataset.status())) return dataset.status();
   return std::string();

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 #include "client/output/part_file.h"
 #include "client/submit/document.h"
 #include "client/submit/shorthands.h"
@@ -110,9 +111,8 @@ absl::Status ParseOverride(const std::string& argument, absl::string_view exampl
   }
   const std::pair<std::string, std::string> parts =
       absl::StrSplit(argument, absl::MaxSplits('=', 1));
-  absl::StatusOr<Value> value = ParseValue(parts.second);
-  if (!value.ok()) return value.status();
-  const bool is_new = overrides->emplace(parts.first, *std::move(value)).second;
+  ASSIGN_OR_RETURN(Value value, ParseValue(parts.second));
+  const bool is_new = overrides->emplace(parts.first, std::move(value)).second;
   return is_new ? absl::OkStatus() : absl::InvalidArgumentError("given twice");
 }
 

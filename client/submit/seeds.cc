@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 
 namespace ablate::client {
 namespace {
@@ -50,13 +51,12 @@ absl::StatusOr<v1::Seeds> ParseSeeds(absl::string_view text) {
   const std::vector<absl::string_view> items = absl::StrSplit(text, ',');
   std::set<uint32_t> seen;
   for (const absl::string_view item : items) {
-    const absl::StatusOr<SeedRange> range = ParseRange(item);
-    if (!range.ok()) return range.status();
-    if (range->last - range->first >= kMaxSeeds - seen.size()) {
+    ASSIGN_OR_RETURN(const SeedRange range, ParseRange(item));
+    if (range.last - range.first >= kMaxSeeds - seen.size()) {
       return absl::InvalidArgumentError(
           absl::StrCat("\"", text, "\" has too many seeds; expected at most ", kMaxSeeds));
     }
-    for (uint64_t seed = range->first; seed <= range->last; ++seed) {
+    for (uint64_t seed = range.first; seed <= range.last; ++seed) {
       if (!seen.insert(static_cast<uint32_t>(seed)).second) {
         return absl::InvalidArgumentError(
             absl::StrCat(seed, " is given twice; expected different seeds"));

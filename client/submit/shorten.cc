@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "google/protobuf/struct.pb.h"
 
 namespace ablate::client {
@@ -64,8 +65,7 @@ absl::Status ShortenAxes(uint32_t steps, v1::ExperimentSpec* spec,
       for (auto& [path, value] : *setting.mutable_set()) values.emplace_back(path, &value);
     }
     for (const auto& [path, value] : values) {
-      absl::Status shortened = ShortenValue(steps, path, name, value, left_out);
-      if (!shortened.ok()) return shortened;
+      RETURN_IF_ERROR(ShortenValue(steps, path, name, value, left_out));
     }
   }
   return absl::OkStatus();
@@ -122,8 +122,7 @@ void ShortenAnalyses(v1::ExperimentSpec* spec, ShortenedSpec* shortened) {
 
 absl::StatusOr<ShortenedSpec> Shorten(uint32_t steps, v1::ExperimentSpec* spec) {
   ShortenedSpec shortened;
-  absl::Status axes = ShortenAxes(steps, spec, &shortened.left_out);
-  if (!axes.ok()) return axes;
+  RETURN_IF_ERROR(ShortenAxes(steps, spec, &shortened.left_out));
   v1::TrainingSpec* training = spec->mutable_base()->mutable_training();
   training->set_steps(steps);
   if (training->warmup() > steps) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 #include "client/submit/seeds.h"
 #include "google/protobuf/descriptor.h"
 #include "proto/reflect/text.h"
@@ -88,11 +89,10 @@ absl::StatusOr<Value> SeedsOf(const Value& given) {
     return expanded;
   }
   if (given.string_value().find_first_of(".,") != std::string::npos) {
-    const absl::StatusOr<v1::Seeds> seeds = ParseSeeds(given.string_value());
-    if (!seeds.ok()) return seeds.status();
-    if (seeds->has_first()) (*fields)["first"].set_number_value(seeds->first());
-    if (seeds->has_count()) (*fields)["count"].set_number_value(seeds->count());
-    for (const uint32_t seed : seeds->list()) {
+    ASSIGN_OR_RETURN(const v1::Seeds seeds, ParseSeeds(given.string_value()));
+    if (seeds.has_first()) (*fields)["first"].set_number_value(seeds.first());
+    if (seeds.has_count()) (*fields)["count"].set_number_value(seeds.count());
+    for (const uint32_t seed : seeds.list()) {
       (*fields)["list"].mutable_list_value()->add_values()->set_number_value(seed);
     }
     return expanded;
@@ -175,15 +175,15 @@ absl::StatusOr<Value> ExpandRange(const Value& range, absl::string_view field) {
     return BadRange(absl::StrCat(reflect::ShortText(range), " is not a range"),
                     absl::StrCat("a list of values, ", kRangeForm));
   }
-  const auto ends = ReadEnds(log != nullptr ? "log" : "linear", log != nullptr ? *log : *linear);
-  if (!ends.ok()) return ends.status();
+  ASSIGN_OR_RETURN(const auto ends,
+                   ReadEnds(log != nullptr ? "log" : "linear", log != nullptr ? *log : *linear));
   const double number = count->number_value();
   if (number < 2 || number > kMaxAxisValues || number != std::floor(number)) {
     return BadRange(absl::StrCat("count: ", reflect::Quoted(*count), " is not a number of values"),
                     absl::StrCat("a whole number from 2 to ", kMaxAxisValues));
   }
   const auto values_of = [&](uint32_t wanted) {
-    return RangeValues(ends->first, ends->second, wanted, log != nullptr, IsWhole(field));
+    return RangeValues(ends.first, ends.second, wanted, log != nullptr, IsWhole(field));
   };
   const std::vector<double> numbers = values_of(static_cast<uint32_t>(number));
   if (const size_t whole = Different(numbers); IsWhole(field) && whole < numbers.size()) {

@@ -16,6 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/random.h"
+#include "base/status_macros.h"
 #include "client/names.h"
 #include "client/output/format.h"
 #include "client/submit/axis_options.h"
@@ -233,18 +234,19 @@ absl::Status UploadDatasets(Connection* connection, const Context& context,
   return ReplaceDatasetPaths(
       &submission->file, &submission->overrides, options.data,
       [&](const std::string& path) -> absl::StatusOr<std::string> {
-        const absl::StatusOr<Upload> upload = UploadFile(
-            connection, context, path, AudienceOf(options), Keep::kIfUsed,
-            [&](uint64_t bytes, bool is_private) {
-              context.console.Note(absl::StrCat(
-                  "uploading ", WithTarget(path), " (", Bytes(bytes), ") as a ",
-                  is_private ? "private data set"
-                             : "data set that only you see until an experiment uses it, and "
-                               "everybody from then on",
-                  "; it is deleted after an hour if none does"));
-            });
-        if (!upload.ok()) return upload.status();
-        return upload->dataset.name();
+        ASSIGN_OR_RETURN(
+            const Upload upload,
+            UploadFile(connection, context, path, AudienceOf(options), Keep::kIfUsed,
+                       [&](uint64_t bytes, bool is_private) {
+                         context.console.Note(absl::StrCat(
+                             "uploading ", WithTarget(path), " (", Bytes(bytes), ") as a ",
+                             is_private
+                                 ? "private data set"
+                                 : "data set that only you see until an experiment uses it, and "
+                                   "everybody from then on",
+                             "; it is deleted after an hour if none does"));
+                       }));
+        return upload.dataset.name();
       });
 }
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/dataset_file.h"
 #include "base/decimal.h"
+#include "base/status_macros.h"
 #include "base/text_split.h"
 #include "base/tokenizer/byte_pair_encoding.h"
 #include "base/tokenizer/vocabulary.h"
@@ -121,15 +122,12 @@ bool HasTokenBins(const std::string& folder) {
 }
 
 absl::StatusOr<TokenBins> ReadTokenBins(const std::string& folder) {
-  if (const absl::Status complete = CheckComplete(folder); !complete.ok()) return complete;
-  const auto vocabulary = tokenizer::ReadFileText(fs::path(folder) / kVocabFile);
-  if (!vocabulary.ok()) return vocabulary.status();
-  const auto merges = tokenizer::ReadFileText(fs::path(folder) / kMergeFile);
-  if (!merges.ok()) return merges.status();
-  const auto encoding = tokenizer::BytePairEncoding::Parse(*vocabulary, *merges);
-  if (!encoding.ok()) return encoding.status();
+  RETURN_IF_ERROR(CheckComplete(folder));
+  ASSIGN_OR_RETURN(const auto vocabulary, tokenizer::ReadFileText(fs::path(folder) / kVocabFile));
+  ASSIGN_OR_RETURN(const auto merges, tokenizer::ReadFileText(fs::path(folder) / kMergeFile));
+  ASSIGN_OR_RETURN(const auto encoding, tokenizer::BytePairEncoding::Parse(vocabulary, merges));
   const std::string train = fs::path(folder) / kTrainFile, val = fs::path(folder) / kValFile;
-  const uint32_t tokens = (*encoding)->vocabulary();
+  const uint32_t tokens = encoding->vocabulary();
   const uint64_t id_bytes = IdBytes(tokens);
   const absl::StatusOr<uint64_t> train_bytes = SizeOf(train, id_bytes),
                                  val_bytes = SizeOf(val, id_bytes);
@@ -146,7 +144,7 @@ absl::StatusOr<TokenBins> ReadTokenBins(const std::string& folder) {
   TokenBins bins;
   bins.training = *train_bytes / id_bytes;
   bins.validation = *val_bytes / id_bytes;
-  bins.file = WriteTokenFile({vocabulary->text, merges->text}, tokens, ids);
+  bins.file = WriteTokenFile({vocabulary.text, merges.text}, tokens, ids);
   if (bins.file.size() > kMaxDatasetFileBytes) return TooLarge(folder, bins.file.size());
   return bins;
 }

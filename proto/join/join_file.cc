@@ -19,6 +19,7 @@
 #include "absl/strings/strip.h"
 #include "base/host.h"
 #include "base/private_file.h"
+#include "base/status_macros.h"
 
 namespace ablate::join {
 namespace {
@@ -163,15 +164,14 @@ absl::StatusOr<v1::JoinFile> ParseJoinFile(absl::string_view text) {
     return absl::InvalidArgumentError(
         absl::StrCat("not the JSON of a join file: ", JsonProblem(parsed.message().ToString())));
   }
-  if (absl::Status fine = CheckJoinFile(file); !fine.ok()) return fine;
+  RETURN_IF_ERROR(CheckJoinFile(file));
   return file;
 }
 
 absl::StatusOr<v1::JoinFile> ReadJoinFile(const std::string& path) {
-  const absl::StatusOr<std::string> text =
-      process::ReadBoundedFile(path, kMaxJoinFileBytes, process::Readers::kOwner);
-  if (!text.ok()) return text.status();
-  absl::StatusOr<v1::JoinFile> file = ParseJoinFile(*text);
+  ASSIGN_OR_RETURN(const std::string text,
+                   process::ReadBoundedFile(path, kMaxJoinFileBytes, process::Readers::kOwner));
+  absl::StatusOr<v1::JoinFile> file = ParseJoinFile(text);
   if (file.ok()) return file;
   return absl::Status(file.status().code(), absl::StrCat(path, ": ", file.status().message()));
 }
@@ -188,7 +188,7 @@ absl::Status CheckNewFile(const std::string& path, bool replace) {
 }
 
 absl::Status WriteJoinFile(const std::string& path, const v1::JoinFile& file, bool replace) {
-  if (absl::Status fine = CheckJoinFile(file); !fine.ok()) return fine;
+  RETURN_IF_ERROR(CheckJoinFile(file));
   google::protobuf::util::JsonPrintOptions options;
   options.add_whitespace = true;
   options.preserve_proto_field_names = true;
@@ -197,8 +197,7 @@ absl::Status WriteJoinFile(const std::string& path, const v1::JoinFile& file, bo
   if (!printed.ok()) return absl::InternalError("cannot write a join file as JSON");
   if (!replace) return process::CreateFile(path, json, process::Readers::kOwner);
   const std::string part = absl::StrCat(path, ".", getpid(), ".part");
-  absl::Status created = process::CreateFile(part, json, process::Readers::kOwner);
-  if (!created.ok()) return created;
+  RETURN_IF_ERROR(process::CreateFile(part, json, process::Readers::kOwner));
   if (std::rename(part.c_str(), path.c_str()) == 0) return absl::OkStatus();
   const int reason = errno;
   std::remove(part.c_str());

@@ -31,6 +31,7 @@
 #include "base/file.h"
 #include "base/host.h"
 #include "base/openssl.h"
+#include "base/status_macros.h"
 
 namespace ablate::join {
 namespace {
@@ -251,9 +252,8 @@ absl::Status CheckTimes(const tls::CertificateFacts& facts, const std::string& w
 }
 
 absl::StatusOr<tls::CertificateFacts> FactsOf(const tls::Certificate& certificate) {
-  const absl::StatusOr<std::string> pem = tls::ToPem(certificate);
-  if (!pem.ok()) return pem.status();
-  return tls::ReadFacts(*pem);
+  ASSIGN_OR_RETURN(const std::string pem, tls::ToPem(certificate));
+  return tls::ReadFacts(pem);
 }
 
 // Checks in gRPC's order: the signature, the validity times, the names.
@@ -282,17 +282,11 @@ absl::Status JudgeCertificate(const ServerAddress& server, SSL* session) {
                    "). It is another server, or someone is between; or its tls/ was made again: ",
                    "then its admin has a new join file for you");
   }
-  if (absl::Status valid =
-          CheckTimes(*authority_facts, absl::StrCat(distrusted, "the authority of the join file"),
-                     "its admin begins with a new one, and has a new join file for you");
-      !valid.ok()) {
-    return valid;
-  }
-  if (absl::Status valid = CheckTimes(*facts, absl::StrCat(distrusted, "its certificate"),
-                                      "an admin of the server runs `ablate admin renew`");
-      !valid.ok()) {
-    return valid;
-  }
+  RETURN_IF_ERROR(CheckTimes(*authority_facts,
+                             absl::StrCat(distrusted, "the authority of the join file"),
+                             "its admin begins with a new one, and has a new join file for you"));
+  RETURN_IF_ERROR(CheckTimes(*facts, absl::StrCat(distrusted, "its certificate"),
+                             "an admin of the server runs `ablate admin renew`"));
   if (IsFor(certificate.get(), server.server_name)) return absl::OkStatus();
   return Trouble(distrusted, "its certificate is not for ", server.server_name, ", only for ",
                  NamesOf(*facts), ": reach it by one of these, or an admin of the server runs ",
@@ -329,19 +323,16 @@ absl::Status DiagnoseTls(const ServerAddress& server, absl::Duration timeout) {
   if (!reached_at.ok()) {
     return Trouble("the address is ", server.address, ": ", reached_at.status().message());
   }
-  const auto endpoints = Find(*reached_at, deadline);
-  if (!endpoints.ok()) return endpoints.status();
-  const auto connected = Connect(server.address, *endpoints, deadline);
-  if (!connected.ok()) return connected.status();
+  ASSIGN_OR_RETURN(const auto endpoints, Find(*reached_at, deadline));
+  ASSIGN_OR_RETURN(const auto connected, Connect(server.address, endpoints, deadline));
   const Context context(SSL_CTX_new(TLS_client_method()));
   const Session session = MakeSession(context, server.server_name);
   // No diagnosis is possible; gRPC's message has to do.
   if (session == nullptr) return absl::OkStatus();
-  absl::Status open = ShakeHands(server.address, session.get(), connected->get(), deadline);
-  if (!open.ok()) return open;
+  RETURN_IF_ERROR(ShakeHands(server.address, session.get(), connected.get(), deadline));
   // Closes TLS properly, so that the server doesn't see a broken connection.
   SSL_shutdown(session.get());
-  SendAll(SSL_get_wbio(session.get()), connected->get());
+  SendAll(SSL_get_wbio(session.get()), connected.get());
   ERR_clear_error();
   absl::Status trusted = JudgeCertificate(server, session.get());
   if (!trusted.ok() || AgreedOnH2(session.get())) return trusted;

@@ -12,6 +12,7 @@
 #include "base/certificate_facts.h"
 #include "base/host.h"
 #include "base/openssl.h"
+#include "base/status_macros.h"
 #include "base/utf8.h"
 
 namespace ablate::access {
@@ -148,11 +149,9 @@ absl::StatusOr<CertifiedKey> Sign(const Certificate& certificate, const Key& key
   if (X509_sign(certificate.get(), signer.get(), EVP_sha256()) == 0) {
     return OpenSslError("sign a certificate");
   }
-  absl::StatusOr<std::string> certificate_pem = ToPem(certificate);
-  if (!certificate_pem.ok()) return certificate_pem.status();
-  absl::StatusOr<std::string> key_pem = ToPem(key);
-  if (!key_pem.ok()) return key_pem.status();
-  return CertifiedKey{*std::move(certificate_pem), *std::move(key_pem)};
+  ASSIGN_OR_RETURN(std::string certificate_pem, ToPem(certificate));
+  ASSIGN_OR_RETURN(std::string key_pem, ToPem(key));
+  return CertifiedKey{std::move(certificate_pem), std::move(key_pem)};
 }
 
 // Parses the hosts, each once, those of this machine last.
@@ -184,15 +183,13 @@ absl::StatusOr<std::vector<text::Host>> ParseHosts(std::vector<std::string> host
 
 // Returns the authority's facts; FAILED_PRECONDITION unless it can sign at `now`.
 absl::StatusOr<CertificateFacts> CheckAuthority(const CertifiedKey& authority, absl::Time now) {
-  if (absl::Status match = CheckKey(authority.certificate, authority.key); !match.ok()) {
-    return match;
-  }
+  RETURN_IF_ERROR(CheckKey(authority.certificate, authority.key));
   absl::StatusOr<CertificateFacts> facts = ReadFacts(authority.certificate);
   if (!facts.ok()) return facts;
   if (!facts->authority) {
     return absl::FailedPreconditionError("the certificate isn't an authority's");
   }
-  if (absl::Status valid = CheckTimes(*facts, now); !valid.ok()) return valid;
+  RETURN_IF_ERROR(CheckTimes(*facts, now));
   return facts;
 }
 
@@ -209,41 +206,29 @@ absl::StatusOr<CertifiedKey> MakeAuthority(absl::string_view name, absl::Time no
                                                    "\" is invalid; expected 1 to ", kMaxName,
                                                    " printable characters"));
   }
-  const absl::StatusOr<Key> key = MakeKey();
-  if (!key.ok()) return key.status();
+  ASSIGN_OR_RETURN(const Key key, MakeKey());
   const Draft draft{absl::StrCat("ablate ", name), now - kClockSkew, now + kAuthorityLifetime};
-  const absl::StatusOr<Certificate> certificate = Begin(draft, *key, nullptr);
-  if (!certificate.ok()) return certificate.status();
-  X509* const x509 = certificate->get();
-  if (absl::Status added = AddExtensions(x509, x509, kAuthorityExtensions); !added.ok()) {
-    return added;
-  }
-  return Sign(*certificate, *key, *key);
+  ASSIGN_OR_RETURN(const Certificate certificate, Begin(draft, key, nullptr));
+  X509* const x509 = certificate.get();
+  RETURN_IF_ERROR(AddExtensions(x509, x509, kAuthorityExtensions));
+  return Sign(certificate, key, key);
 }
 
 absl::StatusOr<CertifiedKey> MakeServerCertificate(const CertifiedKey& authority,
                                                    const std::vector<std::string>& hosts,
                                                    absl::Time now, absl::Duration lifetime) {
-  const absl::StatusOr<std::vector<text::Host>> names = ParseHosts(hosts);
-  if (!names.ok()) return names.status();
-  const absl::StatusOr<CertificateFacts> facts = CheckAuthority(authority, now);
-  if (!facts.ok()) return facts.status();
-  const absl::StatusOr<Certificate> issuer = ParseCertificate(authority.certificate);
-  if (!issuer.ok()) return issuer.status();
-  const absl::StatusOr<Key> signer = ParseKey(authority.key);
-  if (!signer.ok()) return signer.status();
-  const absl::StatusOr<Key> key = MakeKey();
-  if (!key.ok()) return key.status();
+  ASSIGN_OR_RETURN(const std::vector<text::Host> names, ParseHosts(hosts));
+  ASSIGN_OR_RETURN(const CertificateFacts facts, CheckAuthority(authority, now));
+  ASSIGN_OR_RETURN(const Certificate issuer, ParseCertificate(authority.certificate));
+  ASSIGN_OR_RETURN(const Key signer, ParseKey(authority.key));
+  ASSIGN_OR_RETURN(const Key key, MakeKey());
   // No authority has this name: a certificate whose subject equals its issuer looks self-signed.
-  const Draft draft{"ablated", now - kClockSkew, std::min(now + lifetime, facts->not_after)};
-  const absl::StatusOr<Certificate> certificate = Begin(draft, *key, issuer->get());
-  if (!certificate.ok()) return certificate.status();
-  X509* const x509 = certificate->get();
-  if (absl::Status added = AddNames(x509, *names); !added.ok()) return added;
-  if (absl::Status added = AddExtensions(x509, issuer->get(), kServerExtensions); !added.ok()) {
-    return added;
-  }
-  return Sign(*certificate, *key, *signer);
+  const Draft draft{"ablated", now - kClockSkew, std::min(now + lifetime, facts.not_after)};
+  ASSIGN_OR_RETURN(const Certificate certificate, Begin(draft, key, issuer.get()));
+  X509* const x509 = certificate.get();
+  RETURN_IF_ERROR(AddNames(x509, names));
+  RETURN_IF_ERROR(AddExtensions(x509, issuer.get(), kServerExtensions));
+  return Sign(certificate, key, signer);
 }
 
 }  // namespace ablate::access

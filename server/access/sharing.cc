@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/host.h"
+#include "base/status_macros.h"
 
 namespace ablate::access {
 namespace {
@@ -40,9 +41,8 @@ absl::StatusOr<std::unique_ptr<Sharing>> Sharing::Open(const std::string& home) 
     }
     if (on_end != nullptr) on_end({tokens.begin(), tokens.end()});
   };
-  auto store = storage::AccessStore::Open(std::move(options));
-  if (!store.ok()) return store.status();
-  sharing->store_ = *std::move(store);
+  ASSIGN_OR_RETURN(auto store, storage::AccessStore::Open(std::move(options)));
+  sharing->store_ = std::move(store);
   return sharing;
 }
 
@@ -84,26 +84,23 @@ absl::Status Sharing::Initialize(const std::string& address, const std::vector<s
 }
 
 absl::StatusOr<std::string> Sharing::ReadHost() const {
-  const auto address = ReadAddress();
-  if (!address.ok()) return address.status();
-  auto reached_at = text::ParseHostPort(*address);
+  ASSIGN_OR_RETURN(const auto address, ReadAddress());
+  auto reached_at = text::ParseHostPort(address);
   if (reached_at.ok()) return std::move(reached_at->host.text);
   return absl::DataLossError(absl::StrCat(address_file_, ": ", reached_at.status().message()));
 }
 
 absl::StatusOr<tls::CertificateFacts> Sharing::Renew(const std::vector<std::string>& hosts,
                                                      absl::Time now, OldNames old_names) {
-  const auto host = ReadHost();
-  if (!host.ok()) return host.status();
-  auto tls = access::Renew(tls_folder_, NamesOf(*host, hosts), now, old_names);
-  if (!tls.ok()) return tls.status();
+  ASSIGN_OR_RETURN(const auto host, ReadHost());
+  ASSIGN_OR_RETURN(auto tls, access::Renew(tls_folder_, NamesOf(host, hosts), now, old_names));
   std::function<void()> on_renewal;
   {
     MutexLock lock(&mutex_);
     on_renewal = on_renewal_;
   }
   if (on_renewal != nullptr) on_renewal();
-  return std::move(tls->facts);
+  return std::move(tls.facts);
 }
 
 void Sharing::OnRenewal(std::function<void()> on_renewal) {
@@ -112,9 +109,8 @@ void Sharing::OnRenewal(std::function<void()> on_renewal) {
 }
 
 absl::StatusOr<Upkeep> Sharing::KeepFresh(absl::Time now, Clock clock) {
-  const auto host = ReadHost();
-  if (!host.ok()) return host.status();
-  return access::KeepFresh(tls_folder_, {*host}, now, clock);
+  ASSIGN_OR_RETURN(const auto host, ReadHost());
+  return access::KeepFresh(tls_folder_, {host}, now, clock);
 }
 
 absl::StatusOr<std::string> Sharing::ReadAddress() const {
@@ -125,13 +121,10 @@ absl::StatusOr<std::string> Sharing::ReadAddress() const {
 }
 
 absl::StatusOr<Entrance> Sharing::FindEntrance(absl::Time now) const {
-  auto address = ReadAddress();
-  if (!address.ok()) return address.status();
-  auto host = ReadHost();
-  if (!host.ok()) return host.status();
-  auto tls = access::Load(tls_folder_, now);
-  if (!tls.ok()) return tls.status();
-  return Entrance{*std::move(address), *std::move(host), std::move(tls->authority)};
+  ASSIGN_OR_RETURN(auto address, ReadAddress());
+  ASSIGN_OR_RETURN(auto host, ReadHost());
+  ASSIGN_OR_RETURN(auto tls, access::Load(tls_folder_, now));
+  return Entrance{std::move(address), std::move(host), std::move(tls.authority)};
 }
 
 absl::StatusOr<ServerTls> Sharing::LoadTls(absl::Time now) const {

@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/private_file.h"
 #include "base/private_folder.h"
+#include "base/status_macros.h"
 #include "base/utf8.h"
 
 namespace ablate::access {
@@ -50,7 +51,7 @@ absl::StatusOr<process::FileDescriptor> Lock(const std::string& folder) {
     return absl::NotFoundError(absl::StrCat(
         "folder ", folder, " doesn't exist. Make certificates with `ablate admin init`"));
   }
-  if (absl::Status ours = process::CheckPrivateFolder(folder); !ours.ok()) return ours;
+  RETURN_IF_ERROR(process::CheckPrivateFolder(folder));
   process::FileDescriptor opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!opened.open() || flock(opened.get(), LOCK_EX) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot lock folder ", folder));
@@ -61,13 +62,11 @@ absl::StatusOr<process::FileDescriptor> Lock(const std::string& folder) {
 // Reads a certificate and its key. Checks the key's file first, because its mode matters most.
 absl::StatusOr<CertifiedKey> ReadPair(const std::string& certificate_file,
                                       const std::string& key_file) {
-  absl::StatusOr<std::string> key =
-      process::ReadBoundedFile(key_file, kMaxFileBytes, Readers::kOwner);
-  if (!key.ok()) return key.status();
-  absl::StatusOr<std::string> certificate =
-      process::ReadBoundedFile(certificate_file, kMaxFileBytes, Readers::kAll);
-  if (!certificate.ok()) return certificate.status();
-  return CertifiedKey{*std::move(certificate), *std::move(key)};
+  ASSIGN_OR_RETURN(std::string key,
+                   process::ReadBoundedFile(key_file, kMaxFileBytes, Readers::kOwner));
+  ASSIGN_OR_RETURN(std::string certificate,
+                   process::ReadBoundedFile(certificate_file, kMaxFileBytes, Readers::kAll));
+  return CertifiedKey{std::move(certificate), std::move(key)};
 }
 
 absl::Status CheckPair(const CertifiedKey& pair, const std::string& certificate_file,
@@ -95,7 +94,7 @@ absl::Status FinishRenewal(const TlsFiles& files) {
   if (::access(draft.c_str(), F_OK) != 0) return absl::OkStatus();
   const absl::StatusOr<CertifiedKey> renewed = ReadPair(draft, files.server_key);
   if (!renewed.ok() || !CheckKey(renewed->certificate, renewed->key).ok()) return absl::OkStatus();
-  if (absl::Status done = Rename(draft, files.server_certificate); !done.ok()) return done;
+  RETURN_IF_ERROR(Rename(draft, files.server_certificate));
   return process::SyncFolder(files.folder);
 }
 
@@ -103,7 +102,7 @@ absl::Status FinishRenewal(const TlsFiles& files) {
 absl::StatusOr<ServerTls> Check(const TlsFiles& files, std::string authority, CertifiedKey server,
                                 const std::string& file, const std::string& key_file,
                                 absl::Time now) {
-  if (absl::Status pair = CheckPair(server, file, key_file); !pair.ok()) return pair;
+  RETURN_IF_ERROR(CheckPair(server, file, key_file));
   const absl::StatusOr<CertificateFacts> authority_facts = ReadFacts(authority);
   if (!authority_facts.ok()) {
     return Annotated(files.authority_certificate, authority_facts.status());
@@ -126,12 +125,10 @@ absl::StatusOr<ServerTls> Check(const TlsFiles& files, std::string authority, Ce
 
 // The caller holds the folder's lock.
 absl::StatusOr<ServerTls> LoadLocked(const TlsFiles& files, absl::Time now) {
-  if (absl::Status done = FinishRenewal(files); !done.ok()) return done;
-  absl::StatusOr<CertifiedKey> server = ReadPair(files.server_certificate, files.server_key);
-  if (!server.ok()) return server.status();
-  absl::StatusOr<std::string> authority =
-      process::ReadBoundedFile(files.authority_certificate, kMaxFileBytes, Readers::kAll);
-  if (!authority.ok()) return authority.status();
+  RETURN_IF_ERROR(FinishRenewal(files));
+  ASSIGN_OR_RETURN(CertifiedKey server, ReadPair(files.server_certificate, files.server_key));
+  ASSIGN_OR_RETURN(std::string authority, process::ReadBoundedFile(files.authority_certificate,
+                                                                   kMaxFileBytes, Readers::kAll));
   // Not needed to serve, but the owner should learn that others could take it.
   const absl::StatusOr<std::string> authority_key =
       process::ReadBoundedFile(files.authority_key, kMaxFileBytes, Readers::kOwner);
@@ -139,20 +136,18 @@ absl::StatusOr<ServerTls> LoadLocked(const TlsFiles& files, absl::Time now) {
     return authority_key.status();
   }
   auto tls =
-      Check(files, *authority, *std::move(server), files.server_certificate, files.server_key, now);
+      Check(files, authority, std::move(server), files.server_certificate, files.server_key, now);
   if (tls.ok()) return tls;
   absl::StatusOr<CertifiedKey> old = ReadPair(files.old_certificate, files.old_key);
   if (!old.ok()) return tls;
   auto old_tls =
-      Check(files, *authority, *std::move(old), files.old_certificate, files.old_key, now);
+      Check(files, authority, *std::move(old), files.old_certificate, files.old_key, now);
   return old_tls.ok() ? old_tls : tls;
 }
 
 absl::Status CreatePair(const CertifiedKey& pair, const std::string& certificate_file,
                         const std::string& key_file) {
-  if (absl::Status made = process::CreateFile(key_file, pair.key, Readers::kOwner); !made.ok()) {
-    return made;
-  }
+  RETURN_IF_ERROR(process::CreateFile(key_file, pair.key, Readers::kOwner));
   return process::CreateFile(certificate_file, pair.certificate, Readers::kAll);
 }
 
@@ -167,18 +162,10 @@ std::string MachineName() {
 // Writes all of a new folder into a draft that no other process knows.
 absl::Status WriteAll(const TlsFiles& draft, const std::vector<std::string>& hosts,
                       absl::Time now) {
-  const absl::StatusOr<CertifiedKey> authority = MakeAuthority(MachineName(), now);
-  if (!authority.ok()) return authority.status();
-  const absl::StatusOr<CertifiedKey> server = MakeServerCertificate(*authority, hosts, now);
-  if (!server.ok()) return server.status();
-  if (absl::Status made = CreatePair(*authority, draft.authority_certificate, draft.authority_key);
-      !made.ok()) {
-    return made;
-  }
-  if (absl::Status made = CreatePair(*server, draft.server_certificate, draft.server_key);
-      !made.ok()) {
-    return made;
-  }
+  ASSIGN_OR_RETURN(const CertifiedKey authority, MakeAuthority(MachineName(), now));
+  ASSIGN_OR_RETURN(const CertifiedKey server, MakeServerCertificate(authority, hosts, now));
+  RETURN_IF_ERROR(CreatePair(authority, draft.authority_certificate, draft.authority_key));
+  RETURN_IF_ERROR(CreatePair(server, draft.server_certificate, draft.server_key));
   return process::SyncFolder(draft.folder);
 }
 
@@ -210,19 +197,17 @@ absl::Status ReplaceServerPair(const TlsFiles& files, const CertifiedKey& server
   // Left by a renewal that was stopped before its renames.
   unlink(certificate_draft.c_str());
   unlink(key_draft.c_str());
-  if (absl::Status made = CreatePair(server, certificate_draft, key_draft); !made.ok()) return made;
-  if (absl::Status synced = process::SyncFolder(files.folder); !synced.ok()) return synced;
-  if (absl::Status done = Rename(key_draft, files.server_key); !done.ok()) return done;
-  if (absl::Status done = Rename(certificate_draft, files.server_certificate); !done.ok()) {
-    return done;
-  }
+  RETURN_IF_ERROR(CreatePair(server, certificate_draft, key_draft));
+  RETURN_IF_ERROR(process::SyncFolder(files.folder));
+  RETURN_IF_ERROR(Rename(key_draft, files.server_key));
+  RETURN_IF_ERROR(Rename(certificate_draft, files.server_certificate));
   return process::SyncFolder(files.folder);
 }
 
 absl::StatusOr<CertificateFacts> FactsIn(const std::string& certificate_file) {
-  const auto text = process::ReadBoundedFile(certificate_file, kMaxFileBytes, Readers::kAll);
-  if (!text.ok()) return text.status();
-  absl::StatusOr<CertificateFacts> facts = ReadFacts(*text);
+  ASSIGN_OR_RETURN(const auto text,
+                   process::ReadBoundedFile(certificate_file, kMaxFileBytes, Readers::kAll));
+  absl::StatusOr<CertificateFacts> facts = ReadFacts(text);
   if (!facts.ok()) return Annotated(certificate_file, facts.status());
   return facts;
 }
@@ -255,23 +240,19 @@ std::vector<std::string> OtherNames(const std::string& certificate_file,
 // The caller holds the folder's lock.
 absl::StatusOr<ServerTls> RenewLocked(const TlsFiles& files, std::vector<std::string> hosts,
                                       absl::Time now, OldNames old_names) {
-  const absl::StatusOr<CertifiedKey> authority =
-      ReadPair(files.authority_certificate, files.authority_key);
-  if (!authority.ok()) return authority.status();
-  if (absl::Status pair = CheckPair(*authority, files.authority_certificate, files.authority_key);
-      !pair.ok()) {
-    return pair;
-  }
+  ASSIGN_OR_RETURN(const CertifiedKey authority,
+                   ReadPair(files.authority_certificate, files.authority_key));
+  RETURN_IF_ERROR(CheckPair(authority, files.authority_certificate, files.authority_key));
   if (old_names == OldNames::kKeep) {
     const std::vector<std::string> others = OtherNames(files.server_certificate, hosts);
     hosts.insert(hosts.end(), others.begin(), others.end());
   }
-  const absl::StatusOr<CertifiedKey> server = MakeServerCertificate(*authority, hosts, now);
+  const absl::StatusOr<CertifiedKey> server = MakeServerCertificate(authority, hosts, now);
   if (absl::IsFailedPrecondition(server.status())) {
     return Annotated(files.authority_certificate, server.status());
   }
   if (!server.ok()) return server.status();
-  if (absl::Status replaced = ReplaceServerPair(files, *server); !replaced.ok()) return replaced;
+  RETURN_IF_ERROR(ReplaceServerPair(files, *server));
   return LoadLocked(files, now);
 }
 
@@ -307,21 +288,19 @@ absl::StatusOr<ServerTls> Initialize(const std::string& tls_folder,
     return made;
   }
   const std::string above = std::filesystem::absolute(tls_folder).parent_path();
-  if (absl::Status synced = process::SyncFolder(above); !synced.ok()) return synced;
+  RETURN_IF_ERROR(process::SyncFolder(above));
   return Load(tls_folder, now);
 }
 
 absl::StatusOr<ServerTls> Load(const std::string& tls_folder, absl::Time now) {
-  const absl::StatusOr<process::FileDescriptor> lock = Lock(tls_folder);
-  if (!lock.ok()) return lock.status();
+  ASSIGN_OR_RETURN(const process::FileDescriptor lock, Lock(tls_folder));
   return LoadLocked(TlsFiles(tls_folder), now);
 }
 
 absl::StatusOr<ServerTls> Renew(const std::string& tls_folder,
                                 const std::vector<std::string>& hosts, absl::Time now,
                                 OldNames old_names) {
-  const absl::StatusOr<process::FileDescriptor> lock = Lock(tls_folder);
-  if (!lock.ok()) return lock.status();
+  ASSIGN_OR_RETURN(const process::FileDescriptor lock, Lock(tls_folder));
   const TlsFiles files(tls_folder);
   absl::StatusOr<ServerTls> renewed = RenewLocked(files, hosts, now, old_names);
   // A renewal by hand may be due to a stolen key, so the old pair must go.
@@ -332,22 +311,18 @@ absl::StatusOr<ServerTls> Renew(const std::string& tls_folder,
 absl::StatusOr<Upkeep> KeepFresh(const std::string& tls_folder,
                                  const std::vector<std::string>& hosts, absl::Time now,
                                  Clock clock) {
-  const absl::StatusOr<process::FileDescriptor> lock = Lock(tls_folder);
-  if (!lock.ok()) return lock.status();
+  ASSIGN_OR_RETURN(const process::FileDescriptor lock, Lock(tls_folder));
   const TlsFiles files(tls_folder);
-  if (absl::Status done = FinishRenewal(files); !done.ok()) return done;
-  const auto facts = ServedFacts(files, now);
-  if (!facts.ok()) return facts.status();
-  const bool valid = CheckTimes(*facts, now).ok();
-  if (valid && facts->not_after - now >= kRenewBefore) return Upkeep::kFine;
-  const auto authority = FactsIn(files.authority_certificate);
-  if (!authority.ok()) return authority.status();
-  if (facts->not_after >= authority->not_after) return Upkeep::kNeedsAuthority;
+  RETURN_IF_ERROR(FinishRenewal(files));
+  ASSIGN_OR_RETURN(const auto facts, ServedFacts(files, now));
+  const bool valid = CheckTimes(facts, now).ok();
+  if (valid && facts.not_after - now >= kRenewBefore) return Upkeep::kFine;
+  ASSIGN_OR_RETURN(const auto authority, FactsIn(files.authority_certificate));
+  if (facts.not_after >= authority.not_after) return Upkeep::kNeedsAuthority;
   if (::access(files.authority_key.c_str(), F_OK) != 0) return Upkeep::kNeedsKey;
   if (valid && clock == Clock::kDoubtful) return Upkeep::kWaits;
-  if (absl::Status kept = KeepOldPair(files); !kept.ok()) return kept;
-  const auto renewed = RenewLocked(files, hosts, now, OldNames::kKeep);
-  if (!renewed.ok()) return renewed.status();
+  RETURN_IF_ERROR(KeepOldPair(files));
+  ASSIGN_OR_RETURN(const auto renewed, RenewLocked(files, hosts, now, OldNames::kKeep));
   return Upkeep::kRenewed;
 }
 

@@ -5,6 +5,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 
 namespace ablate::analysis {
 namespace {
@@ -47,14 +48,13 @@ bool ReadLengths(const std::string& text, engine::DocumentFacts* facts) {
 
 absl::StatusOr<engine::DocumentFacts> KeptFacts(storage::Store* store,
                                                 const storage::DatasetRecord& dataset) {
-  const absl::StatusOr<storage::DatasetCounts> kept = store->Counts(DatasetKey(dataset));
-  if (!kept.ok()) return kept.status();
+  ASSIGN_OR_RETURN(const storage::DatasetCounts kept, store->Counts(DatasetKey(dataset)));
   engine::DocumentFacts facts;
-  if (!ReadLengths(kept->document_lengths, &facts)) facts = {};
+  if (!ReadLengths(kept.document_lengths, &facts)) facts = {};
   facts.documents = dataset.documents;
   facts.characters = dataset.characters;
-  facts.code_points = kept->code_points;
-  facts.line_ends = kept->line_ends;
+  facts.code_points = kept.code_points;
+  facts.line_ends = kept.line_ends;
   return facts;
 }
 
@@ -84,9 +84,8 @@ absl::StatusOr<engine::DocumentFacts> InspectBlob(storage::Blobs* blobs,
                                                   const storage::Blobs::Pin& blob) {
   engine::DocumentInspector inspector;
   for (uint64_t at = 0; at < blob.size(); at += kInspectedBytes) {
-    const auto piece = blobs->Read(blob.sha256(), at, kInspectedBytes);
-    if (!piece.ok()) return piece.status();
-    if (const absl::Status added = inspector.Add(*piece); !added.ok()) return added;
+    ASSIGN_OR_RETURN(const auto piece, blobs->Read(blob.sha256(), at, kInspectedBytes));
+    if (const absl::Status added = inspector.Add(piece); !added.ok()) return added;
   }
   return inspector.Finish();
 }
@@ -97,9 +96,8 @@ storage::DatasetCounts CountsOf(const engine::DocumentFacts& facts) {
 
 absl::StatusOr<uint64_t> TextBytesOf(storage::Store* store, const storage::DatasetRecord& dataset) {
   if (dataset.kind != DatasetKind::kTagged) return 0;
-  const auto counts = store->Counts(DatasetKey(dataset));
-  if (!counts.ok()) return counts.status();
-  return counts->code_points;
+  ASSIGN_OR_RETURN(const auto counts, store->Counts(DatasetKey(dataset)));
+  return counts.code_points;
 }
 
 absl::StatusOr<engine::DocumentFacts> FactsOf(storage::Store* store,

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/status_macros.h"
 #include "proto/reflect/text.h"
 #include "server/analysis/document_facts.h"
 #include "server/engine/task.h"
@@ -182,17 +183,15 @@ absl::StatusOr<FoundInputs> FindInputs(const lookup::View& view, const v1::Analy
   if (spec::KindField(analysis) != nullptr) {
     spec::CheckDatasetKind(analysis, inputs->dataset(), dataset->kind, problems);
   }
-  const auto text_bytes = TextBytesOf(view.store, *dataset);
-  if (!text_bytes.ok()) return text_bytes.status();
-  return FoundInputs{dataset->private_to, dataset->becomes_public, *text_bytes};
+  ASSIGN_OR_RETURN(const auto text_bytes, TextBytesOf(view.store, *dataset));
+  return FoundInputs{dataset->private_to, dataset->becomes_public, text_bytes};
 }
 
 absl::StatusOr<std::optional<std::string>> SignatureOf(const lookup::View& view,
                                                        spec::AskedAnalysis asked) {
   if (!spec::ResolveAsked(&asked).has_value()) return std::nullopt;
   spec::Problems problems;
-  const auto found = FindInputs(view, asked.analysis, &asked.inputs, &problems);
-  if (!found.ok()) return found.status();
+  ASSIGN_OR_RETURN(const auto found, FindInputs(view, asked.analysis, &asked.inputs, &problems));
   if (!problems.empty()) return std::nullopt;
   v1::Analysis analysis;
   *analysis.mutable_analysis() = asked.analysis;
@@ -236,12 +235,11 @@ absl::Status CheckAskedInputs(const lookup::View& view, const std::string& priva
     const auto options = spec::ResolveAsked(&asked);
     if (!options.has_value()) continue;
     spec::Problems found;
-    const auto named = FindInputs(view, asked.analysis, &asked.inputs, &found);
-    if (!named.ok()) return named.status();
-    asked.text_bytes = named->text_bytes;
+    ASSIGN_OR_RETURN(const auto named, FindInputs(view, asked.analysis, &asked.inputs, &found));
+    asked.text_bytes = named.text_bytes;
     // Creating the experiment publishes an upload that becomes public.
-    CheckPrivacy(named->becomes_public ? std::string() : named->private_to, private_to,
-                 asked.inputs, &found);
+    CheckPrivacy(named.becomes_public ? std::string() : named.private_to, private_to, asked.inputs,
+                 &found);
     if (!found.empty()) {  // Resolve has reported it, unless the data set went since then
       if (problems->empty()) spec::AddProblemsOf(asked, "", std::move(found), problems);
       continue;

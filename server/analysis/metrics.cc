@@ -4,6 +4,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace ablate::analysis {
 
@@ -28,9 +29,8 @@ absl::StatusOr<AnalysisMetrics> AnalysisMetrics::Load(storage::Store* store,
   if (keys.empty()) labels = {""};
   AnalysisMetrics metrics;
   for (const std::string& label : labels) {
-    const auto labelled = store->LabelledAnalyses(experiment, label);
-    if (!labelled.ok()) return labelled.status();
-    if (absl::Status added = metrics.Add(*labelled); !added.ok()) return added;
+    ASSIGN_OR_RETURN(const auto labelled, store->LabelledAnalyses(experiment, label));
+    if (absl::Status added = metrics.Add(labelled); !added.ok()) return added;
   }
   return metrics;
 }
@@ -47,9 +47,8 @@ absl::Status AnalysisMetrics::Add(const std::vector<storage::LabelledAnalysis>& 
   for (size_t i = 0; i < labelled.size(); ++i) {
     if (is_replaced(i)) continue;
     const storage::LabelledAnalysis& one = labelled[i];
-    const auto result = ReadAnalysis(one.id, one.result);
-    if (!result.ok()) return result.status();
-    for (const auto& [name, number] : result->numbers()) {
+    ASSIGN_OR_RETURN(const auto result, ReadAnalysis(one.id, one.result));
+    for (const auto& [name, number] : result.numbers()) {
       if (!number.has_value()) continue;
       Points& points = points_[absl::StrCat(one.label, "/", name)][one.subject.run];
       points.steps.push_back(one.subject.step);

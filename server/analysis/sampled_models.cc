@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/dataset_file.h"
 #include "base/decimal.h"
+#include "base/status_macros.h"
 #include "server/analysis/subjects.h"
 #include "server/config/fields.h"
 #include "server/config/model_spec.h"
@@ -46,12 +47,11 @@ absl::Status CheckTokenizerFits(const storage::DatasetRecord& tokenizer,
 // Returns the spec of a run that begins with the model and doesn't train it.
 absl::StatusOr<v1::RunSpec> SpecOfImported(const storage::ModelRecord& model,
                                            const storage::DatasetRecord& tokenizer) {
-  absl::StatusOr<v1::ModelSpec> stored = spec::ReadStoredModel(model.spec);
-  if (!stored.ok()) return stored.status();
+  ASSIGN_OR_RETURN(v1::ModelSpec stored, spec::ReadStoredModel(model.spec));
   v1::RunSpec run;
   run.set_vocabulary(model.vocabulary);
   v1::BaseSpec& base = *run.mutable_spec();
-  *base.mutable_model() = *std::move(stored);
+  *base.mutable_model() = std::move(stored);
   base.mutable_task()->mutable_text()->set_dataset(tokenizer.id);
   base.mutable_task()->mutable_text()->set_tokenizer(spec::kStoredTokens);
   base.mutable_training()->set_device(v1::Device::cpu);
@@ -63,38 +63,31 @@ absl::StatusOr<v1::RunSpec> SpecOfImported(const storage::ModelRecord& model,
 
 absl::StatusOr<SampledModel> FindSampledRun(storage::Store* store, const std::string& run,
                                             std::optional<uint32_t> step) {
-  const auto record = store->GetRun(run);
-  if (!record.ok()) return record.status();
-  auto spec = SpecOfRunWithText(*record);
-  if (!spec.ok()) return spec.status();
-  const auto checkpoint = lookup::FindCheckpoint(store, run, step);
-  if (!checkpoint.ok()) return checkpoint.status();
+  ASSIGN_OR_RETURN(const auto record, store->GetRun(run));
+  ASSIGN_OR_RETURN(auto spec, SpecOfRunWithText(record));
+  ASSIGN_OR_RETURN(const auto checkpoint, lookup::FindCheckpoint(store, run, step));
   SampledModel model;
   model.run = lookup::RunName(run);
-  model.step = checkpoint->step;
-  model.spec = *std::move(spec);
-  model.checkpoint_blob = checkpoint->blob;
-  model.dataset_blob = record->dataset_blob;
-  model.parameters = record->parameters;
+  model.step = checkpoint.step;
+  model.spec = std::move(spec);
+  model.checkpoint_blob = checkpoint.blob;
+  model.dataset_blob = record.dataset_blob;
+  model.parameters = record.parameters;
   return model;
 }
 
 absl::StatusOr<SampledModel> FindSampledImport(const lookup::View& view, absl::string_view model,
                                                absl::string_view tokenizer) {
-  const auto record = lookup::FindModel(view, model, "model");
-  if (!record.ok()) return record.status();
-  const auto dataset = lookup::FindDataset(view, tokenizer, kTokenizerField);
-  if (!dataset.ok()) return dataset.status();
-  const absl::Status fits = CheckTokenizerFits(*dataset, *record);
-  if (!fits.ok()) return fits;
-  auto spec = SpecOfImported(*record, *dataset);
-  if (!spec.ok()) return spec.status();
+  ASSIGN_OR_RETURN(const auto record, lookup::FindModel(view, model, "model"));
+  ASSIGN_OR_RETURN(const auto dataset, lookup::FindDataset(view, tokenizer, kTokenizerField));
+  RETURN_IF_ERROR(CheckTokenizerFits(dataset, record));
+  ASSIGN_OR_RETURN(auto spec, SpecOfImported(record, dataset));
   SampledModel sampled;
-  sampled.imported = lookup::ModelName(record->name);
-  sampled.spec = *std::move(spec);
-  sampled.checkpoint_blob = record->sha256;
-  sampled.dataset_blob = dataset->sha256;
-  sampled.parameters = record->parameters;
+  sampled.imported = lookup::ModelName(record.name);
+  sampled.spec = std::move(spec);
+  sampled.checkpoint_blob = record.sha256;
+  sampled.dataset_blob = dataset.sha256;
+  sampled.parameters = record.parameters;
   return sampled;
 }
 

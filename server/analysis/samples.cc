@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
+#include "base/status_macros.h"
 #include "base/utf8.h"
 #include "server/config/fields.h"
 #include "server/experiment/analysis_time.h"
@@ -130,16 +131,13 @@ absl::Status CheckSamplesOptions(const engine::SampleOptions& options) {
 absl::StatusOr<schedule::AnalysisRequest> PrepareSamples(storage::Store* store,
                                                          const SampledModel& model,
                                                          const engine::SampleOptions& options) {
-  if (const absl::Status checked = CheckSamplesOptions(options); !checked.ok()) return checked;
-  const absl::Status prompt = CheckPrompt(options, model.spec.spec());
-  if (!prompt.ok()) return prompt;
-  const auto blobs = rpc::BlobsOf(store);
-  if (!blobs.ok()) return blobs.status();
+  RETURN_IF_ERROR(CheckSamplesOptions(options));
+  RETURN_IF_ERROR(CheckPrompt(options, model.spec.spec()));
+  ASSIGN_OR_RETURN(const auto blobs, rpc::BlobsOf(store));
   schedule::AnalysisRequest request;
   for (const std::string& sha256 : {model.checkpoint_blob, model.dataset_blob}) {
-    auto pin = (*blobs)->Find(sha256);
-    if (!pin.ok()) return pin.status();
-    request.blobs.push_back(*std::move(pin));
+    ASSIGN_OR_RETURN(auto pin, blobs->Find(sha256));
+    request.blobs.push_back(std::move(pin));
   }
   request.on_gpu = model.parameters >= spec::kGpuAnalysisParameters;
   worker::v1::Analyze& message = request.message;
@@ -165,24 +163,21 @@ absl::Status ExplainSamplesError(const absl::Status& status) {
 absl::StatusOr<SampleSet> MakeSamples(storage::Store* store, schedule::Analyses* analyses,
                                       const SamplesQuery& query,
                                       const lookup::Cancelled& cancelled) {
-  const auto model = FindSampledRun(store, query.run, query.step);
-  if (!model.ok()) return model.status();
-  auto request = PrepareSamples(store, *model, query.options);
-  if (!request.ok()) return request.status();
+  ASSIGN_OR_RETURN(const auto model, FindSampledRun(store, query.run, query.step));
+  ASSIGN_OR_RETURN(auto request, PrepareSamples(store, model, query.options));
   const auto answer = std::make_shared<Outcome>();
-  request->part = [answer](const worker::v1::AnalysisPart& part) { answer->Add(part); };
-  request->done = [answer](const absl::StatusOr<worker::v1::AnalysisResult>& result) {
+  request.part = [answer](const worker::v1::AnalysisPart& part) { answer->Add(part); };
+  request.done = [answer](const absl::StatusOr<worker::v1::AnalysisResult>& result) {
     answer->End(result);
   };
-  const auto id = analyses->Submit(*std::move(request));
-  if (!id.ok()) return id.status();
+  ASSIGN_OR_RETURN(const auto id, analyses->Submit(std::move(request)));
   while (!answer->WaitALittle()) {
-    if (cancelled()) analyses->Cancel(*id);  // this ends it
+    if (cancelled()) analyses->Cancel(id);  // this ends it
   }
   absl::StatusOr<SampleSet> set = answer->Take();
   if (!set.ok()) return set;
-  set->step = model->step;
-  set->are_documents = model->spec.spec().task().has_documents();
+  set->step = model.step;
+  set->are_documents = model.spec.spec().task().has_documents();
   return set;
 }
 

@@ -6,6 +6,7 @@
 
 #include "ablate/v1/analysis.pb.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "server/analysis/document_facts.h"
 #include "server/analysis/times.h"
 #include "server/config/analysis_options.h"
@@ -23,10 +24,9 @@ namespace {
 
 // Returns a data set with these bytes; its name doesn't matter here. NOT_FOUND.
 absl::StatusOr<storage::DatasetRecord> DatasetOf(storage::Store* store, const std::string& sha256) {
-  auto found = store->FindDatasetsOf(storage::kServer, sha256);
-  if (!found.ok()) return found.status();
-  if (found->empty()) return absl::NotFoundError("the data set was deleted. Upload it again");
-  return std::move(found->front());
+  ASSIGN_OR_RETURN(auto found, store->FindDatasetsOf(storage::kServer, sha256));
+  if (found.empty()) return absl::NotFoundError("the data set was deleted. Upload it again");
+  return std::move(found.front());
 }
 
 // Builds the subject's message for its worker; adds the blobs it reads and its wish for a GPU to
@@ -34,24 +34,20 @@ absl::StatusOr<storage::DatasetRecord> DatasetOf(storage::Store* store, const st
 absl::StatusOr<worker::v1::ComputationSubject> Prepare(storage::Store* store,
                                                        const storage::AnalysisSubject& subject,
                                                        schedule::AnalysisRequest* request) {
-  const auto run = store->GetRun(subject.run);
-  if (!run.ok()) return run.status();
-  auto spec = SpecOf(*run);
+  ASSIGN_OR_RETURN(const auto run, store->GetRun(subject.run));
+  auto spec = SpecOf(run);
   if (!spec.ok()) return spec.status();
-  const auto checkpoint = lookup::FindCheckpoint(store, subject.run, subject.step);
-  if (!checkpoint.ok()) return checkpoint.status();
-  const auto blobs = rpc::BlobsOf(store);
-  if (!blobs.ok()) return blobs.status();
-  request->on_gpu = request->on_gpu || run->parameters >= spec::kGpuAnalysisParameters;
+  ASSIGN_OR_RETURN(const auto checkpoint, lookup::FindCheckpoint(store, subject.run, subject.step));
+  ASSIGN_OR_RETURN(const auto blobs, rpc::BlobsOf(store));
+  request->on_gpu = request->on_gpu || run.parameters >= spec::kGpuAnalysisParameters;
   worker::v1::ComputationSubject message;
   *message.mutable_spec() = *std::move(spec);
-  message.set_checkpoint_blob(checkpoint->blob);
-  message.set_dataset_blob(run->dataset_blob);
-  for (const std::string& sha256 : {checkpoint->blob, run->dataset_blob}) {
+  message.set_checkpoint_blob(checkpoint.blob);
+  message.set_dataset_blob(run.dataset_blob);
+  for (const std::string& sha256 : {checkpoint.blob, run.dataset_blob}) {
     if (sha256.empty()) continue;
-    auto pin = (*blobs)->Find(sha256);
-    if (!pin.ok()) return pin.status();
-    request->blobs.push_back(*std::move(pin));
+    ASSIGN_OR_RETURN(auto pin, blobs->Find(sha256));
+    request->blobs.push_back(std::move(pin));
   }
   return message;
 }
@@ -65,24 +61,21 @@ absl::StatusOr<std::shared_ptr<storage::Blobs::Pin>> PinInputs(storage::Store* s
         absl::StrCat("inputs.dataset: ", inputs.dataset(), " was deleted before it was read"));
   }
   if (!dataset.ok()) return dataset.status();
-  const auto blobs = rpc::BlobsOf(store);
-  if (!blobs.ok()) return blobs.status();
-  return (*blobs)->Find(dataset->sha256);
+  ASSIGN_OR_RETURN(const auto blobs, rpc::BlobsOf(store));
+  return blobs->Find(dataset->sha256);
 }
 
 // Sets the expected time of a computation, and the fraction of a worker's state memory that it
 // needs.
 absl::Status SetCost(storage::Store* store, const v1::Analysis& asked,
                      const storage::AnalysisRecord& analysis, schedule::AnalysisRequest* request) {
-  const auto options = spec::ToEngineOptions(asked.analysis());
-  if (!options.ok()) return options.status();
+  ASSIGN_OR_RETURN(const auto options, spec::ToEngineOptions(asked.analysis()));
   engine::RunConfig config;
   if (!analysis.subjects.empty()) {
-    auto first = ModelOfRun(store, analysis.subjects.front().run);
-    if (!first.ok()) return first.status();
-    config = std::move(first->config);
+    ASSIGN_OR_RETURN(auto first, ModelOfRun(store, analysis.subjects.front().run));
+    config = std::move(first.config);
   }
-  const engine::AnalysisKind& kind = engine::KindOf(*options);
+  const engine::AnalysisKind& kind = engine::KindOf(options);
   uint64_t text_bytes = 0;
   if (!asked.inputs().dataset().empty()) {
     // If it is gone, the worker's request says so.
@@ -90,11 +83,11 @@ absl::Status SetCost(storage::Store* store, const v1::Analysis& asked,
     if (dataset.ok()) text_bytes = TextBytesOf(store, *dataset).value_or(0);
   }
   const uint64_t tokens = spec::MostTokens(asked.inputs(), text_bytes, config.model.context);
-  const engine::AnalysisCost cost = kind.cost(*options, config, tokens, analysis.subjects.size());
+  const engine::AnalysisCost cost = kind.cost(options, config, tokens, analysis.subjects.size());
   const spec::AnalysisTime guess = spec::GuessAnalysisTime(kind, cost, tokens, config);
-  const auto made = store->MeasuredAnalysisTimes(spec::PrivateTo(analysis.private_to, guess.group));
-  if (!made.ok()) return made.status();
-  request->work = ExpectTime({guess.micros, guess.micros}, *made).micros;
+  ASSIGN_OR_RETURN(const auto made,
+                   store->MeasuredAnalysisTimes(spec::PrivateTo(analysis.private_to, guess.group)));
+  request->work = ExpectTime({guess.micros, guess.micros}, made).micros;
   request->state =
       static_cast<double>(cost.state_bytes) / static_cast<double>(spec::kMaxStateBytes);
   return absl::OkStatus();
@@ -105,11 +98,9 @@ absl::Status SetCost(storage::Store* store, const v1::Analysis& asked,
 absl::StatusOr<engine::TaskShape> ShapeOfTask(storage::Store* store, const v1::TaskSpec& task,
                                               const std::string& dataset_blob) {
   if (spec::DatasetOf(task).name == nullptr) return spec::ShapeOf(task, {});
-  const auto dataset = DatasetOf(store, dataset_blob);
-  if (!dataset.ok()) return dataset.status();
-  const auto facts = FactsOf(store, *dataset, task.has_text());
-  if (!facts.ok()) return facts.status();
-  return spec::ShapeOf(task, *facts);
+  ASSIGN_OR_RETURN(const auto dataset, DatasetOf(store, dataset_blob));
+  ASSIGN_OR_RETURN(const auto facts, FactsOf(store, dataset, task.has_text()));
+  return spec::ShapeOf(task, facts);
 }
 
 absl::StatusOr<v1::RunSpec> SpecOf(const storage::RunRecord& run) {
@@ -119,15 +110,12 @@ absl::StatusOr<v1::RunSpec> SpecOf(const storage::RunRecord& run) {
 }
 
 absl::StatusOr<AnalyzedModel> ModelOfRun(storage::Store* store, const std::string& run) {
-  const auto record = store->GetRun(run);
-  if (!record.ok()) return record.status();
-  const auto spec = SpecOf(*record);
+  ASSIGN_OR_RETURN(const auto record, store->GetRun(run));
+  const auto spec = SpecOf(record);
   if (!spec.ok()) return spec.status();
-  const auto shape = ShapeOfTask(store, spec->spec().task(), record->dataset_blob);
-  if (!shape.ok()) return shape.status();
-  auto config = spec::ToEngineConfig(*spec, *shape);
-  if (!config.ok()) return config.status();
-  return AnalyzedModel{*std::move(config), record->dataset_blob};
+  ASSIGN_OR_RETURN(const auto shape, ShapeOfTask(store, spec->spec().task(), record.dataset_blob));
+  ASSIGN_OR_RETURN(auto config, spec::ToEngineConfig(*spec, shape));
+  return AnalyzedModel{std::move(config), record.dataset_blob};
 }
 
 absl::StatusOr<schedule::AnalysisRequest> PrepareComputation(
@@ -144,17 +132,14 @@ absl::StatusOr<schedule::AnalysisRequest> PrepareComputation(
   message.set_state_blob(analysis.state_blob);
   request.state_on_gpu = analysis.state_on_gpu.value_or(request.on_gpu);
   if (!asked.inputs().dataset().empty()) {
-    auto dataset = PinInputs(store, asked.inputs());
-    if (!dataset.ok()) return dataset.status();
+    ASSIGN_OR_RETURN(auto dataset, PinInputs(store, asked.inputs()));
     message.set_dataset_blob(asked.inputs().dataset_sha256());
-    request.blobs.push_back(*std::move(dataset));
+    request.blobs.push_back(std::move(dataset));
   }
-  const absl::Status set = SetCost(store, asked, analysis, &request);
-  if (!set.ok()) return set;
+  RETURN_IF_ERROR(SetCost(store, asked, analysis, &request));
   for (const storage::AnalysisSubject& subject : analysis.subjects) {
-    auto prepared = Prepare(store, subject, &request);
-    if (!prepared.ok()) return prepared.status();
-    *message.add_subjects() = *std::move(prepared);
+    ASSIGN_OR_RETURN(auto prepared, Prepare(store, subject, &request));
+    *message.add_subjects() = std::move(prepared);
   }
   return request;
 }

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "google/protobuf/descriptor.h"
 #include "proto/reflect/read.h"
 #include "server/engine/analysis_names.h"
@@ -212,7 +213,7 @@ absl::StatusOr<engine::AnalysisOptions> ToEngineOptions(const v1::AnalysisKind& 
   }
   OptionReader reader(message);
   std::visit([&](auto& of) { Read(reader, &of); }, *options);
-  if (absl::Status read = reader.status(); !read.ok()) return read;
+  RETURN_IF_ERROR(reader.status());
   return *std::move(options);
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
+#include "base/status_macros.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/unknown_field_set.h"
 #include "proto/reflect/read.h"
@@ -37,12 +38,11 @@ absl::Status CheckNumbers(const Message& message, const std::string& path) {
 // Checks the message and everything below it; its lists hold numbers only, so messages are
 // singular.
 absl::Status CheckFields(const Message& message, const std::string& path) {
-  if (absl::Status known = CheckNumbers(message, path); !known.ok()) return known;
+  RETURN_IF_ERROR(CheckNumbers(message, path));
   for (const FieldDescriptor* field : reflect::SetFields(message)) {
     if (field->message_type() == nullptr) continue;
-    absl::Status known = CheckFields(message.GetReflection()->GetMessage(message, field),
-                                     reflect::Below(path, field->name()));
-    if (!known.ok()) return known;
+    RETURN_IF_ERROR(CheckFields(message.GetReflection()->GetMessage(message, field),
+                                reflect::Below(path, field->name())));
   }
   return absl::OkStatus();
 }
@@ -114,9 +114,9 @@ absl::Status ReadModelEnums(const v1::ModelSpec& model, engine::ModelConfig* con
 }
 
 absl::Status ReadEnums(const v1::BaseSpec& spec, engine::RunConfig* config) {
-  if (absl::Status read = ReadModelEnums(spec.model(), &config->model); !read.ok()) return read;
+  RETURN_IF_ERROR(ReadModelEnums(spec.model(), &config->model));
   const v1::TrainingSpec& training = spec.training();
-  const absl::Status read = FirstError({
+  RETURN_IF_ERROR(FirstError({
       Read(v1::LearningRule::Value_descriptor(), training.rule(), "training.rule",
            &config->training.rule),
       Read(v1::Trainer::Value_descriptor(), training.trainer(), "training.trainer",
@@ -130,12 +130,10 @@ absl::Status ReadEnums(const v1::BaseSpec& spec, engine::RunConfig* config) {
       Read(v1::Device::Value_descriptor(), training.device(), "training.device", &config->device),
       Read(v1::Precision::Value_descriptor(), training.precision(), "training.precision",
            &config->precision),
-  });
-  if (!read.ok()) return read;
+  }));
   for (int i = 0; i < spec.evaluation().record_size(); ++i) {
-    absl::Status known = Read(v1::Record::Value_descriptor(), spec.evaluation().record(i),
-                              "evaluation.record", &config->evaluation.record.emplace_back());
-    if (!known.ok()) return known;
+    RETURN_IF_ERROR(Read(v1::Record::Value_descriptor(), spec.evaluation().record(i),
+                         "evaluation.record", &config->evaluation.record.emplace_back()));
   }
   return absl::OkStatus();
 }
@@ -233,7 +231,7 @@ engine::SampleOptions ToSampleOptions(const v1::SamplesSpec& spec) {
 }
 
 absl::Status CheckKnown(const v1::RunSpec& run) {
-  if (absl::Status known = CheckFieldsOf(run); !known.ok()) return known;
+  RETURN_IF_ERROR(CheckFieldsOf(run));
   engine::RunConfig ignored;
   return ReadEnums(run.spec(), &ignored);
 }
@@ -279,13 +277,13 @@ engine::TaskConfig ToEngineTask(const v1::TaskSpec& task) {
 absl::StatusOr<engine::ModelConfig> ToEngineModel(const v1::ModelSpec& spec,
                                                   const engine::TaskShape& shape) {
   engine::ModelConfig model = Model(spec, shape);
-  if (absl::Status read = ReadModelEnums(spec, &model); !read.ok()) return read;
+  RETURN_IF_ERROR(ReadModelEnums(spec, &model));
   return model;
 }
 
 absl::StatusOr<engine::RunConfig> ToEngineConfig(const v1::RunSpec& run,
                                                  const engine::TaskShape& shape) {
-  if (absl::Status known = CheckFieldsOf(run); !known.ok()) return known;
+  RETURN_IF_ERROR(CheckFieldsOf(run));
   engine::RunConfig config;
   config.task = ToEngineTask(run.spec().task());
   config.model = Model(run.spec().model(), shape);
@@ -295,7 +293,7 @@ absl::StatusOr<engine::RunConfig> ToEngineConfig(const v1::RunSpec& run,
   config.evaluation.batches = run.spec().evaluation().batches();  // 0 if it isn't set: all
   config.evaluation.tokens = run.spec().evaluation().tokens();    // as well
   config.seed = run.seed();
-  if (absl::Status read = ReadEnums(run.spec(), &config); !read.ok()) return read;
+  RETURN_IF_ERROR(ReadEnums(run.spec(), &config));
   return config;
 }
 

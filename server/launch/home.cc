@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/socket_path.h"
+#include "base/status_macros.h"
 
 namespace ablate::launch {
 namespace {
@@ -20,16 +21,14 @@ absl::StatusOr<std::string> ShortFolder() {
   const bool usable = runtime != nullptr && runtime[0] == '/' && access(runtime, F_OK) == 0;
   const std::string folder =
       usable ? absl::StrCat(runtime, "/ablate") : absl::StrCat("/tmp/ablate-", geteuid());
-  absl::Status made = process::MakePrivateFolder(folder);
-  if (!made.ok()) return made;
+  RETURN_IF_ERROR(process::MakePrivateFolder(folder));
   return folder;
 }
 
 absl::StatusOr<std::string> SocketPath(const Home& home, absl::string_view name) {
   if (auto natural = process::SocketInRunFolder(home, name)) return *std::move(natural);
-  absl::StatusOr<std::string> folder = ShortFolder();
-  if (!folder.ok()) return folder.status();
-  const std::string path = absl::StrCat(*folder, "/", process::SocketNameElsewhere(home, name));
+  ASSIGN_OR_RETURN(std::string folder, ShortFolder());
+  const std::string path = absl::StrCat(folder, "/", process::SocketNameElsewhere(home, name));
   if (path.size() > process::kMaxSocketPath) {
     return absl::FailedPreconditionError(
         absl::StrCat("socket path ", path, " is ", path.size(), " bytes long, at most ",
@@ -41,18 +40,15 @@ absl::StatusOr<std::string> SocketPath(const Home& home, absl::string_view name)
 }  // namespace
 
 absl::StatusOr<Home> PrepareHome(const std::string& folder) {
-  const absl::StatusOr<std::string> real = process::MakePrivateHome(folder);
-  if (!real.ok()) return real.status();
-  Home home(*real);
+  ASSIGN_OR_RETURN(const std::string real, process::MakePrivateHome(folder));
+  Home home(real);
   for (const std::string& part : {home.log_folder, home.run_folder}) {
     if (absl::Status made = process::MakePrivateFolder(part); !made.ok()) return made;
   }
-  absl::StatusOr<std::string> client = SocketPath(home, process::kClientSocket);
-  if (!client.ok()) return client.status();
-  absl::StatusOr<std::string> worker = SocketPath(home, "worker.sock");
-  if (!worker.ok()) return worker.status();
-  home.client_socket = *std::move(client);
-  home.worker_socket = *std::move(worker);
+  ASSIGN_OR_RETURN(std::string client, SocketPath(home, process::kClientSocket));
+  ASSIGN_OR_RETURN(std::string worker, SocketPath(home, "worker.sock"));
+  home.client_socket = std::move(client);
+  home.worker_socket = std::move(worker);
   return home;
 }
 

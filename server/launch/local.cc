@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/log_file.h"
 #include "base/process_id.h"
+#include "base/status_macros.h"
 #include "server/launch/worker_process.h"
 
 // glibc 2.36 doesn't declare these with C linkage.
@@ -96,18 +97,17 @@ absl::Status Watch(SupervisedWorker& worker, pid_t pid) {
 absl::Status StartProcess(SupervisedWorker& worker) {
   process::BoundLog(worker.command.log_file);
   worker.log_start = process::FileSize(worker.command.log_file);
-  const absl::StatusOr<process::ProcessId> spawned = Spawn(worker.command);
-  if (!spawned.ok()) return spawned.status();
-  if (absl::Status watched = Watch(worker, spawned->pid); !watched.ok()) {
+  ASSIGN_OR_RETURN(const process::ProcessId spawned, Spawn(worker.command));
+  if (absl::Status watched = Watch(worker, spawned.pid); !watched.ok()) {
     // Its end would go unnoticed.
-    kill(spawned->pid, SIGKILL);
-    waitpid(spawned->pid, nullptr, 0);
+    kill(spawned.pid, SIGKILL);
+    waitpid(spawned.pid, nullptr, 0);
     return watched;
   }
   // Without its file a restarted server wouldn't find the worker; the device's lock then keeps a
   // second one out until it ends.
   const absl::Status written =
-      process::WritePidFile(worker.pid_file.file(), {*spawned, CommandHash(worker.command)});
+      process::WritePidFile(worker.pid_file.file(), {spawned, CommandHash(worker.command)});
   if (!written.ok()) spdlog::warn("{}", std::string(written.message()));
   return absl::OkStatus();
 }

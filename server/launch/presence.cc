@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/process_id.h"
 #include "base/socket_path.h"
+#include "base/status_macros.h"
 
 namespace ablate::launch {
 namespace {
@@ -71,12 +72,10 @@ std::string Presence::client_draft() const { return DraftOf(home_.client_socket,
 std::string Presence::worker_draft() const { return DraftOf(home_.worker_socket, "w"); }
 
 absl::Status Presence::TakeSocketNames() {
-  auto client = TakeName(client_draft(), home_.client_socket);
-  if (!client.ok()) return client.status();
-  client_socket_ = *std::move(client);
-  auto worker = TakeName(worker_draft(), home_.worker_socket);
-  if (!worker.ok()) return worker.status();
-  worker_socket_ = *std::move(worker);
+  ASSIGN_OR_RETURN(auto client, TakeName(client_draft(), home_.client_socket));
+  client_socket_ = std::move(client);
+  ASSIGN_OR_RETURN(auto worker, TakeName(worker_draft(), home_.worker_socket));
+  worker_socket_ = std::move(worker);
   return absl::OkStatus();
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/status_macros.h"
 #include "base/utf8.h"
 #include "grpcpp/server_context.h"
 #include "proto/metadata.h"
@@ -64,10 +65,9 @@ Ids FindDatasetIds(const View& view, absl::string_view id, uint32_t) {
 }
 
 Ids DatasetIdsAndNames(const View& view, absl::string_view) {
-  const auto all = view.store->ListDatasets(view.viewer, "", kNearCandidates);
-  if (!all.ok()) return all.status();
+  ASSIGN_OR_RETURN(const auto all, view.store->ListDatasets(view.viewer, "", kNearCandidates));
   std::vector<std::string> names;
-  for (const storage::DatasetRecord& one : *all) {
+  for (const storage::DatasetRecord& one : all) {
     names.push_back(one.id);
     names.push_back(one.display_name);
   }
@@ -147,10 +147,9 @@ Ids FindModelNames(const View& view, absl::string_view name, uint32_t) {
 }
 
 Ids ModelNames(const View& view, absl::string_view) {
-  const auto all = view.store->ListModels(view.viewer, "", kNearCandidates);
-  if (!all.ok()) return all.status();
+  ASSIGN_OR_RETURN(const auto all, view.store->ListModels(view.viewer, "", kNearCandidates));
   std::vector<std::string> names;
-  for (const storage::ModelRecord& one : *all) names.push_back(one.name);
+  for (const storage::ModelRecord& one : all) names.push_back(one.name);
   return names;
 }
 
@@ -194,11 +193,10 @@ absl::StatusOr<absl::string_view> IdIn(const Collection& collection, absl::strin
 absl::StatusOr<std::string> FindNamed(const View& view, const Collection& collection,
                                       absl::string_view name) {
   if (collection.named == nullptr) return "";
-  const auto named = collection.named(view, name);
-  if (!named.ok()) return named.status();
-  if (named->empty()) return "";
-  const std::string& id = named->front().id;
-  const bool several = named->size() > 1 && named->front().archived == (*named)[1].archived;
+  ASSIGN_OR_RETURN(const auto named, collection.named(view, name));
+  if (named.empty()) return "";
+  const std::string& id = named.front().id;
+  const bool several = named.size() > 1 && named.front().archived == named[1].archived;
   if (several && view.call != nullptr) {
     view.call->AddTrailingMetadata(kNewestOf, absl::StrCat(name, " ", id));
   }
@@ -207,14 +205,13 @@ absl::StatusOr<std::string> FindNamed(const View& view, const Collection& collec
 
 absl::StatusOr<std::string> FindId(const View& view, const Collection& collection,
                                    absl::string_view name, absl::string_view field) {
-  const auto id = IdIn(collection, name, field, collection.allowed);
-  if (!id.ok()) return id.status();
-  Ids found = collection.find(view, *id, kShownCandidates + 1);
+  ASSIGN_OR_RETURN(const auto id, IdIn(collection, name, field, collection.allowed));
+  Ids found = collection.find(view, id, kShownCandidates + 1);
   if (!found.ok()) return found.status();
-  if (!found->empty() && found->front() == *id) return found->front();
-  const auto named = FindNamed(view, collection, *id);
+  if (!found->empty() && found->front() == id) return found->front();
+  const auto named = FindNamed(view, collection, id);
   if (!named.ok() || !named->empty()) return named;
-  if (found->empty()) return NotFound(view, collection, *id);
+  if (found->empty()) return NotFound(view, collection, id);
   if (found->size() == 1) return found->front();
   const bool more = found->size() > kShownCandidates;
   if (more) found->pop_back();
@@ -229,14 +226,13 @@ absl::StatusOr<std::string> FindId(const View& view, const Collection& collectio
 // left after its first target is gone.
 absl::StatusOr<std::string> FindWholeId(const View& view, const Collection& collection,
                                         absl::string_view name, absl::string_view field) {
-  const auto id = IdIn(collection, name, field, collection.allowed_whole);
-  if (!id.ok()) return id.status();
-  const Ids found = collection.find(view, *id, 1);
+  ASSIGN_OR_RETURN(const auto id, IdIn(collection, name, field, collection.allowed_whole));
+  const Ids found = collection.find(view, id, 1);
   if (!found.ok()) return found.status();
-  if (found->empty()) return NotFound(view, collection, *id);
-  if (found->front() == *id) return found->front();
+  if (found->empty()) return NotFound(view, collection, id);
+  if (found->front() == id) return found->front();
   return WithReason(absl::NotFoundError(absl::StrCat("there is no ", collection.singular, " ",
-                                                     Quoted(*id), ", but ", found->front(), " ",
+                                                     Quoted(id), ", but ", found->front(), " ",
                                                      collection.partly, ". Give the whole ID")),
                     collection.reason);
 }
@@ -267,15 +263,13 @@ absl::StatusOr<std::string> FindCellRun(storage::Store* store, const std::string
   }
   std::vector<std::string> names;
   std::string run;
-  const absl::Status read =
-      VisitCells(store, experiment, [&](const std::vector<storage::CellRecord>& page) {
-        for (const storage::CellRecord& record : page) {
-          if (record.name == cell) run = record.run;
-          names.push_back(record.name);
-        }
-        return run.empty();
-      });
-  if (!read.ok()) return read;
+  RETURN_IF_ERROR(VisitCells(store, experiment, [&](const std::vector<storage::CellRecord>& page) {
+    for (const storage::CellRecord& record : page) {
+      if (record.name == cell) run = record.run;
+      names.push_back(record.name);
+    }
+    return run.empty();
+  }));
   if (!run.empty()) return run;
   return WithReason(
       absl::NotFoundError(absl::StrCat("experiment ", experiment, " has no cell ", Quoted(cell),
@@ -305,18 +299,16 @@ absl::StatusOr<std::string> FindWholeModel(const View& view, absl::string_view n
 
 absl::StatusOr<storage::DatasetRecord> FindDataset(const View& view, absl::string_view name,
                                                    absl::string_view field) {
-  const auto id = IdIn(kDatasets, name, field, kDatasets.allowed);
-  if (!id.ok()) return id.status();
-  absl::StatusOr<storage::DatasetRecord> dataset = view.store->FindDataset(view.viewer, *id);
-  return absl::IsNotFound(dataset.status()) ? NotFound(view, kDatasets, *id) : std::move(dataset);
+  ASSIGN_OR_RETURN(const auto id, IdIn(kDatasets, name, field, kDatasets.allowed));
+  absl::StatusOr<storage::DatasetRecord> dataset = view.store->FindDataset(view.viewer, id);
+  return absl::IsNotFound(dataset.status()) ? NotFound(view, kDatasets, id) : std::move(dataset);
 }
 
 absl::StatusOr<storage::ModelRecord> FindModel(const View& view, absl::string_view name,
                                                absl::string_view field) {
-  const auto id = IdIn(kModels, name, field, kModels.allowed);
-  if (!id.ok()) return id.status();
-  absl::StatusOr<storage::ModelRecord> model = view.store->FindModel(view.viewer, *id);
-  return absl::IsNotFound(model.status()) ? NotFound(view, kModels, *id) : std::move(model);
+  ASSIGN_OR_RETURN(const auto id, IdIn(kModels, name, field, kModels.allowed));
+  absl::StatusOr<storage::ModelRecord> model = view.store->FindModel(view.viewer, id);
+  return absl::IsNotFound(model.status()) ? NotFound(view, kModels, id) : std::move(model);
 }
 
 absl::Status CheckChosenName(absl::string_view name, absl::string_view kind,
@@ -352,9 +344,8 @@ absl::StatusOr<CheckpointName> ParseCheckpointName(absl::string_view name,
 absl::StatusOr<storage::ArtifactRecord> FindCheckpoint(storage::Store* store,
                                                        const std::string& run,
                                                        std::optional<uint32_t> step) {
-  const auto artifacts = store->ListArtifacts(run);
-  if (!artifacts.ok()) return artifacts.status();
-  if (!step && !artifacts->empty()) return artifacts->back();  // in ascending order of step
+  ASSIGN_OR_RETURN(const auto artifacts, store->ListArtifacts(run));
+  if (!step && !artifacts.empty()) return artifacts.back();  // in ascending order of step
   if (!step) {
     return WithReason(
         absl::FailedPreconditionError(absl::StrCat(
@@ -362,7 +353,7 @@ absl::StatusOr<storage::ArtifactRecord> FindCheckpoint(storage::Store* store,
         "NO_CHECKPOINT");
   }
   std::string steps;
-  for (const storage::ArtifactRecord& artifact : *artifacts) {
+  for (const storage::ArtifactRecord& artifact : artifacts) {
     if (artifact.step == *step) return artifact;
     absl::StrAppend(&steps, steps.empty() ? "; it has steps " : ", ", artifact.step);
   }

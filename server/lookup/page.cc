@@ -5,6 +5,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/status_macros.h"
 #include "proto/reflect/text.h"
 #include "server/lookup/errors.h"
 #include "server/lookup/limits.h"
@@ -14,13 +15,11 @@ namespace ablate::lookup {
 absl::Status VisitCells(storage::Store* store, absl::string_view experiment, CellVisitor visit) {
   uint32_t next = 0;
   while (true) {
-    auto page = store->ListCells(experiment, next, kCellsAtOnce);
-    if (!page.ok()) return page.status();
-    const auto size = static_cast<uint32_t>(page->size());
+    ASSIGN_OR_RETURN(auto page, store->ListCells(experiment, next, kCellsAtOnce));
+    const auto size = static_cast<uint32_t>(page.size());
     if (size == 0) return absl::OkStatus();
-    const absl::StatusOr<bool> more = visit(*std::move(page));
-    if (!more.ok()) return more.status();
-    if (!*more || size < kCellsAtOnce) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const bool more, visit(std::move(page)));
+    if (!more || size < kCellsAtOnce) return absl::OkStatus();
     next += size;
   }
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "server/net/public_limits.h"
 
 namespace ablate::net {
@@ -105,7 +106,7 @@ absl::Status FrameGate::TakeHead(absl::Duration now, absl::string_view* in, std:
   head_size_ += size;
   if (head_size_ < kHeadBytes) return absl::OkStatus();
   const Head head = ReadHead();
-  if (const absl::Status checked = CheckFrame(head); !checked.ok()) return checked;
+  RETURN_IF_ERROR(CheckFrame(head));
   wait_ = Admit(now, head);
   if (wait_ == absl::ZeroDuration()) Begin(head, out);
   return absl::OkStatus();

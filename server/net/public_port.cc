@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/status_macros.h"
 #include "grpcpp/resource_quota.h"
 #include "grpcpp/security/server_credentials.h"
 #include "server/lookup/limits.h"
@@ -50,16 +51,14 @@ pollfd Waiting(int descriptor, short events) { return {events == 0 ? -1 : descri
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PublicPort>> PublicPort::Listen(const PublicPortOptions& options) {
-  absl::StatusOr<TlsContext> context =
-      MakeTlsContext(options.certificate_chain, options.private_key);
-  if (!context.ok()) return context.status();
-  absl::StatusOr<process::FileDescriptor> listener = ListenTcp(options.address);
-  if (!listener.ok()) return listener.status();
+  ASSIGN_OR_RETURN(TlsContext context,
+                   MakeTlsContext(options.certificate_chain, options.private_key));
+  ASSIGN_OR_RETURN(process::FileDescriptor listener, ListenTcp(options.address));
   process::FileDescriptor wake(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (!wake.open()) return absl::UnavailableError("can't listen: no descriptors are left");
-  const int port = PortOf(listener->get());
+  const int port = PortOf(listener.get());
   return std::unique_ptr<PublicPort>(
-      new PublicPort(*std::move(context), *std::move(listener), std::move(wake), port, options));
+      new PublicPort(std::move(context), std::move(listener), std::move(wake), port, options));
 }
 
 PublicPort::PublicPort(TlsContext context, process::FileDescriptor listener,
@@ -118,10 +117,9 @@ void PublicPort::StopAccepting() {
 
 absl::Status PublicPort::UseCertificate(const std::string& certificate_chain,
                                         const std::string& private_key) {
-  absl::StatusOr<TlsContext> context = MakeTlsContext(certificate_chain, private_key);
-  if (!context.ok()) return context.status();
+  ASSIGN_OR_RETURN(TlsContext context, MakeTlsContext(certificate_chain, private_key));
   MutexLock lock(&mutex_);
-  context_ = *std::move(context);
+  context_ = std::move(context);
   return absl::OkStatus();
 }
 

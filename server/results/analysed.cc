@@ -11,6 +11,7 @@
 #include "base/clean.h"
 #include "base/decimal.h"
 #include "base/safetensors.h"
+#include "base/status_macros.h"
 #include "proto/reflect/read.h"
 #include "proto/reflect/text.h"
 #include "server/experiment/analysis.h"
@@ -124,23 +125,19 @@ absl::Status CheckPlaces(absl::string_view name, const std::vector<double>& plac
 
 absl::StatusOr<LabelledResults> LabelledResults::Load(storage::Store* store,
                                                       const std::string& experiment) {
-  const auto labelled = store->LabelledAnalyses(experiment);
-  if (!labelled.ok()) return labelled.status();
+  ASSIGN_OR_RETURN(const auto labelled, store->LabelledAnalyses(experiment));
   LabelledResults results(store);
   // They come in order of labels, runs and steps.
-  for (const storage::LabelledAnalysis& one : *labelled) {
+  for (const storage::LabelledAnalysis& one : labelled) {
     const auto [at, first] = results.labels_.try_emplace(one.label);
     if (first) {
       // All analyses of a label have the same request.
-      const auto record = store->GetAnalysis(one.id);
-      if (!record.ok()) return record.status();
-      auto asked = analysis::ReadAnalysis(one.id, record->request);
-      if (!asked.ok()) return asked.status();
-      at->second.asked = *std::move(asked);
+      ASSIGN_OR_RETURN(const auto record, store->GetAnalysis(one.id));
+      ASSIGN_OR_RETURN(auto asked, analysis::ReadAnalysis(one.id, record.request));
+      at->second.asked = std::move(asked);
     }
-    auto result = analysis::ReadAnalysis(one.id, one.result);
-    if (!result.ok()) return result.status();
-    at->second.runs[one.subject.run].push_back({one.id, one.subject.step, *std::move(result)});
+    ASSIGN_OR_RETURN(auto result, analysis::ReadAnalysis(one.id, one.result));
+    at->second.runs[one.subject.run].push_back({one.id, one.subject.step, std::move(result)});
   }
   return results;
 }
@@ -217,9 +214,8 @@ absl::StatusOr<const LabelledResults::Label*> LabelledResults::Find(
 absl::Status LabelledResults::ReadArrays(const One& one, const figure::ArrayForm& form,
                                          const lookup::Cancelled& cancelled,
                                          figure::AnalysedSeed* seed) const {
-  const auto bytes = ReadArtifact(store_, one.id, cancelled);
-  if (!bytes.ok()) return bytes.status();
-  const auto file = ParseSafetensors(*bytes);
+  ASSIGN_OR_RETURN(const auto bytes, ReadArtifact(store_, one.id, cancelled));
+  const auto file = ParseSafetensors(bytes);
   if (!file.ok()) return DamagedArrays(one.id, file.status().message());
   absl::Status read = ReadTensor(*file, form.array, form.axes, false, &seed->shape, &seed->values);
   if (read.ok() && !form.places.empty()) {
@@ -318,8 +314,7 @@ absl::StatusOr<figure::Analysed> LabelledResults::Read(const ComparedGrid& compa
       figure::AnalysedSeed seed;
       seed.seed = chosen.seed;
       seed.step = wanted->step;
-      const absl::Status read = ReadArrays(*wanted, *analysed.form, cancelled, &seed);
-      if (!read.ok()) return read;
+      RETURN_IF_ERROR(ReadArrays(*wanted, *analysed.form, cancelled, &seed));
       held += seed.values.size();
       if (held > lookup::kMaxArrayValues) return TooManyValues(label);
       setting.seeds.push_back(std::move(seed));

@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "base/status_macros.h"
 #include "google/protobuf/message.h"
 #include "server/experiment/analysis.h"
 #include "server/experiment/analysis_numbers.h"
@@ -194,14 +195,13 @@ absl::Status AddLines(storage::Store* store, const ComparedGrid& compared,
     const bool by_sequence = spec::IsStoredBySequence(kind, number);
     for (const std::optional<uint32_t>& step : read) {
       if (cancelled()) return lookup::CallCancelled();
-      const auto result =
-          CompareNumber(store, compared.grid, absl::StrCat(table->label, "/", number), step,
-                        by_sequence, cancelled);
-      if (!result.ok()) return result.status();
+      ASSIGN_OR_RETURN(const auto result,
+                       CompareNumber(store, compared.grid, absl::StrCat(table->label, "/", number),
+                                     step, by_sequence, cancelled));
       for (auto& [place, line] : lines) {
         const auto& [row, at] = place;
         if (step.has_value() && at != *step) continue;
-        line.entries.push_back(EntryOf(*result, row, Converged(compared.chosen[row]).size()));
+        line.entries.push_back(EntryOf(result, row, Converged(compared.chosen[row]).size()));
       }
     }
   }
@@ -278,23 +278,20 @@ absl::Status AddAnalysis(storage::Store* store, const storage::AskedAnalysis& on
                          const v1::AnalysisKind& kind, report::HeadlineNumbers* table) {
   ++table->asked;
   if (one.state == storage::AnalysisState::kFailed && table->failure.empty()) {
-    const auto record = store->GetAnalysis(one.id);
-    if (!record.ok()) return record.status();
-    table->failure = record->failure;
+    ASSIGN_OR_RETURN(const auto record, store->GetAnalysis(one.id));
+    table->failure = record.failure;
   }
   if (one.state != storage::AnalysisState::kDone) return absl::OkStatus();
   ++table->done;
-  const auto record = store->GetAnalysis(one.id);
-  if (!record.ok()) return record.status();
-  table->device_seconds += static_cast<double>(record->device_time) / 1e6;
-  const auto result = analysis::ReadAnalysis(one.id, record->result);
-  if (!result.ok()) return result.status();
+  ASSIGN_OR_RETURN(const auto record, store->GetAnalysis(one.id));
+  table->device_seconds += static_cast<double>(record.device_time) / 1e6;
+  ASSIGN_OR_RETURN(const auto result, analysis::ReadAnalysis(one.id, record.result));
   if (spec::TakesNoSubject(kind)) {
-    AddOwnNumbers(*result, table);
+    AddOwnNumbers(result, table);
     return absl::OkStatus();
   }
   const std::vector<std::string> headline = spec::HeadlineForms(kind);
-  for (const auto& [name, number] : result->numbers()) {
+  for (const auto& [name, number] : result.numbers()) {
     if (!number.has_value() && IsOf(headline, name)) ++table->undefined[ReasonText(number)][name];
   }
   return absl::OkStatus();
@@ -316,26 +313,23 @@ absl::StatusOr<std::vector<report::HeadlineNumbers>> AnalysisTables(
   std::vector<report::HeadlineNumbers> tables;
   const std::vector<spec::AskedAnalysis> entries = spec::AskedAnalyses(compared.grid.spec);
   if (entries.empty()) return tables;
-  const auto asked = store->AskedAnalyses(compared.grid.record.id);
-  if (!asked.ok()) return asked.status();
+  ASSIGN_OR_RETURN(const auto asked, store->AskedAnalyses(compared.grid.record.id));
   for (const spec::AskedAnalysis& entry : entries) {
     report::HeadlineNumbers& table = tables.emplace_back();
     table.label = entry.label;
     table.kind = spec::KindName(entry.analysis);
     table.how = HowText(entry);
-    for (const storage::AskedAnalysis& one : *asked) {
+    for (const storage::AskedAnalysis& one : asked) {
       if (one.label != entry.label) continue;
       if (cancelled()) return lookup::CallCancelled();
-      absl::Status added = AddAnalysis(store, one, entry.analysis, &table);
-      if (!added.ok()) return added;
+      RETURN_IF_ERROR(AddAnalysis(store, one, entry.analysis, &table));
     }
     if (table.asked == 0) table.failure = WhyNotAsked(compared.grid.record);
     if (spec::TakesNoSubject(entry.analysis)) continue;
     const std::vector<std::string> numbers = NumbersOf(compared.grid.metrics, entry.label);
     table.numbers = ColumnsOf(entry.analysis, numbers);
     table.left_out = numbers.size() - table.numbers.size();
-    absl::Status added = AddLines(store, compared, entry.analysis, cancelled, &table);
-    if (!added.ok()) return added;
+    RETURN_IF_ERROR(AddLines(store, compared, entry.analysis, cancelled, &table));
     report::SetConstantsApart(&table);
   }
   report::TestTogether(PrimaryMetric(compared.grid.spec), &tables);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ablate/v1/comparison.pb.h"
+#include "base/status_macros.h"
 #include "server/lookup/names.h"
 #include "server/results/compare.h"
 
@@ -17,15 +18,15 @@ absl::StatusOr<AnalyzedCells> FindAnalyzedCells(storage::Store* store, StoredExp
   v1::CompareRequest request;
   request.set_experiment(lookup::ExperimentName(stored.record.id));
   request.set_key(ChoiceMetric(stored.spec));
-  const auto compared = CompareGrid(store, std::move(stored), request, {cancelled, 0},
-                                    AnalysisNumbers::kOfComparison);
-  if (!compared.ok()) return compared.status();
-  const std::vector<storage::CellRecord>& cells = compared->grid.cells;
+  ASSIGN_OR_RETURN(const auto compared,
+                   CompareGrid(store, std::move(stored), request, {cancelled, 0},
+                               AnalysisNumbers::kOfComparison));
+  const std::vector<storage::CellRecord>& cells = compared.grid.cells;
   std::set<size_t> chosen;
-  for (size_t row = 0; row < compared->rows.size(); ++row) {
-    const auto& runs = compared->comparison.rows[row].runs;
+  for (size_t row = 0; row < compared.rows.size(); ++row) {
+    const auto& runs = compared.comparison.rows[row].runs;
     for (size_t i = 0; i < runs.size(); ++i) {
-      if (!runs[i].diverged) chosen.insert(compared->rows[row][i]);
+      if (!runs[i].diverged) chosen.insert(compared.rows[row][i]);
     }
   }
   for (size_t i = 0; i < cells.size(); ++i) {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "server/lookup/limits.h"
 #include "server/rpc/blob_streams.h"
 
@@ -18,12 +19,11 @@ namespace {
 // Returns the blob's bytes; they are verified against its hash.
 absl::StatusOr<std::string> ReadBlob(storage::Store* store, const std::string& sha256,
                                      const lookup::Cancelled& cancelled) {
-  auto reader = rpc::BlobReader::Open(store, sha256, 0);
-  if (!reader.ok()) return reader.status();
+  ASSIGN_OR_RETURN(auto reader, rpc::BlobReader::Open(store, sha256, 0));
   std::string bytes;
   for (;;) {
     if (cancelled()) return lookup::CallCancelled();
-    auto next = reader->Next();
+    auto next = reader.Next();
     if (!next.ok()) return next.status();
     if (!next->has_value()) return bytes;
     bytes.append(**next);
@@ -45,15 +45,14 @@ void ReadElements(const TensorView& tensor, std::vector<double>* values) {
 
 absl::StatusOr<std::string> ReadArtifact(storage::Store* store, const std::string& id,
                                          const lookup::Cancelled& cancelled) {
-  const auto record = store->GetAnalysis(id);
-  if (!record.ok()) return record.status();
-  if (record->artifact_bytes > lookup::kMaxFigureArtifactBytes) {
+  ASSIGN_OR_RETURN(const auto record, store->GetAnalysis(id));
+  if (record.artifact_bytes > lookup::kMaxFigureArtifactBytes) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("key: the arrays of analysis ", id, " have ", record->artifact_bytes,
+        absl::StrCat("key: the arrays of analysis ", id, " have ", record.artifact_bytes,
                      " bytes; expected at most ", lookup::kMaxFigureArtifactBytes));
   }
-  if (record->artifact.empty()) return DamagedArrays(id, "there are none");
-  return ReadBlob(store, record->artifact, cancelled);
+  if (record.artifact.empty()) return DamagedArrays(id, "there are none");
+  return ReadBlob(store, record.artifact, cancelled);
 }
 
 absl::Status ReadTensor(const SafetensorsFile& file, absl::string_view name, absl::string_view axes,

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "proto/reflect/text.h"
 #include "server/lookup/errors.h"
 #include "server/lookup/names.h"
@@ -92,9 +93,8 @@ absl::Status ReadKey(storage::Store* store, const TrainedGrid& grid, const std::
       [&](size_t cell, const analysis::Points& points) -> absl::Status {
         for (size_t i = 0; i < windows.size(); ++i) {
           if (windows[i].key != key) continue;
-          auto value = report::Reduce(points.values, windows[i].window);
-          if (!value.ok()) return value.status();
-          (*values)[i][cell] = *value;
+          ASSIGN_OR_RETURN(auto value, report::Reduce(points.values, windows[i].window));
+          (*values)[i][cell] = value;
         }
         return absl::OkStatus();
       },
@@ -126,9 +126,7 @@ absl::StatusOr<report::RowWindows> ReadRowWindows(storage::Store* store, const T
   std::vector<WindowValues> values(result.windows.size());
   const std::vector<size_t> cells = ConvergedCells(rows);
   for (const std::string& key : keys) {
-    const absl::Status read =
-        ReadKey(store, grid, key, cells, cancelled, result.windows, &values, damages);
-    if (!read.ok()) return read;
+    RETURN_IF_ERROR(ReadKey(store, grid, key, cells, cancelled, result.windows, &values, damages));
   }
   for (const std::vector<ChosenRun>& runs : rows) {
     auto& summaries = result.rows.emplace_back();
@@ -143,12 +141,9 @@ absl::StatusOr<report::RowWindows> ReadRowWindows(storage::Store* store, const T
 absl::StatusOr<ComparedGrid> Compare(storage::Store* store,
                                      const std::vector<std::string>& experiments, TrainedGrid grid,
                                      const report::CompareOptions& options) {
-  const absl::Status found =
-      FindSequences(store, experiments, options.cancelled, grid, &grid.input);
-  if (!found.ok()) return found;
-  auto comparison = report::Compare(grid.input, options);
-  if (!comparison.ok()) return comparison.status();
-  ComparedGrid compared{std::move(grid), *std::move(comparison), {}, {}, {}, {}, {}};
+  RETURN_IF_ERROR(FindSequences(store, experiments, options.cancelled, grid, &grid.input));
+  ASSIGN_OR_RETURN(auto comparison, report::Compare(grid.input, options));
+  ComparedGrid compared{std::move(grid), std::move(comparison), {}, {}, {}, {}, {}};
   compared.rows = CellsOfRows(compared.grid, compared.comparison);
   compared.chosen = ChosenRuns(compared.grid, compared.comparison);
   compared.first_cells = FirstCells(compared.grid, compared.comparison);
@@ -159,9 +154,8 @@ absl::StatusOr<ComparedGrid> CompareOne(storage::Store* store, StoredExperiment 
                                         const GridQuery& query,
                                         const report::CompareOptions& options) {
   const std::string id = experiment.record.id;
-  auto grid = LoadGrid(store, std::move(experiment), query, options.cancelled);
-  if (!grid.ok()) return grid.status();
-  return Compare(store, {id}, *std::move(grid), options);
+  ASSIGN_OR_RETURN(auto grid, LoadGrid(store, std::move(experiment), query, options.cancelled));
+  return Compare(store, {id}, std::move(grid), options);
 }
 
 // Returns the request's operands, the first one first.
@@ -172,10 +166,10 @@ absl::StatusOr<std::vector<Operand>> ReadOperands(const lookup::View& view,
   }
   std::vector<Operand> operands;
   for (int i = -1; i < request.others_size(); ++i) {
-    auto operand = i < 0 ? FindOperand(view, request.experiment(), "experiment")
-                         : FindOperand(view, request.others(i), absl::StrCat("others[", i, "]"));
-    if (!operand.ok()) return operand.status();
-    operands.push_back(*std::move(operand));
+    ASSIGN_OR_RETURN(auto operand,
+                     i < 0 ? FindOperand(view, request.experiment(), "experiment")
+                           : FindOperand(view, request.others(i), absl::StrCat("others[", i, "]")));
+    operands.push_back(std::move(operand));
   }
   return operands;
 }
@@ -201,11 +195,11 @@ absl::StatusOr<ComparedGrid> CompareMerged(const lookup::View& view,
     baseline[axis] = *std::move(named);
   }
   query.baseline.clear();
-  auto merged = MergeGrids(view.store, operands, baseline, query, options.cancelled);
-  if (!merged.ok()) return merged.status();
+  ASSIGN_OR_RETURN(auto merged,
+                   MergeGrids(view.store, operands, baseline, query, options.cancelled));
   std::vector<std::string> experiments;
   for (const Operand& operand : operands) experiments.push_back(operand.experiment);
-  auto compared = Compare(view.store, experiments, *std::move(merged), options);
+  auto compared = Compare(view.store, experiments, std::move(merged), options);
   if (!compared.ok()) return compared.status();
   for (const Operand& operand : operands) {
     compared->operands.push_back(OperandName(operand.experiment, operand.part));
@@ -219,25 +213,21 @@ absl::StatusOr<ComparedGrid> CompareGrid(storage::Store* store, StoredExperiment
                                          const v1::CompareRequest& request,
                                          const report::CompareOptions& options,
                                          AnalysisNumbers analyses) {
-  const auto query = ReadQuery(request, analyses);
-  if (!query.ok()) return query.status();
-  return CompareOne(store, std::move(experiment), *query, options);
+  ASSIGN_OR_RETURN(const auto query, ReadQuery(request, analyses));
+  return CompareOne(store, std::move(experiment), query, options);
 }
 
 absl::StatusOr<ComparedGrid> CompareGrid(const lookup::View& view,
                                          const v1::CompareRequest& request,
                                          const report::CompareOptions& options,
                                          AnalysisNumbers analyses) {
-  const auto operands = ReadOperands(view, request);
-  if (!operands.ok()) return operands.status();
-  const auto query = ReadQuery(request, analyses);
-  if (!query.ok()) return query.status();
-  if (operands->size() > 1 || !operands->front().part.empty()) {
-    return CompareMerged(view, *operands, *query, options);
+  ASSIGN_OR_RETURN(const auto operands, ReadOperands(view, request));
+  ASSIGN_OR_RETURN(const auto query, ReadQuery(request, analyses));
+  if (operands.size() > 1 || !operands.front().part.empty()) {
+    return CompareMerged(view, operands, query, options);
   }
-  auto experiment = LoadExperiment(view.store, operands->front().experiment);
-  if (!experiment.ok()) return experiment.status();
-  return CompareOne(view.store, *std::move(experiment), *query, options);
+  ASSIGN_OR_RETURN(auto experiment, LoadExperiment(view.store, operands.front().experiment));
+  return CompareOne(view.store, std::move(experiment), query, options);
 }
 
 absl::StatusOr<report::Comparison> CompareNumber(storage::Store* store, const TrainedGrid& grid,
@@ -273,8 +263,7 @@ absl::StatusOr<report::Comparison> CompareNumber(storage::Store* store, const Tr
     cell.sequences.clear();
   }
   if (by_sequence) {
-    const absl::Status found = FindSequences(store, {grid.record.id}, cancelled, grid, &input);
-    if (!found.ok()) return found;
+    RETURN_IF_ERROR(FindSequences(store, {grid.record.id}, cancelled, grid, &input));
   }
   return report::Compare(input, {cancelled, /*resamples=*/0, /*tests=*/false});
 }
@@ -282,9 +271,9 @@ absl::StatusOr<report::Comparison> CompareNumber(storage::Store* store, const Tr
 absl::Status AddWindows(storage::Store* store, const lookup::Cancelled& cancelled,
                         ComparedGrid* compared) {
   Damages damages;
-  auto windows = ReadRowWindows(store, compared->grid, compared->chosen, cancelled, &damages);
-  if (!windows.ok()) return windows.status();
-  compared->windows = *std::move(windows);
+  ASSIGN_OR_RETURN(auto windows,
+                   ReadRowWindows(store, compared->grid, compared->chosen, cancelled, &damages));
+  compared->windows = std::move(windows);
   if (!damages.empty()) {
     compared->comparison.warnings.push_back(
         {report::WarningKind::kDamagedRuns,

@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/status_macros.h"
 #include "proto/reflect/spec_yaml.h"
 #include "server/analysis/subjects.h"
 #include "server/experiment/axes.h"
@@ -48,9 +49,8 @@ struct Side {
 };
 
 absl::Status AddRun(const storage::RunRecord& run, Occurring* fields) {
-  const auto stored = analysis::SpecOf(run);
-  if (!stored.ok()) return stored.status();
-  fields->Add(spec::ValuesOf(stored->spec()));
+  ASSIGN_OR_RETURN(const auto stored, analysis::SpecOf(run));
+  fields->Add(spec::ValuesOf(stored.spec()));
   return absl::OkStatus();
 }
 
@@ -86,42 +86,36 @@ void AddSpec(const v1::ExperimentSpec& spec, Occurring* fields) {
 
 absl::StatusOr<Side> ReadRun(const lookup::View& view, absl::string_view name,
                              absl::string_view field) {
-  const auto id = lookup::FindRun(view, name, field);
-  if (!id.ok()) return id.status();
-  const auto run = view.store->GetRun(*id);
-  if (!run.ok()) return run.status();
+  ASSIGN_OR_RETURN(const auto id, lookup::FindRun(view, name, field));
+  ASSIGN_OR_RETURN(const auto run, view.store->GetRun(id));
   Side side;
-  side.name = lookup::RunName(*id);
-  side.fields.Add("seeds", absl::StrCat(run->seed));
-  AddProvenance(*run, &side.fields);
-  if (absl::Status added = AddRun(*run, &side.fields); !added.ok()) return added;
+  side.name = lookup::RunName(id);
+  side.fields.Add("seeds", absl::StrCat(run.seed));
+  AddProvenance(run, &side.fields);
+  RETURN_IF_ERROR(AddRun(run, &side.fields));
   return side;
 }
 
 absl::StatusOr<Side> ReadOperand(const lookup::View& view, absl::string_view name,
                                  absl::string_view field, const lookup::Cancelled& cancelled) {
-  const auto operand = FindOperand(view, name, field);
-  if (!operand.ok()) return operand.status();
-  const auto experiment = LoadExperiment(view.store, operand->experiment);
-  if (!experiment.ok()) return experiment.status();
-  const auto cells = CellsOfPart(view, *experiment, operand->part, field, cancelled);
-  if (!cells.ok()) return cells.status();
+  ASSIGN_OR_RETURN(const auto operand, FindOperand(view, name, field));
+  ASSIGN_OR_RETURN(const auto experiment, LoadExperiment(view.store, operand.experiment));
+  ASSIGN_OR_RETURN(const auto cells, CellsOfPart(view, experiment, operand.part, field, cancelled));
   Side side;
-  side.name = lookup::ExperimentName(OperandName(operand->experiment, operand->part));
-  side.whole = operand->part.empty();
-  AddSpec(experiment->spec, &side.of_spec);
+  side.name = lookup::ExperimentName(OperandName(operand.experiment, operand.part));
+  side.whole = operand.part.empty();
+  AddSpec(experiment.spec, &side.of_spec);
   const storage::CellRecord* before = nullptr;
-  for (const storage::CellRecord& cell : *cells) {
+  for (const storage::CellRecord& cell : cells) {
     if (cancelled()) return lookup::CallCancelled();
     side.fields.Add("seeds", absl::StrCat(cell.seed));
-    const auto run = view.store->GetRun(cell.run);
-    if (!run.ok()) return run.status();
-    AddProvenance(*run, &side.fields);
+    ASSIGN_OR_RETURN(const auto run, view.store->GetRun(cell.run));
+    AddProvenance(run, &side.fields);
     // Seeds of one combination are adjacent and differ in nothing else.
     const bool same = before != nullptr && before->labels == cell.labels;
     before = &cell;
     if (same) continue;
-    if (absl::Status added = AddRun(*run, &side.fields); !added.ok()) return added;
+    if (absl::Status added = AddRun(run, &side.fields); !added.ok()) return added;
   }
   return side;
 }
@@ -158,15 +152,13 @@ void AddFields(const Occurring& left, const Occurring& right,
 absl::StatusOr<v1::DiffExperimentsResponse> Diff(const lookup::View& view,
                                                  const v1::DiffExperimentsRequest& request,
                                                  const lookup::Cancelled& cancelled) {
-  const auto left = ReadSide(view, request.left(), "left", cancelled);
-  if (!left.ok()) return left.status();
-  const auto right = ReadSide(view, request.right(), "right", cancelled);
-  if (!right.ok()) return right.status();
+  ASSIGN_OR_RETURN(const auto left, ReadSide(view, request.left(), "left", cancelled));
+  ASSIGN_OR_RETURN(const auto right, ReadSide(view, request.right(), "right", cancelled));
   v1::DiffExperimentsResponse response;
-  response.set_left(left->name);
-  response.set_right(right->name);
-  AddFields(left->fields, right->fields, &response);
-  if (left->whole && right->whole) AddFields(left->of_spec, right->of_spec, &response);
+  response.set_left(left.name);
+  response.set_right(right.name);
+  AddFields(left.fields, right.fields, &response);
+  if (left.whole && right.whole) AddFields(left.of_spec, right.of_spec, &response);
   return response;
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "proto/reflect/text.h"
 #include "server/lookup/errors.h"
 #include "server/lookup/limits.h"
@@ -74,16 +75,14 @@ class FamilyReader {
     setting.style = styles_[row];
     setting.converged = converged.size();
     setting.diverged = compared_.chosen[row].size() - setting.converged;
-    auto common = CommonSteps(converged, step);
-    if (!common.ok()) return common.status();
-    if (!step.has_value() && !common->empty()) step = common->back();
+    ASSIGN_OR_RETURN(auto common, CommonSteps(converged, step));
+    if (!step.has_value() && !common.empty()) step = common.back();
     if (!step.has_value()) return setting;
     for (const ChosenRun& run : converged) {
-      auto seed = ReadSeed(run.cell, *step);
-      if (!seed.ok()) return seed.status();
-      if (seed->values.empty()) continue;
-      seed->seed = run.seed;
-      setting.seeds.push_back(*std::move(seed));
+      ASSIGN_OR_RETURN(auto seed, ReadSeed(run.cell, *step));
+      if (seed.values.empty()) continue;
+      seed.seed = run.seed;
+      setting.seeds.push_back(std::move(seed));
     }
     if (!setting.seeds.empty()) setting.step = step;
     return setting;
@@ -120,18 +119,16 @@ class FamilyReader {
       first = false;
       return absl::OkStatus();
     };
-    const absl::Status read = VisitCurves(store_, compared_.grid, key, cells, cancelled_, keep);
-    if (!read.ok()) return read;
+    RETURN_IF_ERROR(VisitCurves(store_, compared_.grid, key, cells, cancelled_, keep));
     return common;
   }
 
   absl::StatusOr<figure::FamilySeed> ReadSeed(size_t cell, uint32_t step) {
     const std::string& run = compared_.grid.cells[cell].run;
     figure::FamilySeed seed;
-    const auto recorded = store_->RunKeys(run);
-    if (!recorded.ok()) return recorded.status();
+    ASSIGN_OR_RETURN(const auto recorded, store_->RunKeys(run));
     std::vector<std::string> keys = compared_.grid.metrics.KeysOf(run);
-    for (const auto& [key, count] : *recorded) keys.push_back(key);
+    for (const auto& [key, count] : recorded) keys.push_back(key);
     SeriesCursor cursor(store_, nullptr, step, step);
     cursor.Add(&compared_.grid.metrics);
     for (const std::string& key : keys) {
@@ -143,8 +140,7 @@ class FamilyReader {
         if (!values.empty()) seed.values[*place] = values.back();
         return true;
       };
-      const auto read = cursor.Read(keep);
-      if (!read.ok()) return read.status();
+      RETURN_IF_ERROR(cursor.Read(keep).status());
     }
     held_ += seed.values.size();
     if (held_ > lookup::kMaxFamilyValues) return TooManyValues();
@@ -218,16 +214,14 @@ std::vector<std::string> FamiliesIn(const std::vector<std::string>& keys, figure
 absl::StatusOr<std::vector<figure::FamilySetting>> ReadFamily(
     storage::Store* store, const ComparedGrid& compared, figure::Along along,
     const std::string& family, std::optional<uint32_t> step, const lookup::Cancelled& cancelled) {
-  auto step_keys = StepKeys(store, compared.grid.record.id, along, family);
-  if (!step_keys.ok()) return step_keys.status();
-  FamilyReader reader(store, compared, along, family, *std::move(step_keys), cancelled);
+  ASSIGN_OR_RETURN(auto step_keys, StepKeys(store, compared.grid.record.id, along, family));
+  FamilyReader reader(store, compared, along, family, std::move(step_keys), cancelled);
   std::vector<figure::FamilySetting> settings;
   bool any = false;
   for (size_t row = 0; row < compared.rows.size(); ++row) {
-    auto setting = reader.Read(row, step);
-    if (!setting.ok()) return setting.status();
-    any = any || !setting->seeds.empty();
-    settings.push_back(*std::move(setting));
+    ASSIGN_OR_RETURN(auto setting, reader.Read(row, step));
+    any = any || !setting.seeds.empty();
+    settings.push_back(std::move(setting));
   }
   if (any || !step.has_value() || reader.some_steps().empty()) return settings;
   const std::string key =
@@ -242,12 +236,11 @@ absl::StatusOr<std::vector<std::string>> ReportedFamilies(storage::Store* store,
                                                           const std::string& experiment,
                                                           const LabelledResults& results,
                                                           figure::Along along) {
-  const auto keys = ExperimentKeys(store, experiment);
-  if (!keys.ok()) return keys.status();
-  if (along == figure::Along::kLevels) return IncreasesIn(*keys, results.LabelsOf("robustness"));
+  ASSIGN_OR_RETURN(const auto keys, ExperimentKeys(store, experiment));
+  if (along == figure::Along::kLevels) return IncreasesIn(keys, results.LabelsOf("robustness"));
   std::vector<std::string> families;
   const auto add = [&](const std::string& family) {
-    if (std::binary_search(keys->begin(), keys->end(), figure::KeyAt(along, family, 1))) {
+    if (std::binary_search(keys.begin(), keys.end(), figure::KeyAt(along, family, 1))) {
       families.push_back(family);
     }
   };
@@ -263,20 +256,17 @@ absl::StatusOr<std::vector<std::string>> ReportedFamilies(storage::Store* store,
 absl::StatusOr<std::string> DefaultFamily(storage::Store* store, const std::string& experiment,
                                           const LabelledResults& results, figure::Along along,
                                           const std::string& usual) {
-  const auto keys = ExperimentKeys(store, experiment);
-  if (!keys.ok()) return keys.status();
-  const std::vector<std::string> families = FamiliesIn(*keys, along);
+  ASSIGN_OR_RETURN(const auto keys, ExperimentKeys(store, experiment));
+  const std::vector<std::string> families = FamiliesIn(keys, along);
   if (families.empty() || IsListed(families, usual)) return usual;
-  const auto reported = ReportedFamilies(store, experiment, results, along);
-  if (!reported.ok()) return reported.status();
-  return reported->empty() ? families.front() : reported->front();
+  ASSIGN_OR_RETURN(const auto reported, ReportedFamilies(store, experiment, results, along));
+  return reported.empty() ? families.front() : reported.front();
 }
 
 absl::Status CheckKnownFamily(storage::Store* store, const std::string& experiment,
                               figure::Along along, const std::string& family, bool asked) {
-  const auto keys = ExperimentKeys(store, experiment);
-  if (!keys.ok()) return keys.status();
-  std::vector<std::string> families = FamiliesIn(*keys, along), of_label;
+  ASSIGN_OR_RETURN(const auto keys, ExperimentKeys(store, experiment));
+  std::vector<std::string> families = FamiliesIn(keys, along), of_label;
   if (IsListed(families, family) || (families.empty() && !asked)) return absl::OkStatus();
   const std::string label = absl::StrCat(family.substr(0, family.find('/')), "/");
   std::copy_if(families.begin(), families.end(), std::back_inserter(of_label),

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "base/status_macros.h"
 #include "proto/reflect/text.h"
 #include "server/lookup/errors.h"
 #include "server/lookup/limits.h"
@@ -85,8 +86,7 @@ absl::StatusOr<figure::SettingCurves> ReadSetting(storage::Store* store,
     }
     return absl::OkStatus();
   };
-  const absl::Status read = VisitCurves(store, compared.grid, key, cells, cancelled, keep);
-  if (!read.ok()) return read;
+  RETURN_IF_ERROR(VisitCurves(store, compared.grid, key, cells, cancelled, keep));
   return setting;
 }
 
@@ -116,9 +116,8 @@ class RowCurves {
     const report::ComparisonRow& of = compared_.comparison.rows[row];
     if (!of.in_family()) return std::nullopt;
     if (baseline_row_ != of.baseline) {
-      auto baseline = Read(*of.baseline);
-      if (!baseline.ok()) return baseline.status();
-      baseline_ = *std::move(baseline);
+      ASSIGN_OR_RETURN(auto baseline, Read(*of.baseline));
+      baseline_ = std::move(baseline);
       baseline_row_ = of.baseline;
     }
     return figure::ReduceSetting(
@@ -143,11 +142,9 @@ absl::Status ReadSettings(storage::Store* store, const ComparedGrid& compared,
                           figure::Input* input) {
   RowCurves rows(store, compared, input->key, cancelled);
   for (size_t row = 0; row < compared.rows.size(); ++row) {
-    const auto curves = rows.Read(row);
-    if (!curves.ok()) return curves.status();
-    auto setting = rows.Reduce(kind, row, *curves, input->curves);
-    if (!setting.ok()) return setting.status();
-    if (setting->has_value()) input->settings.push_back(**std::move(setting));
+    ASSIGN_OR_RETURN(const auto curves, rows.Read(row));
+    ASSIGN_OR_RETURN(auto setting, rows.Reduce(kind, row, curves, input->curves));
+    if (setting.has_value()) input->settings.push_back(*std::move(setting));
   }
   return absl::OkStatus();
 }
@@ -333,10 +330,9 @@ absl::StatusOr<figure::Drawing> DrawLabels(storage::Store* store, const Compared
                                            const figure::Kind& kind, const FigureOptions& options,
                                            const lookup::Cancelled& cancelled,
                                            figure::Input input) {
-  const auto results = LabelledResults::Load(store, compared.grid.record.id);
-  if (!results.ok()) return results.status();
+  ASSIGN_OR_RETURN(const auto results, LabelledResults::Load(store, compared.grid.record.id));
   const std::vector<std::string> labels =
-      options.key.empty() ? results->DefaultLabels(kind) : std::vector<std::string>{options.key};
+      options.key.empty() ? results.DefaultLabels(kind) : std::vector<std::string>{options.key};
   if (labels.size() > figure::kMaxStacked) {
     return lookup::InvalidField(
         "key", absl::StrCat("missing, and ", labels.size(), " analyses can be drawn"),
@@ -344,13 +340,11 @@ absl::StatusOr<figure::Drawing> DrawLabels(storage::Store* store, const Compared
   }
   std::vector<figure::LabelledDrawing> drawings;
   for (const std::string& label : labels) {
-    auto analysed = results->Read(compared, kind, label, options.step, cancelled);
-    if (!analysed.ok()) return analysed.status();
+    ASSIGN_OR_RETURN(auto analysed, results.Read(compared, kind, label, options.step, cancelled));
     input.key = label;
-    input.analysed = *std::move(analysed);
-    auto drawing = figure::Draw(kind, input);
-    if (!drawing.ok()) return drawing.status();
-    drawings.push_back({label, *std::move(drawing)});
+    input.analysed = std::move(analysed);
+    ASSIGN_OR_RETURN(auto drawing, figure::Draw(kind, input));
+    drawings.push_back({label, std::move(drawing)});
   }
   return figure::Stack(std::move(drawings));
 }
@@ -372,35 +366,31 @@ absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const Compared
                                 "none, or other parts of that experiment");
   }
   if (DrawsCurves(kind)) {
-    const absl::Status read = ReadSettings(store, compared, kind, cancelled, &input);
-    if (!read.ok()) return read;
+    RETURN_IF_ERROR(ReadSettings(store, compared, kind, cancelled, &input));
   }
   if (along.has_value() && options.key.empty()) {
-    const auto results = LabelledResults::Load(store, compared.grid.record.id);
-    if (!results.ok()) return results.status();
-    auto key = DefaultFamily(store, compared.grid.record.id, *results, *along, input.key);
-    if (!key.ok()) return key.status();
-    input.key = *std::move(key);
+    ASSIGN_OR_RETURN(const auto results, LabelledResults::Load(store, compared.grid.record.id));
+    ASSIGN_OR_RETURN(auto key,
+                     DefaultFamily(store, compared.grid.record.id, results, *along, input.key));
+    input.key = std::move(key);
   }
   if (along.has_value()) {
-    auto family = ReadFamily(store, compared, *along, input.key, options.step, cancelled);
-    if (!family.ok()) return family.status();
-    const bool any = std::any_of(family->begin(), family->end(),
+    ASSIGN_OR_RETURN(auto family,
+                     ReadFamily(store, compared, *along, input.key, options.step, cancelled));
+    const bool any = std::any_of(family.begin(), family.end(),
                                  [](const figure::FamilySetting& s) { return !s.seeds.empty(); });
     if (!any) {
-      const absl::Status known = CheckKnownFamily(store, compared.grid.record.id, *along, input.key,
-                                                  /*asked=*/!options.key.empty());
-      if (!known.ok()) return known;
+      RETURN_IF_ERROR(CheckKnownFamily(store, compared.grid.record.id, *along, input.key,
+                                       /*asked=*/!options.key.empty()));
     }
-    input.family = *std::move(family);
+    input.family = std::move(family);
   }
   if (kind.reads == figure::Reads::kAnalysis) {
     return DrawLabels(store, compared, kind, options, cancelled, std::move(input));
   }
   auto drawing = figure::Draw(kind, input);
   if (absl::IsFailedPrecondition(drawing.status()) && DrawsCurves(kind) && !options.key.empty()) {
-    const absl::Status known = CheckKnownKey(store, "key", input.key, compared.grid.record.id);
-    if (!known.ok()) return known;
+    RETURN_IF_ERROR(CheckKnownKey(store, "key", input.key, compared.grid.record.id));
   }
   return drawing;
 }
@@ -409,28 +399,25 @@ absl::StatusOr<std::vector<html::Figure>> ReportFigures(storage::Store* store,
                                                         const ComparedGrid& compared,
                                                         const std::string& prefix,
                                                         const lookup::Cancelled& cancelled) {
-  const auto results = LabelledResults::Load(store, compared.grid.record.id);
-  if (!results.ok()) return results.status();
+  ASSIGN_OR_RETURN(const auto results, LabelledResults::Load(store, compared.grid.record.id));
   Families families;
   for (const figure::Along along : {figure::Along::kBlocks, figure::Along::kLevels}) {
-    auto reported = ReportedFamilies(store, compared.grid.record.id, *results, along);
-    if (!reported.ok()) return reported.status();
-    families[along] = *std::move(reported);
+    ASSIGN_OR_RETURN(auto reported,
+                     ReportedFamilies(store, compared.grid.record.id, results, along));
+    families[along] = std::move(reported);
   }
-  std::vector<Plan> plans = PlansOf(compared, families, *results);
+  std::vector<Plan> plans = PlansOf(compared, families, results);
   std::set<std::string> keys;
   for (const Plan& plan : plans) {
     if (DrawsCurves(*plan.kind)) keys.insert(plan.input.key);
   }
   for (const std::string& key : keys) {
-    const absl::Status read = ReduceCurves(store, compared, key, cancelled, &plans);
-    if (!read.ok()) return read;
+    RETURN_IF_ERROR(ReduceCurves(store, compared, key, cancelled, &plans));
   }
   std::vector<html::Figure> figures;
   for (Plan& plan : plans) {
     if (cancelled()) return lookup::CallCancelled();
-    const absl::Status read = ReadAtLastStep(store, compared, *results, cancelled, &plan);
-    if (!read.ok()) return read;
+    RETURN_IF_ERROR(ReadAtLastStep(store, compared, results, cancelled, &plan));
     // A metric without a curve, such as an analysis's number, has no difference over training.
     const bool of_pairs = plan.kind->reads == figure::Reads::kPairs;
     if (of_pairs && plan.unread.ok() && !HasCurves(plan.input)) continue;

@@ -11,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "proto/reflect/text.h"
 #include "server/lookup/errors.h"
 #include "server/report/compare/wording.h"
@@ -58,7 +59,7 @@ class Merger {
                                   absl::StrCat(reflect::Quoted(query_.by), " isn't an axis here"),
                                   "none: settings named one by one have one baseline");
     }
-    if (absl::Status loaded = LoadAll(operands); !loaded.ok()) return loaded;
+    RETURN_IF_ERROR(LoadAll(operands));
     for (size_t i = 0; i < operands.size(); ++i) {
       const std::string field = i == 0 ? "experiment" : absl::StrCat("others[", i - 1, "]");
       if (absl::Status added = AddSettings(operands[i], field); !added.ok()) return added;
@@ -66,7 +67,7 @@ class Merger {
     FindTunedAxes();
     PutInput();
     for (const auto& [label, settings] : settings_) PutCells(label, settings);
-    if (absl::Status known = CheckBaseline(); !known.ok()) return known;
+    RETURN_IF_ERROR(CheckBaseline());
     return std::move(merged_);
   }
 
@@ -77,10 +78,9 @@ class Merger {
     bool tuned = false;
     for (const Operand& operand : operands) {
       if (!ids_.insert(operand.experiment).second) continue;
-      auto experiment = LoadExperiment(store_, operand.experiment);
-      if (!experiment.ok()) return experiment.status();
-      for (const v1::Axis& axis : experiment->spec.axes()) tuned = tuned || axis.tune();
-      experiments.push_back(*std::move(experiment));
+      ASSIGN_OR_RETURN(auto experiment, LoadExperiment(store_, operand.experiment));
+      for (const v1::Axis& axis : experiment.spec.axes()) tuned = tuned || axis.tune();
+      experiments.push_back(std::move(experiment));
     }
     GridQuery query = query_;
     query.analyses = AnalysisNumbers::kAll;
@@ -88,9 +88,8 @@ class Merger {
     if (tuned) query.choice_key = ChoiceMetric(experiments[0].spec);
     for (StoredExperiment& experiment : experiments) {
       const std::string id = experiment.record.id;
-      auto grid = LoadGrid(store_, std::move(experiment), query, cancelled_);
-      if (!grid.ok()) return grid.status();
-      const TrainedGrid& added = grids_.emplace(id, *std::move(grid)).first->second;
+      ASSIGN_OR_RETURN(auto grid, LoadGrid(store_, std::move(experiment), query, cancelled_));
+      const TrainedGrid& added = grids_.emplace(id, std::move(grid)).first->second;
       if (query.reference == nullptr) query.reference = first_ = &added;
       merged_.metrics.Merge(added.metrics);
     }
@@ -106,11 +105,10 @@ class Merger {
   absl::Status AddSettings(const Operand& operand, const std::string& field) {
     const TrainedGrid& grid = grids_.at(operand.experiment);
     const PartNames names(grid.spec);
-    const auto selected = names.Select(grid.cells, operand, field);
-    if (!selected.ok()) return selected.status();
+    ASSIGN_OR_RETURN(const auto selected, names.Select(grid.cells, operand, field));
     std::vector<Setting> settings;
     std::map<std::string, size_t> places;
-    for (const size_t cell : *selected) {
+    for (const size_t cell : selected) {
       const std::string part =
           operand.part.empty() ? names.Setting(grid.cells[cell]) : operand.part;
       const auto [place, added] = places.emplace(part, settings.size());

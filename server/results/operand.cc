@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "base/status_macros.h"
 #include "base/utf8.h"
 #include "proto/reflect/text.h"
 #include "server/experiment/axes.h"
@@ -41,9 +42,8 @@ absl::StatusOr<Operand> FindOperand(const lookup::View& view, absl::string_view 
           kAllowed);
     }
   }
-  auto id = lookup::FindExperiment(view, rest, field);
-  if (!id.ok()) return id.status();
-  operand.experiment = *std::move(id);
+  ASSIGN_OR_RETURN(auto id, lookup::FindExperiment(view, rest, field));
+  operand.experiment = std::move(id);
   return operand;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "proto/reflect/text.h"
 #include "server/experiment/experiment_analyses.h"
 #include "server/lookup/errors.h"
@@ -52,9 +53,8 @@ absl::StatusOr<storage::CellRecord> FindBest(storage::Store* store, const storag
   storage::RunQuery query = BestBy(key, better == report::Better::kHigher);
   query.viewer = viewer;
   query.experiment = id;
-  auto found = store->FindCells(query);
-  if (!found.ok()) return found.status();
-  if (!found->empty()) return std::move(found->front().cell);
+  ASSIGN_OR_RETURN(auto found, store->FindCells(query));
+  if (!found.empty()) return std::move(found.front().cell);
   return absl::NotFoundError(absl::StrCat("no run of ", id, " is done and has ", key));
 }
 
@@ -67,26 +67,23 @@ absl::StatusOr<std::vector<storage::CellRecord>> CellsOfPart(const lookup::View&
                                                              const lookup::Cancelled& cancelled) {
   const std::string& id = experiment.record.id;
   if (part == kBest) {
-    auto best = FindBest(view.store, view.viewer, experiment, field);
-    if (!best.ok()) return best.status();
-    return std::vector<storage::CellRecord>{*std::move(best)};
+    ASSIGN_OR_RETURN(auto best, FindBest(view.store, view.viewer, experiment, field));
+    return std::vector<storage::CellRecord>{std::move(best)};
   }
   if (part == kChosen) {
-    auto analyzed = FindAnalyzedCells(view.store, experiment, cancelled);
-    if (!analyzed.ok()) return analyzed.status();
-    if (!analyzed->chosen.empty()) return std::move(analyzed->chosen);
+    ASSIGN_OR_RETURN(auto analyzed, FindAnalyzedCells(view.store, experiment, cancelled));
+    if (!analyzed.chosen.empty()) return std::move(analyzed.chosen);
     return absl::NotFoundError(absl::StrCat("no run of ", id, " is chosen: none is done"));
   }
   if (!part.empty() && part[0] == '@') {
     return lookup::InvalidField(field, absl::StrCat(reflect::Quoted(part), " isn't a part of ", id),
                                 absl::StrCat(kBest, " or ", kChosen, ", or a cell or a setting"));
   }
-  auto cells = view.store->ListCells(id, 0, std::numeric_limits<uint32_t>::max());
-  if (!cells.ok()) return cells.status();
-  const auto selected = PartNames(experiment.spec).Select(*cells, {id, part}, field);
-  if (!selected.ok()) return selected.status();
+  ASSIGN_OR_RETURN(auto cells, view.store->ListCells(id, 0, std::numeric_limits<uint32_t>::max()));
+  ASSIGN_OR_RETURN(const auto selected,
+                   PartNames(experiment.spec).Select(cells, {id, part}, field));
   std::vector<storage::CellRecord> of_part;
-  for (const size_t cell : *selected) of_part.push_back(std::move((*cells)[cell]));
+  for (const size_t cell : selected) of_part.push_back(std::move(cells[cell]));
   return of_part;
 }
 

@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "base/decimal.h"
 #include "base/sha256.h"
+#include "base/status_macros.h"
 #include "proto/reflect/spec_yaml.h"
 #include "server/analysis/samples.h"
 #include "server/config/engine_config.h"
@@ -116,9 +117,8 @@ absl::StatusOr<html::Provenance> ProvenanceOf(storage::Store* store, const Compa
   provenance.ended = TimeText(grid.record.end_time);
   provenance.spec_yaml = reflect::SpecYaml(grid.spec);
   provenance.spec_sha256 = Sha256Hex(provenance.spec_yaml);
-  auto sets = DataSetsOf(store, grid);
-  if (!sets.ok()) return sets.status();
-  provenance.data_sets = *std::move(sets);
+  ASSIGN_OR_RETURN(auto sets, DataSetsOf(store, grid));
+  provenance.data_sets = std::move(sets);
   CountCells(grid, &provenance);
   provenance.spec_file = absl::StrCat(grid.record.name, ".yaml");
   provenance.submit_command =
@@ -176,8 +176,7 @@ std::string ScopeText(const TrainedGrid& grid) {
 absl::StatusOr<html::Experiment> ContentsOf(storage::Store* store, const ComparedGrid& compared,
                                             const v1::CompareRequest& request,
                                             const std::string& output) {
-  auto provenance = ProvenanceOf(store, compared, request, output);
-  if (!provenance.ok()) return provenance.status();
+  ASSIGN_OR_RETURN(auto provenance, ProvenanceOf(store, compared, request, output));
   html::Experiment experiment;
   experiment.id = compared.grid.record.id;
   experiment.question = compared.grid.spec.question();
@@ -190,7 +189,7 @@ absl::StatusOr<html::Experiment> ContentsOf(storage::Store* store, const Compare
     experiment.changes.push_back(ChangedFields(compared, row));
   }
   experiment.windows = compared.windows;
-  experiment.provenance = *std::move(provenance);
+  experiment.provenance = std::move(provenance);
   return experiment;
 }
 
@@ -219,14 +218,13 @@ std::string HowText(const engine::SampleOptions& options, size_t left_out) {
 absl::Status Ask(const ReportSources& sources, const std::string& run,
                  const engine::SampleOptions& options, const lookup::Cancelled& cancelled,
                  html::Samples::Setting* setting) {
-  auto set = analysis::MakeSamples(sources.store, sources.analyses, {run, std::nullopt, options},
-                                   cancelled);
-  if (!set.ok()) return set.status();
-  for (engine::Sample& sample : set->samples) setting->texts.push_back(std::move(sample.text));
+  ASSIGN_OR_RETURN(auto set, analysis::MakeSamples(sources.store, sources.analyses,
+                                                   {run, std::nullopt, options}, cancelled));
+  for (engine::Sample& sample : set.samples) setting->texts.push_back(std::move(sample.text));
   if (setting->texts.empty()) return absl::OkStatus();
   const auto count = static_cast<double>(setting->texts.size());
-  setting->distinct = set->counts.distinct / count;
-  if (set->are_documents) setting->in_training = set->counts.in_training_data / count;
+  setting->distinct = set.counts.distinct / count;
+  if (set.are_documents) setting->in_training = set.counts.in_training_data / count;
   return absl::OkStatus();
 }
 
@@ -308,21 +306,17 @@ std::string ReportCommand(const std::vector<std::string>& experiments,
 absl::StatusOr<html::Experiment> DescribeExperiment(
     const ReportSources& sources, StoredExperiment stored, const v1::CompareRequest& request,
     const std::string& output, const std::string& prefix, const lookup::Cancelled& cancelled) {
-  auto compared =
-      CompareGrid(sources.store, std::move(stored), request, {cancelled, 0}, AnalysisNumbers::kAll);
-  if (!compared.ok()) return compared.status();
-  const absl::Status windows = AddWindows(sources.store, cancelled, &*compared);
-  if (!windows.ok()) return windows;
-  auto experiment = ContentsOf(sources.store, *compared, request, output);
+  ASSIGN_OR_RETURN(auto compared, CompareGrid(sources.store, std::move(stored), request,
+                                              {cancelled, 0}, AnalysisNumbers::kAll));
+  RETURN_IF_ERROR(AddWindows(sources.store, cancelled, &compared));
+  auto experiment = ContentsOf(sources.store, compared, request, output);
   if (!experiment.ok()) return experiment.status();
-  auto figures = ReportFigures(sources.store, *compared, prefix, cancelled);
-  if (!figures.ok()) return figures.status();
-  experiment->figures = *std::move(figures);
-  experiment->decisive = DecisiveOf(compared->comparison, experiment->figures);
-  auto analyses = AnalysisTables(sources.store, *compared, cancelled);
-  if (!analyses.ok()) return analyses.status();
-  experiment->analyses = *std::move(analyses);
-  experiment->samples = SamplesOf(sources, *compared, cancelled);
+  ASSIGN_OR_RETURN(auto figures, ReportFigures(sources.store, compared, prefix, cancelled));
+  experiment->figures = std::move(figures);
+  experiment->decisive = DecisiveOf(compared.comparison, experiment->figures);
+  ASSIGN_OR_RETURN(auto analyses, AnalysisTables(sources.store, compared, cancelled));
+  experiment->analyses = std::move(analyses);
+  experiment->samples = SamplesOf(sources, compared, cancelled);
   return experiment;
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "base/utf8.h"
 #include "proto/reflect/text.h"
 #include "server/experiment/analysis_numbers.h"
@@ -30,19 +31,15 @@ constexpr uint32_t kPointsPerBucket = 4;
 absl::StatusOr<std::optional<v1::AnalysisKind>> KindOfLabel(storage::Store* store,
                                                             const std::string& experiment,
                                                             const std::string& label) {
-  const auto stored = LoadExperiment(store, experiment);
-  if (!stored.ok()) return stored.status();
-  const auto entry = spec::EntryWithNumbers(stored->spec, label);
+  ASSIGN_OR_RETURN(const auto stored, LoadExperiment(store, experiment));
+  const auto entry = spec::EntryWithNumbers(stored.spec, label);
   if (entry.has_value()) return entry->analysis;
   if (label.empty()) return std::nullopt;  // the store would take it for all labels
-  const auto labelled = store->LabelledAnalyses(experiment, label);
-  if (!labelled.ok()) return labelled.status();
-  if (labelled->empty()) return std::nullopt;
-  const auto record = store->GetAnalysis(labelled->front().id);
-  if (!record.ok()) return record.status();
-  const auto asked = analysis::ReadAnalysis(record->id, record->request);
-  if (!asked.ok()) return asked.status();
-  return asked->analysis();
+  ASSIGN_OR_RETURN(const auto labelled, store->LabelledAnalyses(experiment, label));
+  if (labelled.empty()) return std::nullopt;
+  ASSIGN_OR_RETURN(const auto record, store->GetAnalysis(labelled.front().id));
+  ASSIGN_OR_RETURN(const auto asked, analysis::ReadAnalysis(record.id, record.request));
+  return asked.analysis();
 }
 
 }  // namespace
@@ -62,13 +59,11 @@ absl::Status CheckKeys(const WantedKeys& wanted) {
 
 absl::StatusOr<std::vector<std::string>> ExperimentKeys(storage::Store* store,
                                                         const std::string& experiment) {
-  const auto counts = store->ExperimentKeys(experiment);
-  if (!counts.ok()) return counts.status();
+  ASSIGN_OR_RETURN(const auto counts, store->ExperimentKeys(experiment));
   std::vector<std::string> keys;
-  for (const auto& [key, count] : *counts) keys.push_back(key);
-  const auto metrics = analysis::AnalysisMetrics::Load(store, experiment);
-  if (!metrics.ok()) return metrics.status();
-  for (const auto& [key, count] : metrics->Keys()) keys.push_back(key);
+  for (const auto& [key, count] : counts) keys.push_back(key);
+  ASSIGN_OR_RETURN(const auto metrics, analysis::AnalysisMetrics::Load(store, experiment));
+  for (const auto& [key, count] : metrics.Keys()) keys.push_back(key);
   std::sort(keys.begin(), keys.end());
   return keys;
 }
@@ -107,10 +102,9 @@ absl::Status NoSuchKey(storage::Store* store, absl::string_view field, const std
 
 absl::Status CheckKnownKey(storage::Store* store, absl::string_view field, const std::string& key,
                            const std::string& experiment) {
-  const auto keys = ExperimentKeys(store, experiment);
-  if (!keys.ok()) return keys.status();
-  const bool known = std::binary_search(keys->begin(), keys->end(), key);
-  return known || keys->empty() ? absl::OkStatus() : NoSuchKey(store, field, key, experiment);
+  ASSIGN_OR_RETURN(const auto keys, ExperimentKeys(store, experiment));
+  const bool known = std::binary_search(keys.begin(), keys.end(), key);
+  return known || keys.empty() ? absl::OkStatus() : NoSuchKey(store, field, key, experiment);
 }
 
 void Damages::Add(const absl::Status& status) {

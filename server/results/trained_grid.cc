@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 #include "base/utf8.h"
 #include "proto/reflect/text.h"
 #include "server/analysis/document_facts.h"
@@ -138,12 +139,11 @@ using RunValue = absl::StatusOr<std::optional<double>>;
 // Returns the last value from `first_step` to `last_step`.
 RunValue ReadLast(storage::Store* store, const storage::SeriesQuery& query) {
   std::optional<double> last;
-  const absl::Status read = store->ReadSeries(
+  RETURN_IF_ERROR(store->ReadSeries(
       query, [&last](const std::vector<uint32_t>&, const std::vector<double>& values) {
         if (!values.empty()) last = values.back();
         return true;
-      });
-  if (!read.ok()) return read;
+      }));
   return last;
 }
 
@@ -160,17 +160,18 @@ absl::StatusOr<Neighbours> FindNeighbours(storage::Store* store,
   SeriesCursor cursor(store, nullptr);
   cursor.Add(&metrics);
   cursor.OpenSeries(run, key);
-  const auto read =
-      cursor.Read([&found, at](const std::vector<uint32_t>& steps, const std::vector<double>&) {
-        for (const uint32_t step : steps) {
-          if (!found.first.has_value()) found.first = step;
-          if (step < at) found.before = step;
-          if (step > at && !found.after.has_value()) found.after = step;
-          found.last = step;
-        }
-        return true;
-      });
-  if (!read.ok()) return read.status();
+  RETURN_IF_ERROR(
+      cursor
+          .Read([&found, at](const std::vector<uint32_t>& steps, const std::vector<double>&) {
+            for (const uint32_t step : steps) {
+              if (!found.first.has_value()) found.first = step;
+              if (step < at) found.before = step;
+              if (step > at && !found.after.has_value()) found.after = step;
+              found.last = step;
+            }
+            return true;
+          })
+          .status());
   return found;
 }
 
@@ -212,13 +213,12 @@ absl::Status NoSuchValue(storage::Store* store, const analysis::AnalysisMetrics&
                          const std::string& experiment, const ValueQuery& query,
                          const std::string& run) {
   if (query.at.has_value()) {
-    const auto steps = FindNeighbours(store, metrics, run, query.key, *query.at);
-    if (!steps.ok()) return steps.status();
-    if (steps->first.has_value()) {
+    ASSIGN_OR_RETURN(const auto steps, FindNeighbours(store, metrics, run, query.key, *query.at));
+    if (steps.first.has_value()) {
       return lookup::InvalidField("at",
                                   absl::StrCat("no finished run of ", experiment, " has ",
                                                query.key, " at step ", *query.at),
-                                  AllowedSteps(*steps));
+                                  AllowedSteps(steps));
     }
   }
   return NoSuchKey(store, "key", query.key, experiment);
@@ -282,18 +282,17 @@ class Loader {
   }
 
   absl::StatusOr<TrainedGrid> Run() {
-    if (absl::Status checked = ReadQuery(); !checked.ok()) return checked;
-    auto metrics = analysis::AnalysisMetrics::Load(store_, grid_.record.id, MetricKeys());
-    if (!metrics.ok()) return metrics.status();
-    grid_.metrics = *std::move(metrics);
-    const absl::Status read = lookup::VisitCells(
+    RETURN_IF_ERROR(ReadQuery());
+    ASSIGN_OR_RETURN(auto metrics,
+                     analysis::AnalysisMetrics::Load(store_, grid_.record.id, MetricKeys()));
+    grid_.metrics = std::move(metrics);
+    RETURN_IF_ERROR(lookup::VisitCells(
         store_, grid_.record.id,
         [this](const std::vector<storage::CellRecord>& page) -> absl::StatusOr<bool> {
-          if (absl::Status added = AddCells(page); !added.ok()) return added;
+          RETURN_IF_ERROR(AddCells(page));
           return true;
-        });
-    if (!read.ok()) return read;
-    if (absl::Status present = CheckPresence(); !present.ok()) return present;
+        }));
+    RETURN_IF_ERROR(CheckPresence());
     return std::move(grid_);
   }
 
@@ -342,23 +341,21 @@ class Loader {
     std::vector<std::string> runs;
     runs.reserve(cells.size());
     for (const storage::CellRecord& cell : cells) runs.push_back(cell.run);
-    const auto summaries = store_->Summaries(runs);
-    if (!summaries.ok()) return summaries.status();
+    ASSIGN_OR_RETURN(const auto summaries, store_->Summaries(runs));
     for (size_t i = 0; i < cells.size(); ++i) {
       if (cancelled_()) return lookup::CallCancelled();
-      if (absl::Status added = AddCell(cells[i], (*summaries)[i]); !added.ok()) return added;
+      if (absl::Status added = AddCell(cells[i], summaries[i]); !added.ok()) return added;
     }
     return absl::OkStatus();
   }
 
   absl::Status AddCell(const storage::CellRecord& record, const storage::RunSummaries& summaries) {
-    const auto run = store_->GetRun(record.run);
-    if (!run.ok()) return run.status();
+    ASSIGN_OR_RETURN(const auto run, store_->GetRun(record.run));
     report::Cell cell;
     for (const auto& [axis, label] : record.labels) cell.labels.push_back(label);
     cell.seed = record.seed;
     cell.first_experiment = record.first_experiment;
-    cell.outcome = OutcomeOf(run->state);
+    cell.outcome = OutcomeOf(run.state);
     if (cell.outcome == report::RunOutcome::kDone) {
       auto value = grid_.metrics.Has(value_.key) ? ValueOf(grid_.metrics, value_, record.run)
                                                  : ReadValue(store_, value_, record.run, summaries);
@@ -378,12 +375,12 @@ class Loader {
       }
       any_value_ = any_value_ || cell.value.has_value();
     }
-    if (absl::Status read = ReadCombination(cell.labels, *run); !read.ok()) return read;
+    RETURN_IF_ERROR(ReadCombination(cell.labels, run));
     cell.changed = changed_;
     cell.follows = follows_;
     cell.scored = scored_;
     NoteHighStart(summaries, &cell);
-    Describe(*run, &cell);
+    Describe(run, &cell);
     grid_.input.cells.push_back(std::move(cell));
     grid_.cells.push_back(record);
     grid_.spec_hashes.push_back(spec_hash_);
@@ -426,9 +423,8 @@ class Loader {
   absl::Status ReadCombination(const std::vector<std::string>& labels,
                                const storage::RunRecord& run) {
     if (!grid_.cells.empty() && labels == labels_) return absl::OkStatus();
-    const auto stored = analysis::SpecOf(run);
-    if (!stored.ok()) return stored.status();
-    const v1::BaseSpec& run_spec = stored->spec();
+    ASSIGN_OR_RETURN(const auto stored, analysis::SpecOf(run));
+    const v1::BaseSpec& run_spec = stored.spec();
     if (grid_.cells.empty()) FillBase(run_spec.training());
     labels_ = labels;
     changed_ = ChangedFrom(grid_.base, run_spec);
@@ -438,12 +434,12 @@ class Loader {
     const spec::NamedDataset dataset = spec::DatasetOf(task);
     const std::string name = dataset.name == nullptr ? "" : *dataset.name;
     const std::string& data = run.dataset_blob.empty() ? name : run.dataset_blob;
-    const auto longest = LongestDocument(task.documents().dataset(), run_spec.model().context());
-    if (!longest.ok()) return longest.status();
+    ASSIGN_OR_RETURN(const auto longest,
+                     LongestDocument(task.documents().dataset(), run_spec.model().context()));
     spec_hash_ =
         spec::ShortHash(spec::Canonical(run_spec, run.dataset_blob, run.initial_blob).RunText(0));
-    scored_ = spec::ScoredData(run_spec, data, *longest, value_.key);
-    held_out_ = spec::ScoredData(run_spec, data, *longest, "eval/loss");
+    scored_ = spec::ScoredData(run_spec, data, longest, value_.key);
+    held_out_ = spec::ScoredData(run_spec, data, longest, "eval/loss");
     uniform_ = UniformLoss(task, run.dataset_blob);
     return absl::OkStatus();
   }
@@ -662,14 +658,13 @@ report::Scale ScaleOf(const v1::ExperimentSpec& spec, const std::string& key) {
 }
 
 absl::StatusOr<StoredExperiment> LoadExperiment(storage::Store* store, const std::string& id) {
-  auto record = store->GetExperiment(id);
-  if (!record.ok()) return record.status();
+  ASSIGN_OR_RETURN(auto record, store->GetExperiment(id));
   StoredExperiment experiment;
-  if (!experiment.spec.ParseFromString(record->spec)) {
-    return absl::DataLossError(absl::StrCat("the spec of ", record->id, " can't be read"));
+  if (!experiment.spec.ParseFromString(record.spec)) {
+    return absl::DataLossError(absl::StrCat("the spec of ", record.id, " can't be read"));
   }
-  experiment.spec.set_name(record->name);
-  experiment.record = *std::move(record);
+  experiment.spec.set_name(record.name);
+  experiment.record = std::move(record);
   return experiment;
 }
 
@@ -694,15 +689,14 @@ absl::Status VisitCurves(
     if (cancelled()) return lookup::CallCancelled();
     analysis::Points points;
     cursor.OpenSeries(grid.cells[cell].run, key);
-    const auto end =
-        cursor.Read([&](const std::vector<uint32_t>& steps, const std::vector<double>& values) {
-          points.steps.insert(points.steps.end(), steps.begin(), steps.end());
-          points.values.insert(points.values.end(), values.begin(), values.end());
-          return !cancelled();
-        });
-    if (!end.ok()) return end.status();
-    if (*end == SeriesEnd::kStopped) return lookup::CallCancelled();
-    if (*end == SeriesEnd::kDamaged || points.steps.empty()) continue;
+    ASSIGN_OR_RETURN(const auto end, cursor.Read([&](const std::vector<uint32_t>& steps,
+                                                     const std::vector<double>& values) {
+      points.steps.insert(points.steps.end(), steps.begin(), steps.end());
+      points.values.insert(points.values.end(), values.begin(), values.end());
+      return !cancelled();
+    }));
+    if (end == SeriesEnd::kStopped) return lookup::CallCancelled();
+    if (end == SeriesEnd::kDamaged || points.steps.empty()) continue;
     if (absl::Status visited = visit(cell, points); !visited.ok()) return visited;
   }
   return absl::OkStatus();

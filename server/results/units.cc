@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "base/decimal.h"
+#include "base/status_macros.h"
 #include "server/analysis/metrics.h"
 #include "server/lookup/errors.h"
 #include "server/lookup/limits.h"
@@ -65,7 +66,7 @@ class Finder {
   // Returns why the arrays that exist can't be compared; "" if they can, or if there are none.
   absl::StatusOr<std::string> Run(const std::vector<std::string>& experiments) {
     if (label_.empty()) return "";
-    if (absl::Status found = FindSources(experiments); !found.ok()) return found;
+    RETURN_IF_ERROR(FindSources(experiments));
     // A prompt is one sequence by intention.
     const bool any = std::any_of(sources_.begin(), sources_.end(), [](const auto& source) {
       return source.second.sequences.value_or(0) > 1;
@@ -73,9 +74,8 @@ class Finder {
     if (!any) return "";
     if (std::string missing = MissingText(); !missing.empty()) return missing;
     for (auto& [cell, source] : sources_) {
-      auto read = ReadBy(source);
-      if (!read.ok()) return read.status();
-      source.read = *std::move(read);
+      ASSIGN_OR_RETURN(auto read, ReadBy(source));
+      source.read = std::move(read);
     }
     if (std::string differing = DifferingText(); !differing.empty()) return differing;
     return ReadAll();
@@ -89,15 +89,13 @@ class Finder {
       if (HasValue(input_.cells[i])) cells[grid_.cells[i].run].push_back(i);
     }
     for (const std::string& experiment : experiments) {
-      const auto labelled = store_->LabelledAnalyses(experiment, label_);
-      if (!labelled.ok()) return labelled.status();
-      for (const storage::LabelledAnalysis& one : *labelled) {
+      ASSIGN_OR_RETURN(const auto labelled, store_->LabelledAnalyses(experiment, label_));
+      for (const storage::LabelledAnalysis& one : labelled) {
         const auto of_run = cells.find(one.subject.run);
         if (of_run == cells.end()) continue;
         if (input_.at.has_value() && one.subject.step != *input_.at) continue;
-        const auto result = analysis::ReadAnalysis(one.id, one.result);
-        if (!result.ok()) return result.status();
-        for (const size_t cell : of_run->second) AddSource(cell, one.id, *result);
+        ASSIGN_OR_RETURN(const auto result, analysis::ReadAnalysis(one.id, one.result));
+        for (const size_t cell : of_run->second) AddSource(cell, one.id, result);
       }
     }
     return absl::OkStatus();
@@ -152,18 +150,16 @@ class Finder {
 
   // Describes the sequences that a cell's analysis reads, except what `scored` and the seed say.
   absl::StatusOr<std::string> ReadBy(const Source& source) const {
-    const auto record = store_->GetAnalysis(source.id);
-    if (!record.ok()) return record.status();
-    auto asked = analysis::ReadAnalysis(source.id, record->request);
-    if (!asked.ok()) return asked.status();
-    v1::AnalysisInputs& inputs = *asked->mutable_inputs();
+    ASSIGN_OR_RETURN(const auto record, store_->GetAnalysis(source.id));
+    ASSIGN_OR_RETURN(auto asked, analysis::ReadAnalysis(source.id, record.request));
+    v1::AnalysisInputs& inputs = *asked.mutable_inputs();
     if (!inputs.dataset_sha256().empty()) inputs.clear_dataset();  // equal bytes read the same
     const auto& scored = input_.cells[source.cell].scored;
     const bool generated =
         scored.count("task.documents.dataset") + scored.count("task.text.dataset") == 0;
     // Generated sequences depend on the batch; those of another data set are cut at the context.
     return absl::StrCat(
-        *source.sequences, " ", asked->seed(), " ", asked->analysis().SerializeAsString(), " ",
+        *source.sequences, " ", asked.seed(), " ", asked.analysis().SerializeAsString(), " ",
         inputs.SerializeAsString(), generated ? FieldOf(grid_, source.cell, "training.batch") : "",
         inputs.dataset_sha256().empty() ? "" : FieldOf(grid_, source.cell, "model.context"));
   }
@@ -220,9 +216,8 @@ class Finder {
   }
 
   absl::Status Read(const Source& source, std::vector<double>* values) const {
-    const auto bytes = ReadArtifact(store_, source.id, cancelled_);
-    if (!bytes.ok()) return bytes.status();
-    const auto file = ParseSafetensors(*bytes);
+    ASSIGN_OR_RETURN(const auto bytes, ReadArtifact(store_, source.id, cancelled_));
+    const auto file = ParseSafetensors(bytes);
     if (!file.ok()) return DamagedArrays(source.id, file.status().message());
     std::vector<size_t> shape;
     const absl::Status read = ReadTensor(*file, array_, kAxes, false, &shape, values);
@@ -258,9 +253,8 @@ absl::Status FindSequences(storage::Store* store, const std::vector<std::string>
                            const lookup::Cancelled& cancelled, const TrainedGrid& grid,
                            report::ComparisonInput* input) {
   if (!HasOneRunEach(*input)) return absl::OkStatus();
-  auto why = Finder(store, cancelled, grid, input).Run(experiments);
-  if (!why.ok()) return why.status();
-  input->not_by_sequence = *std::move(why);
+  ASSIGN_OR_RETURN(auto why, Finder(store, cancelled, grid, input).Run(experiments));
+  input->not_by_sequence = std::move(why);
   return absl::OkStatus();
 }
 

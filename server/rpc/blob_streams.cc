@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "server/lookup/errors.h"
 #include "server/lookup/limits.h"
 
@@ -17,17 +18,15 @@ absl::StatusOr<storage::Blobs*> BlobsOf(storage::Store* store) {
 
 absl::StatusOr<BlobReader> BlobReader::Open(storage::Store* store, const std::string& sha256,
                                             uint64_t offset) {
-  const auto blobs = BlobsOf(store);
-  if (!blobs.ok()) return blobs.status();
-  auto pin = (*blobs)->Find(sha256);
-  if (!pin.ok()) return pin.status();
-  if (offset > (*pin)->size()) {
+  ASSIGN_OR_RETURN(const auto blobs, BlobsOf(store));
+  ASSIGN_OR_RETURN(auto pin, blobs->Find(sha256));
+  if (offset > pin->size()) {
     return absl::OutOfRangeError(
-        absl::StrCat("offset: ", offset, " is beyond the end; expected at most ", (*pin)->size()));
+        absl::StrCat("offset: ", offset, " is beyond the end; expected at most ", pin->size()));
   }
   BlobReader reader;
-  reader.blobs_ = *blobs;
-  reader.pin_ = *std::move(pin);
+  reader.blobs_ = blobs;
+  reader.pin_ = std::move(pin);
   reader.offset_ = offset;
   return reader;
 }
@@ -41,16 +40,16 @@ absl::StatusOr<std::optional<std::string>> BlobReader::Next() {
   }
   const bool before = position_ < offset_;
   const uint64_t end = before ? offset_ : size;
-  absl::StatusOr<std::string> data = blobs_->Read(
-      pin_->sha256(), position_, std::min<uint64_t>(end - position_, lookup::kMessageBytes));
-  if (!data.ok()) return data.status();
-  if (data->empty()) {
+  ASSIGN_OR_RETURN(std::string data,
+                   blobs_->Read(pin_->sha256(), position_,
+                                std::min<uint64_t>(end - position_, lookup::kMessageBytes)));
+  if (data.empty()) {
     return absl::DataLossError(
         absl::StrCat("blob ", pin_->sha256(), " is damaged: it is shorter than it was"));
   }
-  hash_.Add(*data);
-  position_ += data->size();
-  return before ? std::string() : *std::move(data);
+  hash_.Add(data);
+  position_ += data.size();
+  return before ? std::string() : std::move(data);
 }
 
 absl::StatusOr<bool> HasWhole(storage::Store* store, const std::string& sha256,
@@ -68,9 +67,8 @@ absl::StatusOr<bool> HasWhole(storage::Store* store, const std::string& sha256,
 }
 
 absl::StatusOr<BlobWriter> BlobWriter::Open(storage::Store* store, const std::string& sha256) {
-  const auto blobs = BlobsOf(store);
-  if (!blobs.ok()) return blobs.status();
-  auto pin = (*blobs)->Find(sha256);
+  ASSIGN_OR_RETURN(const auto blobs, BlobsOf(store));
+  auto pin = blobs->Find(sha256);
   if (absl::IsNotFound(pin.status())) return Replace(store, sha256);
   if (!pin.ok()) return pin.status();
   BlobWriter opened;
@@ -87,9 +85,8 @@ absl::StatusOr<BlobWriter> BlobWriter::Replace(storage::Store* store, const std:
 absl::StatusOr<BlobWriter> BlobWriter::Continue(storage::Store* store, const std::string& user,
                                                 const std::string& sha256, uint64_t offset,
                                                 const std::function<bool()>& cancelled) {
-  const auto blobs = BlobsOf(store);
-  if (!blobs.ok()) return blobs.status();
-  return Of(sha256, (*blobs)->Continue(user, sha256, offset, cancelled));
+  ASSIGN_OR_RETURN(const auto blobs, BlobsOf(store));
+  return Of(sha256, blobs->Continue(user, sha256, offset, cancelled));
 }
 
 absl::StatusOr<BlobWriter> BlobWriter::Of(

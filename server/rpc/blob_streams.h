@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/sha256.h"
+#include "base/status_macros.h"
 #include "server/rpc/streams.h"
 #include "storage/blobs.h"
 #include "storage/store.h"
@@ -94,15 +95,12 @@ class ReadBlobReactor final : public PullStream<Chunk> {
  private:
   absl::StatusOr<bool> Fill(std::deque<Chunk>* batch) override {
     if (!is_open_) {
-      absl::StatusOr<BlobReader> reader = open_();
-      if (!reader.ok()) return reader.status();
-      reader_ = *std::move(reader);
+      ASSIGN_OR_RETURN(reader_, open_());
       is_open_ = true;
     }
-    absl::StatusOr<std::optional<std::string>> data = reader_.Next();
-    if (!data.ok()) return data.status();
-    if (!data->has_value()) return false;
-    if (!(*data)->empty()) batch->emplace_back().set_data(**std::move(data));
+    ASSIGN_OR_RETURN(std::optional<std::string> data, reader_.Next());
+    if (!data.has_value()) return false;
+    if (!data->empty()) batch->emplace_back().set_data(*std::move(data));
     return true;
   }
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "grpcpp/security/auth_context.h"
 #include "server/lookup/errors.h"
 
@@ -50,10 +51,9 @@ absl::StatusOr<storage::Caller> FindCaller(const grpc::ServerContextBase& contex
   if (!has_token && IsOfUnixSocket(context)) {
     return storage::Caller{owner, storage::Role::kAdmin, ""};
   }
-  const auto secret = SecretIn(context.client_metadata());
-  if (!secret.ok()) return secret.status();
+  ASSIGN_OR_RETURN(const auto secret, SecretIn(context.client_metadata()));
   if (store == nullptr) return absl::UnauthenticatedError("this server has no tokens");
-  return store->Identify(*secret, now);
+  return store->Identify(secret, now);
 }
 
 bool IsLocal(const storage::Caller& caller) { return caller.token.empty() && !caller.user.empty(); }

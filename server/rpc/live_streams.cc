@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "server/lookup/errors.h"
 #include "server/rpc/call.h"
 
@@ -26,9 +27,8 @@ LiveStreams::LiveStreams(std::string what, lookup::Limit max, absl::Duration max
 
 absl::Status LiveStreams::Add(LiveStream* stream, grpc::CallbackServerContext* context) {
   if (find_caller_ == nullptr || context == nullptr) return AddAs({}, stream, context);
-  const auto caller = find_caller_(*context);
-  if (!caller.ok()) return caller.status();
-  if (absl::Status added = AddAs(*caller, stream, context); !added.ok()) return added;
+  ASSIGN_OR_RETURN(const auto caller, find_caller_(*context));
+  RETURN_IF_ERROR(AddAs(caller, stream, context));
   // The second answer shows tokens that ended since the first; those that end from now on end the
   // stream.
   return find_caller_(*context).status();

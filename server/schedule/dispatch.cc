@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "server/config/fields.h"
 #include "server/schedule/scheduler.h"
 
@@ -66,17 +67,15 @@ void Scheduler::AssignKind(absl::string_view device_kind, std::vector<storage::N
 absl::StatusOr<FairQueue> Scheduler::WaitingFor(absl::string_view device_kind,
                                                 const std::set<std::string>& trainers,
                                                 uint32_t page) {
-  auto queue = store_->Queue(device_kind, trainers, page);
-  if (!queue.ok()) return queue.status();
+  ASSIGN_OR_RETURN(auto queue, store_->Queue(device_kind, trainers, page));
   // With one user and any number of lanes, shares don't matter.
   const bool alone =
-      queue->empty() ||
-      (queue->front().user == queue->back().user &&
-       (options_.max_lanes == nullptr || !options_.max_lanes(queue->front().user).has_value()));
-  if (alone) return FairQueue(*std::move(queue), {}, nullptr);
-  const auto shares = store_->GetShares();
-  if (!shares.ok()) return shares.status();
-  return FairQueue(*std::move(queue), *shares, options_.max_lanes);
+      queue.empty() ||
+      (queue.front().user == queue.back().user &&
+       (options_.max_lanes == nullptr || !options_.max_lanes(queue.front().user).has_value()));
+  if (alone) return FairQueue(std::move(queue), {}, nullptr);
+  ASSIGN_OR_RETURN(const auto shares, store_->GetShares());
+  return FairQueue(std::move(queue), shares, options_.max_lanes);
 }
 
 // A run that has to wait makes every worker that could train it wait, even if shorter runs would

@@ -11,6 +11,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/sha256.h"
+#include "base/status_macros.h"
 #include "base/utf8.h"
 #include "proto/reflect/text.h"
 
@@ -93,7 +94,7 @@ absl::StatusOr<storage::PointsEvent> ToPoints(const v1::Points& points) {
   std::set<absl::string_view> keys;
   event.columns.reserve(static_cast<size_t>(points.columns_size()));
   for (const v1::Column& column : points.columns()) {
-    if (absl::Status status = CheckColumn(column); !status.ok()) return status;
+    RETURN_IF_ERROR(CheckColumn(column));
     if (!keys.insert(column.key()).second) {
       return Bad("points.columns.key", absl::StrCat("twice ", column.key()), "distinct keys");
     }
@@ -148,8 +149,7 @@ absl::StatusOr<Kind> ToKind(const v1::Event& event) {
 
 absl::Status CheckHeartbeat(const v1::Heartbeat& heartbeat) {
   for (const v1::LeaseProgress& lease : heartbeat.leases()) {
-    absl::Status status = CheckName("heartbeat.leases.lease", lease.lease());
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(CheckName("heartbeat.leases.lease", lease.lease()));
   }
   if (heartbeat.leases_size() <= static_cast<int>(kMaxLanes)) return absl::OkStatus();
   return Bad("heartbeat.leases", absl::StrCat(heartbeat.leases_size(), " leases"),
@@ -192,19 +192,16 @@ absl::Status CheckHello(const v1::Hello& hello) {
                absl::StrCat("at most ", kMaxHeld));
   }
   for (const v1::HeldLease& held : hello.held()) {
-    if (absl::Status status = CheckName("hello.held.lease", held.lease()); !status.ok()) {
-      return status;
-    }
+    RETURN_IF_ERROR(CheckName("hello.held.lease", held.lease()));
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<storage::LeaseEvent> ToLeaseEvent(const v1::Event& event) {
-  if (absl::Status status = CheckName("event.lease", event.lease()); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckName("event.lease", event.lease()));
   if (event.seq() == 0) return Bad("event.seq", "0", "from 1");
-  absl::StatusOr<Kind> kind = ToKind(event);
-  if (!kind.ok()) return kind.status();
-  return storage::LeaseEvent{event.lease(), event.seq(), *std::move(kind)};
+  ASSIGN_OR_RETURN(Kind kind, ToKind(event));
+  return storage::LeaseEvent{event.lease(), event.seq(), std::move(kind)};
 }
 
 bool EndsRun(const storage::LeaseEvent& event) {

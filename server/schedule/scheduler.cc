@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "base/status_macros.h"
+
 namespace ablate::schedule {
 namespace {
 
@@ -48,9 +50,8 @@ Scheduler::Scheduler(storage::LeaseStore* store, const Clock* clock, SchedulerOp
 absl::Status Scheduler::Start() {
   start_ = clock_->Now();
   last_tick_ = start_;
-  absl::StatusOr<std::vector<storage::LeaseRecord>> leases = store_->ListLeases();
-  if (!leases.ok()) return leases.status();
-  for (const storage::LeaseRecord& record : *leases) {
+  ASSIGN_OR_RETURN(std::vector<storage::LeaseRecord> leases, store_->ListLeases());
+  for (const storage::LeaseRecord& record : leases) {
     WorkerState& worker = workers_[record.holder.worker];
     worker.incarnation = record.holder.incarnation;
     worker.device = record.holder.device;

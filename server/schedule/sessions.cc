@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/status_macros.h"
 #include "server/schedule/messages.h"
 #include "server/schedule/scheduler.h"
 #include "server/schedule/worker_names.h"
@@ -169,19 +170,18 @@ void Scheduler::RegisterWorker(Session id, const v1::Hello& hello) {
 absl::Status Scheduler::SendDecisions(Session id, const v1::Hello& hello) {
   WorkerState& worker = workers_[hello.worker()];
   for (const v1::HeldLease& held : hello.held()) {
-    absl::StatusOr<storage::HeldLeaseDecision> decision =
-        store_->CheckLease(held.lease(), hello.incarnation(), held.first_unacked());
-    if (!decision.ok()) return decision.status();
+    ASSIGN_OR_RETURN(storage::HeldLeaseDecision decision,
+                     store_->CheckLease(held.lease(), hello.incarnation(), held.first_unacked()));
     v1::ToWorker message;
     message.mutable_decision()->set_lease(held.lease());
     const auto lease = worker.leases.find(held.lease());
     const bool known = lease != worker.leases.end();
-    if (decision->drop || (known && lease->second.end_with_store)) {
+    if (decision.drop || (known && lease->second.end_with_store)) {
       message.mutable_decision()->set_drop(true);
       End(hello.worker(), held.lease(),
           {storage::LeaseEnd::kLost, "the worker has events that the server does not know of"});
     } else {
-      message.mutable_decision()->set_acked(decision->acked);
+      message.mutable_decision()->set_acked(decision.acked);
       message.mutable_decision()->set_credit_bytes(options_.credit_bytes);
       // An end that could not be committed in time did not happen.
       if (known) lease->second.ending.reset();

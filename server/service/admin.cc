@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "base/status_macros.h"
 #include "server/access/sharing.h"
 #include "server/lookup/errors.h"
 #include "server/lookup/page.h"
@@ -139,16 +140,15 @@ v1::AuditEntry AdminProto(const storage::Audit& audit) {
 template <typename Row, typename Key, typename Add, typename Request, typename Response>
 absl::Status AddPage(const std::vector<Row>& rows, const std::string& list, const Key& key,
                      const Add& add, const Request& request, Response* response) {
-  const auto page = lookup::ReadPage(request, list, lookup::kDefaultPage);
-  if (!page.ok()) return page.status();
+  ASSIGN_OR_RETURN(const auto page, lookup::ReadPage(request, list, lookup::kDefaultPage));
   auto from = rows.begin();
-  if (!page->position.empty()) {
+  if (!page.position.empty()) {
     from = std::find_if(rows.begin(), rows.end(),
-                        [&](const Row& row) { return key(row) == page->position; });
+                        [&](const Row& row) { return key(row) == page.position; });
     if (from != rows.end()) ++from;
   }
   uint32_t added = 0;
-  for (; from != rows.end() && added < page->size; ++from, ++added) add(*from, response);
+  for (; from != rows.end() && added < page.size; ++from, ++added) add(*from, response);
   if (from != rows.end() && added > 0) {
     response->set_next_page_token(lookup::PageToken(list, key(*(from - 1))));
   }
@@ -173,12 +173,11 @@ absl::Status WhoAmI(const Backend& backend, const storage::Caller& caller, const
 // Returns the join file with the token's secret and the server's address.
 absl::StatusOr<v1::JoinFile> MakeJoinFile(access::Sharing* sharing,
                                           const storage::IssuedToken& issued, absl::Time now) {
-  auto entrance = sharing->FindEntrance(now);
-  if (!entrance.ok()) return entrance.status();
+  ASSIGN_OR_RETURN(auto entrance, sharing->FindEntrance(now));
   v1::JoinFile join;
-  join.set_address(std::move(entrance->address));
-  join.set_server_name(std::move(entrance->server_name));
-  join.set_certificate_authority(std::move(entrance->authority));
+  join.set_address(std::move(entrance.address));
+  join.set_server_name(std::move(entrance.server_name));
+  join.set_certificate_authority(std::move(entrance.authority));
   join.set_user(issued.token.user);
   join.set_token(issued.secret);
   *join.mutable_expire_time() = ToTimestamp(*issued.token.expires);
@@ -198,15 +197,13 @@ absl::Status Initialize(const Backend& backend, const storage::Caller& caller,
   const absl::Time now = absl::Now();
   const std::string admin = request.user().empty() ? backend.owner : request.user();
   access::Sharing* const sharing = backend.sharing;
-  const absl::Status made = sharing->Initialize(
-      request.address(), {request.hosts().begin(), request.hosts().end()}, admin, now);
-  if (!made.ok()) return made;
-  const auto issued = sharing->store().IssueToken(admin, "made by admin init", kLifetime,
-                                                  rpc::ActorOf(caller), now);
-  if (!issued.ok()) return issued.status();
-  auto join = MakeJoinFile(sharing, *issued, now);
-  if (!join.ok()) return join.status();
-  *response = *std::move(join);
+  RETURN_IF_ERROR(sharing->Initialize(
+      request.address(), {request.hosts().begin(), request.hosts().end()}, admin, now));
+  ASSIGN_OR_RETURN(const auto issued,
+                   sharing->store().IssueToken(admin, "made by admin init", kLifetime,
+                                               rpc::ActorOf(caller), now));
+  ASSIGN_OR_RETURN(auto join, MakeJoinFile(sharing, issued, now));
+  *response = std::move(join);
   return absl::OkStatus();
 }
 
@@ -216,88 +213,79 @@ absl::Status Renew(const Backend& backend, const storage::Caller&,
   if (request.hosts_size() > kMaxHosts) {
     return lookup::TooMany("hosts", request.hosts_size(), kMaxHosts);
   }
-  const auto facts = backend.sharing->Renew(
-      {request.hosts().begin(), request.hosts().end()}, absl::Now(),
-      request.drop_others() ? access::OldNames::kDrop : access::OldNames::kKeep);
-  if (!facts.ok()) return facts.status();
-  for (const std::string& name : facts->names) response->add_hosts(name);
-  *response->mutable_expire_time() = ToTimestamp(facts->not_after);
+  ASSIGN_OR_RETURN(const auto facts,
+                   backend.sharing->Renew(
+                       {request.hosts().begin(), request.hosts().end()}, absl::Now(),
+                       request.drop_others() ? access::OldNames::kDrop : access::OldNames::kKeep));
+  for (const std::string& name : facts.names) response->add_hosts(name);
+  *response->mutable_expire_time() = ToTimestamp(facts.not_after);
   return absl::OkStatus();
 }
 
 absl::Status CreateUser(const Backend& backend, const storage::Caller& caller,
                         const v1::CreateUserRequest& request, v1::User* response) {
-  const auto role =
-      request.role() == v1::Role::unspecified ? storage::Role::kMember : FromProto(request.role());
-  if (!role.ok()) return role.status();
+  ASSIGN_OR_RETURN(const auto role, request.role() == v1::Role::unspecified
+                                        ? storage::Role::kMember
+                                        : FromProto(request.role()));
   // The first user is created through the unix socket; access by the network needs admin init.
   if (const auto entrance = backend.sharing->FindEntrance(absl::Now()); !entrance.ok()) {
     return entrance.status();
   }
-  if (request.user() == backend.owner && *role != storage::Role::kAdmin) {
+  if (request.user() == backend.owner && role != storage::Role::kAdmin) {
     return lookup::InvalidField("user", absl::StrCat(backend.owner, " is the server's owner"),
                                 "another name, or the role admin");
   }
   // A new user with the name would get what the old one owned.
-  const auto owns = backend.store->OwnsAnything(request.user());
-  if (!owns.ok()) return owns.status();
-  if (*owns && request.user() != backend.owner) {
+  ASSIGN_OR_RETURN(const auto owns, backend.store->OwnsAnything(request.user()));
+  if (owns && request.user() != backend.owner) {
     return absl::FailedPreconditionError(absl::StrCat(
         "user: ", request.user(),
         " still owns experiments, data sets, models or analyses, which a new user of that "
         "name would inherit. Choose another name, or remove them first"));
   }
-  const auto user = backend.sharing->store().CreateUser(request.user(), *role, {},
-                                                        rpc::ActorOf(caller), absl::Now());
-  if (!user.ok()) return user.status();
-  *response = AdminProto(*user);
+  ASSIGN_OR_RETURN(const auto user,
+                   backend.sharing->store().CreateUser(request.user(), role, {},
+                                                       rpc::ActorOf(caller), absl::Now()));
+  *response = AdminProto(user);
   return absl::OkStatus();
 }
 
 absl::Status ListUsers(const Backend& backend, const storage::Caller&,
                        const v1::ListUsersRequest& request, v1::ListUsersResponse* response) {
-  auto holdings = backend.store->GetHoldings();
-  if (!holdings.ok()) return holdings.status();
-  auto shares = backend.store->GetShares();
-  if (!shares.ok()) return shares.status();
+  ASSIGN_OR_RETURN(auto holdings, backend.store->GetHoldings());
+  ASSIGN_OR_RETURN(auto shares, backend.store->GetShares());
   return AddPage(
       backend.sharing->store().ListUsers(), "users",
       [](const storage::User& user) { return user.name; },
       [&](const storage::User& user, v1::ListUsersResponse* page) {
         v1::User* const row = page->add_users();
         *row = AdminProto(user);
-        *row->mutable_usage() = AdminProto((*shares)[user.name], (*holdings)[user.name]);
+        *row->mutable_usage() = AdminProto(shares[user.name], holdings[user.name]);
       },
       request, response);
 }
 
 absl::Status UpdateUser(const Backend& backend, const storage::Caller& caller,
                         const v1::UpdateUserRequest& request, v1::User* response) {
-  const auto role = FromProto(request.role());
-  if (!role.ok()) return role.status();
+  ASSIGN_OR_RETURN(const auto role, FromProto(request.role()));
   storage::AccessStore& store = backend.sharing->store();
   const std::string name = WithoutCollection(request.name(), kUsers);
-  const absl::Status set = store.SetRole(name, *role, rpc::ActorOf(caller), absl::Now());
-  if (!set.ok()) return set;
-  const auto user = store.GetUser(name);
-  if (!user.ok()) return user.status();
-  *response = AdminProto(*user);
+  RETURN_IF_ERROR(store.SetRole(name, role, rpc::ActorOf(caller), absl::Now()));
+  ASSIGN_OR_RETURN(const auto user, store.GetUser(name));
+  *response = AdminProto(user);
   return absl::OkStatus();
 }
 
 absl::Status SetQuota(const Backend& backend, const storage::Caller& caller,
                       const v1::SetQuotaRequest& request, v1::User* response) {
-  const auto quota = FromProto(request.quota());
-  if (!quota.ok()) return quota.status();
+  ASSIGN_OR_RETURN(const auto quota, FromProto(request.quota()));
   storage::AccessStore& store = backend.sharing->store();
   const std::string name = WithoutCollection(request.name(), kUsers);
-  const absl::Status set = store.SetQuota(name, *quota, rpc::ActorOf(caller), absl::Now());
-  if (!set.ok()) return set;
+  RETURN_IF_ERROR(store.SetQuota(name, quota, rpc::ActorOf(caller), absl::Now()));
   // Runs that waited for the old limit may start now.
   backend.scheduler->Post([](schedule::Scheduler& scheduler) { scheduler.Dispatch(); });
-  const auto user = store.GetUser(name);
-  if (!user.ok()) return user.status();
-  *response = AdminProto(*user);
+  ASSIGN_OR_RETURN(const auto user, store.GetUser(name));
+  *response = AdminProto(user);
   return absl::OkStatus();
 }
 
@@ -311,8 +299,7 @@ absl::Status CreateToken(const Backend& backend, const storage::Caller& caller,
                          const v1::CreateTokenRequest& request, v1::CreateTokenResponse* response) {
   storage::AccessStore& store = backend.sharing->store();
   const std::string name = WithoutCollection(request.user(), kUsers);
-  const auto user = store.GetUser(name);
-  if (!user.ok()) return user.status();
+  ASSIGN_OR_RETURN(const auto user, store.GetUser(name));
   absl::Duration lifetime = kLifetime;
   if (request.has_lifetime()) {
     lifetime =
@@ -329,12 +316,11 @@ absl::Status CreateToken(const Backend& backend, const storage::Caller& caller,
   if (const auto entrance = backend.sharing->FindEntrance(now); !entrance.ok()) {
     return entrance.status();
   }
-  const auto issued = store.IssueToken(name, request.note(), lifetime, rpc::ActorOf(caller), now);
-  if (!issued.ok()) return issued.status();
-  auto join = MakeJoinFile(backend.sharing, *issued, now);
-  if (!join.ok()) return join.status();
-  *response->mutable_token() = AdminProto(issued->token);
-  *response->mutable_join() = *std::move(join);
+  ASSIGN_OR_RETURN(const auto issued,
+                   store.IssueToken(name, request.note(), lifetime, rpc::ActorOf(caller), now));
+  ASSIGN_OR_RETURN(auto join, MakeJoinFile(backend.sharing, issued, now));
+  *response->mutable_token() = AdminProto(issued.token);
+  *response->mutable_join() = std::move(join);
   return absl::OkStatus();
 }
 
@@ -373,11 +359,9 @@ absl::Status RevokeToken(const Backend& backend, const storage::Caller& caller,
         absl::StrCat("there is no token ", TokenName(id), admin ? "" : " of yours"));
   };
   if (const auto found = find(); !found.ok()) return found.status();
-  const absl::Status revoked = store.RevokeToken(id, rpc::ActorOf(caller), absl::Now());
-  if (!revoked.ok()) return revoked;
-  const auto token = find();
-  if (!token.ok()) return token.status();
-  *response = AdminProto(*token);
+  RETURN_IF_ERROR(store.RevokeToken(id, rpc::ActorOf(caller), absl::Now()));
+  ASSIGN_OR_RETURN(const auto token, find());
+  *response = AdminProto(token);
   return absl::OkStatus();
 }
 
@@ -387,16 +371,14 @@ absl::Status ListAudit(const Backend& backend, const storage::Caller&,
   query.user = WithoutCollection(request.user(), kUsers);
   query.method_prefix = request.method();
   const std::string list = absl::StrCat("audit of ", query.user, " ", query.method_prefix);
-  const auto page = lookup::ReadPage(request, list, lookup::kDefaultPage);
-  if (!page.ok()) return page.status();
-  if (!page->position.empty() && !absl::SimpleAtoi(page->position, &query.before)) {
+  ASSIGN_OR_RETURN(const auto page, lookup::ReadPage(request, list, lookup::kDefaultPage));
+  if (!page.position.empty() && !absl::SimpleAtoi(page.position, &query.before)) {
     return lookup::NotAPageToken(request.page_token());
   }
-  const auto audits = backend.sharing->store().ListAudits(query, page->size);
-  if (!audits.ok()) return audits.status();
-  for (const storage::Audit& audit : audits->rows) *response->add_entries() = AdminProto(audit);
-  if (audits->next) {
-    response->set_next_page_token(lookup::PageToken(list, absl::StrCat(*audits->next)));
+  ASSIGN_OR_RETURN(const auto audits, backend.sharing->store().ListAudits(query, page.size));
+  for (const storage::Audit& audit : audits.rows) *response->add_entries() = AdminProto(audit);
+  if (audits.next) {
+    response->set_next_page_token(lookup::PageToken(list, absl::StrCat(*audits.next)));
   }
   return absl::OkStatus();
 }

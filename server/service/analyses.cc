@@ -11,6 +11,7 @@
 #include "ablate/v1/analysis.pb.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "server/analysis/inputs.h"
 #include "server/analysis/subjects.h"
 #include "server/config/analysis_options.h"
@@ -74,11 +75,11 @@ absl::StatusOr<std::string> FindRunOf(const lookup::View& view, const v1::Analys
   if (!subject.run().empty()) {
     return lookup::FindRun(view, subject.run(), absl::StrCat(field, ".run"));
   }
-  const auto experiment =
-      lookup::FindExperiment(view, subject.experiment(), absl::StrCat(field, ".experiment"));
-  if (!experiment.ok()) return experiment.status();
-  experiments->insert(*experiment);
-  return lookup::FindCellRun(view.store, *experiment, subject.cell(), absl::StrCat(field, ".cell"));
+  ASSIGN_OR_RETURN(
+      const auto experiment,
+      lookup::FindExperiment(view, subject.experiment(), absl::StrCat(field, ".experiment")));
+  experiments->insert(experiment);
+  return lookup::FindCellRun(view.store, experiment, subject.cell(), absl::StrCat(field, ".cell"));
 }
 
 // Returns the steps of a run that a subject names: one, or all if none is given and `all` is set.
@@ -86,16 +87,14 @@ absl::StatusOr<std::vector<uint32_t>> FindSteps(storage::Store* store, const std
                                                 const v1::AnalysisSubject& subject, bool all) {
   std::vector<uint32_t> steps;
   if (all && !subject.has_step()) {
-    const auto checkpoints = store->ListArtifacts(run);
-    if (!checkpoints.ok()) return checkpoints.status();
-    for (const storage::ArtifactRecord& checkpoint : *checkpoints) steps.push_back(checkpoint.step);
+    ASSIGN_OR_RETURN(const auto checkpoints, store->ListArtifacts(run));
+    for (const storage::ArtifactRecord& checkpoint : checkpoints) steps.push_back(checkpoint.step);
     return steps;
   }
   std::optional<uint32_t> step;
   if (subject.has_step() && subject.step() >= 0) step = static_cast<uint32_t>(subject.step());
-  const auto checkpoint = lookup::FindCheckpoint(store, run, step);
-  if (!checkpoint.ok()) return checkpoint.status();
-  steps.push_back(checkpoint->step);
+  ASSIGN_OR_RETURN(const auto checkpoint, lookup::FindCheckpoint(store, run, step));
+  steps.push_back(checkpoint.step);
   return steps;
 }
 
@@ -117,16 +116,15 @@ void CheckOneRun(const std::string& kind, const std::set<std::string>& runs,
 
 // An analysis is as private as its runs.
 absl::Status AddPrivacy(storage::Store* store, const std::string& run, Asked* asked) {
-  const auto record = store->GetRun(run);
-  if (!record.ok()) return record.status();
-  if (record->private_to.empty() || record->private_to == asked->private_to) {
+  ASSIGN_OR_RETURN(const auto record, store->GetRun(run));
+  if (record.private_to.empty() || record.private_to == asked->private_to) {
     return absl::OkStatus();
   }
   if (!asked->private_to.empty()) {
     asked->problems.Add("subjects", "", "private to two users",
                         "public runs, and private ones of one user");
   }
-  asked->private_to = record->private_to;
+  asked->private_to = record.private_to;
   return absl::OkStatus();
 }
 
@@ -137,17 +135,14 @@ absl::Status FindSubjects(const lookup::View& view, const v1::CreateAnalysisRequ
   std::set<std::string> runs;
   for (int i = 0; i < request.subjects_size(); ++i) {
     const v1::AnalysisSubject& subject = request.subjects(i);
-    const auto run =
-        FindRunOf(view, subject, absl::StrCat("subjects[", i, "]"), &asked->experiments);
-    if (!run.ok()) return run.status();
-    if (absl::Status added = AddPrivacy(view.store, *run, asked); !added.ok()) return added;
-    const auto steps = FindSteps(view.store, *run, subject, one_run);
-    if (!steps.ok()) return steps.status();
-    const auto model = analysis::ModelOfRun(view.store, *run);
-    if (!model.ok()) return model.status();
-    runs.insert(*run);
-    asked->models.insert(asked->models.end(), steps->size(), *model);
-    for (const uint32_t step : *steps) asked->subjects.push_back({*run, step});
+    ASSIGN_OR_RETURN(const auto run, FindRunOf(view, subject, absl::StrCat("subjects[", i, "]"),
+                                               &asked->experiments));
+    RETURN_IF_ERROR(AddPrivacy(view.store, run, asked));
+    ASSIGN_OR_RETURN(const auto steps, FindSteps(view.store, run, subject, one_run));
+    ASSIGN_OR_RETURN(const auto model, analysis::ModelOfRun(view.store, run));
+    runs.insert(run);
+    asked->models.insert(asked->models.end(), steps.size(), model);
+    for (const uint32_t step : steps) asked->subjects.push_back({run, step});
   }
   if (one_run) {
     std::sort(asked->subjects.begin(), asked->subjects.end(),
@@ -191,27 +186,24 @@ absl::StatusOr<Asked> Resolve(const lookup::View& view, const v1::CreateAnalysis
   for (int i = 0; i < request.subjects_size(); ++i) {
     CheckSubject(request.subjects(i), absl::StrCat("subjects[", i, "]"), &asked.problems);
   }
-  const auto found = analysis::FindInputs(view, request.analysis(), asked.analysis.mutable_inputs(),
-                                          &asked.problems);
-  if (!found.ok()) return found.status();
+  ASSIGN_OR_RETURN(const auto found,
+                   analysis::FindInputs(view, request.analysis(), asked.analysis.mutable_inputs(),
+                                        &asked.problems));
   if (!asked.problems.empty()) return asked;
-  const auto options = spec::ToEngineOptions(asked.analysis.analysis());
-  if (!options.ok()) return options.status();
-  if (absl::Status subjects = FindSubjects(view, request, &asked); !subjects.ok()) {
-    return subjects;
-  }
-  analysis::CheckPrivacy(found->private_to, asked.private_to, asked.analysis.inputs(),
+  ASSIGN_OR_RETURN(const auto options, spec::ToEngineOptions(asked.analysis.analysis()));
+  RETURN_IF_ERROR(FindSubjects(view, request, &asked));
+  analysis::CheckPrivacy(found.private_to, asked.private_to, asked.analysis.inputs(),
                          &asked.problems);
   if (!asked.problems.empty()) return asked;
-  asked.cost = spec::CheckSubjects(*options, asked.analysis.inputs(), found->text_bytes,
+  asked.cost = spec::CheckSubjects(options, asked.analysis.inputs(), found.text_bytes,
                                    ConfigsOf(asked.models), "analysis", &asked.problems);
   if (!asked.problems.empty()) return asked;
   const engine::RunConfig first =
       asked.models.empty() ? engine::RunConfig() : asked.models.front().config;
   const uint64_t tokens =
-      spec::MostTokens(asked.analysis.inputs(), found->text_bytes, first.model.context);
-  asked.time = spec::GuessAnalysisTime(engine::KindOf(*options), asked.cost, tokens, first);
-  analysis::CheckInputs(view.store, *options, asked.analysis.inputs(), asked.models,
+      spec::MostTokens(asked.analysis.inputs(), found.text_bytes, first.model.context);
+  asked.time = spec::GuessAnalysisTime(engine::KindOf(options), asked.cost, tokens, first);
+  analysis::CheckInputs(view.store, options, asked.analysis.inputs(), asked.models,
                         &asked.problems);
   return asked;
 }
@@ -296,11 +288,9 @@ v1::Problem LabelProblem(const v1::CreateAnalysisRequest& request, const absl::S
 
 absl::Status Get(const Backend& backend, const lookup::View& view,
                  const v1::GetAnalysisRequest& request, v1::Analysis* response) {
-  const auto id = lookup::FindAnalysis(view, request.name(), "name");
-  if (!id.ok()) return id.status();
-  const auto record = backend.store->GetAnalysis(*id);
-  if (!record.ok()) return record.status();
-  *response = ToProto(*record, backend.analyses->Progress(*record));
+  ASSIGN_OR_RETURN(const auto id, lookup::FindAnalysis(view, request.name(), "name"));
+  ASSIGN_OR_RETURN(const auto record, backend.store->GetAnalysis(id));
+  *response = ToProto(record, backend.analyses->Progress(record));
   return absl::OkStatus();
 }
 
@@ -312,27 +302,23 @@ absl::StatusOr<std::vector<storage::AnalysisRecord>> ReadRows(const lookup::View
   storage::Store* const store = view.store;
   if (parent.empty()) return store->ListAnalyses(view.viewer, after, limit);
   if (absl::StartsWith(parent, "runs/")) {
-    const auto run = lookup::FindRun(view, parent, "parent");
-    if (!run.ok()) return run.status();
-    return store->RunAnalyses(view.viewer, *run, after, limit);
+    ASSIGN_OR_RETURN(const auto run, lookup::FindRun(view, parent, "parent"));
+    return store->RunAnalyses(view.viewer, run, after, limit);
   }
-  const auto experiment = lookup::FindExperiment(view, parent, "parent");
-  if (!experiment.ok()) return experiment.status();
-  return store->ExperimentAnalyses(view.viewer, *experiment, after, limit);
+  ASSIGN_OR_RETURN(const auto experiment, lookup::FindExperiment(view, parent, "parent"));
+  return store->ExperimentAnalyses(view.viewer, experiment, after, limit);
 }
 
 absl::Status List(const Backend& backend, const lookup::View& view,
                   const v1::ListAnalysesRequest& request, v1::ListAnalysesResponse* response) {
   const std::string list = absl::StrCat("analyses of ", request.parent());
-  const auto page = lookup::ReadPage(request, list, lookup::kDefaultPage);
-  if (!page.ok()) return page.status();
-  auto records = ReadRows(view, request.parent(), page->position, page->size + 1);
-  if (!records.ok()) return records.status();
-  bool more = records->size() > page->size;
-  if (more) records->pop_back();
+  ASSIGN_OR_RETURN(const auto page, lookup::ReadPage(request, list, lookup::kDefaultPage));
+  ASSIGN_OR_RETURN(auto records, ReadRows(view, request.parent(), page.position, page.size + 1));
+  bool more = records.size() > page.size;
+  if (more) records.pop_back();
   lookup::Room room(lookup::kPageBytes);
   std::string last;
-  for (const storage::AnalysisRecord& record : *records) {
+  for (const storage::AnalysisRecord& record : records) {
     v1::Analysis analysis = ToProto(record, backend.analyses->Progress(record));
     if (!room.Take(analysis.ByteSizeLong())) {
       more = true;
@@ -353,21 +339,17 @@ absl::StatusOr<storage::AnalysisRecord> FindToChange(const Backend& backend,
                                                      const storage::Caller& caller,
                                                      const std::string& name, Askers askers,
                                                      std::string* resource) {
-  const auto id = lookup::FindWholeAnalysis(backend.ViewOf(caller), name, "name");
-  if (!id.ok()) return id.status();
-  *resource = lookup::AnalysisName(*id);
-  auto record = backend.store->GetAnalysis(*id);
+  ASSIGN_OR_RETURN(const auto id, lookup::FindWholeAnalysis(backend.ViewOf(caller), name, "name"));
+  *resource = lookup::AnalysisName(id);
+  auto record = backend.store->GetAnalysis(id);
   if (!record.ok()) return record.status();
-  const absl::Status allowed = rpc::CheckMayChange(caller, record->owner, *resource);
-  if (!allowed.ok()) return allowed;
-  const auto asking = backend.store->AnalysisAskers(*id);
-  if (!asking.ok()) return asking.status();
-  for (const storage::AnalysisAsker& asker : *asking) {
+  RETURN_IF_ERROR(rpc::CheckMayChange(caller, record->owner, *resource));
+  ASSIGN_OR_RETURN(const auto asking, backend.store->AnalysisAskers(id));
+  for (const storage::AnalysisAsker& asker : asking) {
     if (askers == Askers::kActive && !asker.active) continue;
     const std::string wanted =
         absl::StrCat(lookup::ExperimentName(asker.experiment), ", which asks for ", *resource, ",");
-    const absl::Status unwanted = rpc::CheckMayChange(caller, asker.owner, wanted);
-    if (!unwanted.ok()) return unwanted;
+    RETURN_IF_ERROR(rpc::CheckMayChange(caller, asker.owner, wanted));
   }
   return record;
 }
@@ -375,51 +357,46 @@ absl::StatusOr<storage::AnalysisRecord> FindToChange(const Backend& backend,
 absl::Status Cancel(Backend& backend, const storage::Caller& caller,
                     const v1::CancelAnalysisRequest& request, std::string* resource,
                     v1::Analysis* response) {
-  const auto asked = FindToChange(backend, caller, request.name(), Askers::kActive, resource);
-  if (!asked.ok()) return asked.status();
-  const auto record = backend.store->CancelAnalysis(asked->id);
-  if (!record.ok()) return record.status();
-  backend.analyses->Cancel(asked->id);
-  *response = ToProto(*record, record->progress);
+  ASSIGN_OR_RETURN(const auto asked,
+                   FindToChange(backend, caller, request.name(), Askers::kActive, resource));
+  ASSIGN_OR_RETURN(const auto record, backend.store->CancelAnalysis(asked.id));
+  backend.analyses->Cancel(asked.id);
+  *response = ToProto(record, record.progress);
   return absl::OkStatus();
 }
 
 absl::Status Delete(Backend& backend, const storage::Caller& caller,
                     const v1::DeleteAnalysisRequest& request, std::string* resource,
                     google::protobuf::Empty*) {
-  const auto asked = FindToChange(backend, caller, request.name(), Askers::kAny, resource);
-  if (!asked.ok()) return asked.status();
-  const absl::Status deleted = backend.store->DeleteAnalysis(asked->id);
-  if (deleted.ok()) backend.analyses->Cancel(asked->id);
+  ASSIGN_OR_RETURN(const auto asked,
+                   FindToChange(backend, caller, request.name(), Askers::kAny, resource));
+  const absl::Status deleted = backend.store->DeleteAnalysis(asked.id);
+  if (deleted.ok()) backend.analyses->Cancel(asked.id);
   return deleted;
 }
 
 absl::StatusOr<rpc::BlobReader> OpenArrays(const Backend& backend,
                                            const grpc::ServerContextBase& context,
                                            const v1::ReadAnalysisArraysRequest& request) {
-  const auto view = backend.FindView(context);
-  if (!view.ok()) return view.status();
-  const auto id = lookup::FindAnalysis(*view, request.name(), "name");
-  if (!id.ok()) return id.status();
-  const auto record = backend.store->GetAnalysis(*id);
-  if (!record.ok()) return record.status();
-  if (record->state != storage::AnalysisState::kDone) {
+  ASSIGN_OR_RETURN(const auto view, backend.FindView(context));
+  ASSIGN_OR_RETURN(const auto id, lookup::FindAnalysis(view, request.name(), "name"));
+  ASSIGN_OR_RETURN(const auto record, backend.store->GetAnalysis(id));
+  if (record.state != storage::AnalysisState::kDone) {
     return lookup::WithReason(
-        absl::FailedPreconditionError(absl::StrCat("analysis ", *id, " is not DONE")),
+        absl::FailedPreconditionError(absl::StrCat("analysis ", id, " is not DONE")),
         "ANALYSIS_NOT_DONE");
   }
-  if (record->artifact.empty()) {
-    return absl::NotFoundError(absl::StrCat("analysis ", *id, " has no arrays"));
+  if (record.artifact.empty()) {
+    return absl::NotFoundError(absl::StrCat("analysis ", id, " has no arrays"));
   }
-  return rpc::BlobReader::Open(backend.store, record->artifact, request.offset());
+  return rpc::BlobReader::Open(backend.store, record.artifact, request.offset());
 }
 
 // Returns the user to whom the experiment that asks for an analysis is private; empty if none asks.
 absl::StatusOr<std::string> PrivacyOf(storage::Store* store, const std::string& experiment) {
   if (experiment.empty()) return std::string();
-  const auto record = store->GetExperiment(experiment);
-  if (!record.ok()) return record.status();
-  return record->private_to;
+  ASSIGN_OR_RETURN(const auto record, store->GetExperiment(experiment));
+  return record.private_to;
 }
 
 class AnalysesService final : public v1::Analyses::CallbackService {
@@ -431,9 +408,8 @@ class AnalysesService final : public v1::Analyses::CallbackService {
                                            v1::CreateAnalysisResponse* response) override {
     return rpc::Answer(backend_->pool, context, [this, context, request, response] {
       if (request->validate_only()) {
-        const auto view = backend_->FindView(context);
-        if (!view.ok()) return view.status();
-        return service::CreateAnalysis(*backend_, *request, *view, "", response);
+        ASSIGN_OR_RETURN(const auto view, backend_->FindView(context));
+        return service::CreateAnalysis(*backend_, *request, view, "", response);
       }
       return MakeChange(*backend_, *context, "Analyses.CreateAnalysis",
                         [&](const storage::Caller& caller, std::string* resource) {
@@ -493,17 +469,14 @@ class AnalysesService final : public v1::Analyses::CallbackService {
 absl::Status CreateAnalysis(const Backend& backend, const v1::CreateAnalysisRequest& request,
                             const lookup::View& view, const std::string& asked_by,
                             v1::CreateAnalysisResponse* response) {
-  const auto private_to = PrivacyOf(view.store, asked_by);
-  if (!private_to.ok()) return private_to.status();
-  auto asked = Resolve(view, request, *private_to);
-  if (!asked.ok()) return asked.status();
-  const std::vector<spec::Problem> problems = asked->problems.Take();
+  ASSIGN_OR_RETURN(const auto private_to, PrivacyOf(view.store, asked_by));
+  ASSIGN_OR_RETURN(auto asked, Resolve(view, request, private_to));
+  const std::vector<spec::Problem> problems = asked.problems.Take();
   if (!problems.empty() && !request.validate_only()) return lookup::InvalidFields(problems);
   for (const spec::Problem& problem : problems) *response->add_problems() = ToProto(problem);
   if (!problems.empty()) return absl::OkStatus();
-  const absl::Status added = AddCost(view, *asked, response->mutable_cost());
-  if (!added.ok()) return added;
-  const auto chosen = ChooseLabel(view, *asked, request, asked_by);
+  RETURN_IF_ERROR(AddCost(view, asked, response->mutable_cost()));
+  const auto chosen = ChooseLabel(view, asked, request, asked_by);
   if (request.validate_only() && IsOfLabel(chosen.status())) {
     *response->add_problems() = LabelProblem(request, chosen.status());
     return absl::OkStatus();
@@ -513,30 +486,28 @@ absl::Status CreateAnalysis(const Backend& backend, const v1::CreateAnalysisRequ
   for (const std::string& id : chosen->of.unlabelled) {
     response->add_unlabelled(lookup::ExperimentName(id));
   }
-  const storage::NewAnalysis analysis = ToRecord(view, *asked, *chosen, asked_by);
+  const storage::NewAnalysis analysis = ToRecord(view, asked, *chosen, asked_by);
   const std::string& id = analysis.id;
-  const absl::Status allowed =
-      submit::CheckQuota(backend, view.viewer.user, {0, asked->cost.array_bytes});
-  if (!allowed.ok()) return allowed;
+  RETURN_IF_ERROR(submit::CheckQuota(backend, view.viewer.user, {0, asked.cost.array_bytes}));
   if (request.validate_only()) {
     const auto stored = backend.store->GetAnalysis(id);
-    const auto there = backend.store->IsAnalysisThere(id);
-    if (!there.ok()) return there.status();
-    response->set_reused(*there);
+    ASSIGN_OR_RETURN(const auto there, backend.store->IsAnalysisThere(id));
+    response->set_reused(there);
     *response->mutable_analysis() =
-        stored.ok() ? ToProto(*stored, backend.analyses->Progress(*stored)) : asked->analysis;
+        stored.ok() ? ToProto(*stored, backend.analyses->Progress(*stored)) : asked.analysis;
     return absl::IsNotFound(stored.status()) ? absl::OkStatus() : stored.status();
   }
-  const auto created = backend.store->CreateAnalysis(
-      analysis, asked_by.empty() ? lookup::kMaxOpenAnalyses : lookup::kMaxPlannedAnalyses);
-  if (!created.ok()) return created.status();
-  const storage::AnalysisState state = created->record.state;
+  ASSIGN_OR_RETURN(
+      const auto created,
+      backend.store->CreateAnalysis(
+          analysis, asked_by.empty() ? lookup::kMaxOpenAnalyses : lookup::kMaxPlannedAnalyses));
+  const storage::AnalysisState state = created.record.state;
   if (state == storage::AnalysisState::kQueued || state == storage::AnalysisState::kRunning) {
     backend.analyses->Submit(id);
   }
-  response->set_reused(created->reused);
+  response->set_reused(created.reused);
   *response->mutable_analysis() =
-      ToProto(created->record, backend.analyses->Progress(created->record));
+      ToProto(created.record, backend.analyses->Progress(created.record));
   return absl::OkStatus();
 }
 

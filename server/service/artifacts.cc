@@ -1,4 +1,5 @@
 #include "ablate/v1/artifact.grpc.pb.h"
+#include "base/status_macros.h"
 #include "server/lookup/names.h"
 #include "server/rpc/blob_streams.h"
 #include "server/rpc/call.h"
@@ -10,11 +11,9 @@ namespace {
 
 absl::Status List(const Backend& backend, const lookup::View& view,
                   const v1::ListArtifactsRequest& request, v1::ListArtifactsResponse* response) {
-  const auto run = lookup::FindRun(view, request.run(), "run");
-  if (!run.ok()) return run.status();
-  const auto artifacts = backend.store->ListArtifacts(*run);
-  if (!artifacts.ok()) return artifacts.status();
-  for (const storage::ArtifactRecord& artifact : *artifacts) {
+  ASSIGN_OR_RETURN(const auto run, lookup::FindRun(view, request.run(), "run"));
+  ASSIGN_OR_RETURN(const auto artifacts, backend.store->ListArtifacts(run));
+  for (const storage::ArtifactRecord& artifact : artifacts) {
     *response->add_artifacts() = ToProto(artifact);
   }
   return absl::OkStatus();
@@ -22,15 +21,11 @@ absl::Status List(const Backend& backend, const lookup::View& view,
 
 absl::StatusOr<rpc::BlobReader> Open(const Backend& backend, const grpc::ServerContextBase& context,
                                      const v1::ReadArtifactRequest& request) {
-  const auto view = backend.FindView(context);
-  if (!view.ok()) return view.status();
-  const auto name = lookup::ParseCheckpointName(request.name(), "name");
-  if (!name.ok()) return name.status();
-  const auto run = lookup::FindRun(*view, name->run, "name");
-  if (!run.ok()) return run.status();
-  const auto checkpoint = lookup::FindCheckpoint(backend.store, *run, name->step);
-  if (!checkpoint.ok()) return checkpoint.status();
-  return rpc::BlobReader::Open(backend.store, checkpoint->blob, request.offset());
+  ASSIGN_OR_RETURN(const auto view, backend.FindView(context));
+  ASSIGN_OR_RETURN(const auto name, lookup::ParseCheckpointName(request.name(), "name"));
+  ASSIGN_OR_RETURN(const auto run, lookup::FindRun(view, name.run, "name"));
+  ASSIGN_OR_RETURN(const auto checkpoint, lookup::FindCheckpoint(backend.store, run, name.step));
+  return rpc::BlobReader::Open(backend.store, checkpoint.blob, request.offset());
 }
 
 class ArtifactsService final : public v1::Artifacts::CallbackService {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/status_macros.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/lookup/errors.h"
@@ -124,9 +125,8 @@ AttachReactor* AttachReactor::Start(WorkerBackend* backend, grpc::CallbackServer
 }
 
 absl::Status AttachReactor::FindUser() {
-  auto user = backend_->find_user(*context_);
-  if (!user.ok()) return user.status();
-  user_ = *std::move(user);
+  ASSIGN_OR_RETURN(auto user, backend_->find_user(*context_));
+  user_ = std::move(user);
   return absl::OkStatus();
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "base/status_macros.h"
 #include "server/lookup/cancelled.h"
 #include "server/rpc/identity.h"
 
@@ -20,9 +21,8 @@ lookup::View Backend::ViewOf(const storage::Caller& caller) const {
 }
 
 absl::StatusOr<lookup::View> Backend::FindView(const grpc::ServerContextBase& context) const {
-  const auto caller = FindCaller(context);
-  if (!caller.ok()) return caller.status();
-  return ViewOf(*caller);
+  ASSIGN_OR_RETURN(const auto caller, FindCaller(context));
+  return ViewOf(caller);
 }
 
 absl::StatusOr<lookup::View> Backend::FindView(grpc::ServerContextBase* context) const {
@@ -44,11 +44,10 @@ grpc::ServerUnaryReactor* Backend::AnswerByComparing(
     grpc::CallbackServerContext* context,
     std::function<absl::Status(const lookup::View&, const lookup::Cancelled& cancelled)> work) {
   return rpc::Answer(comparing, context, [this, context, work = std::move(work)] {
-    const auto view = FindView(context);
-    if (!view.ok()) return view.status();
+    ASSIGN_OR_RETURN(const auto view, FindView(context));
     rpc::LiveCall call(&comparisons, context);
     if (!call.accepted().ok()) return call.accepted();
-    return work(*view, [&call] { return call.ended(); });
+    return work(view, [&call] { return call.ended(); });
   });
 }
 
@@ -62,15 +61,14 @@ grpc::ServerUnaryReactor* Backend::AnswerChange(
 
 absl::Status MakeChange(const Backend& backend, const grpc::ServerContextBase& context,
                         absl::string_view method, Change change) {
-  const auto caller = backend.FindCaller(context);
-  if (!caller.ok()) return caller.status();
+  ASSIGN_OR_RETURN(const auto caller, backend.FindCaller(context));
   std::string resource;
-  const absl::Status made = change(*caller, &resource);
+  const absl::Status made = change(caller, &resource);
   if (backend.sharing == nullptr || !backend.sharing->store().HasUsers()) return made;
   storage::Audit audit;
   audit.time = absl::Now();
-  audit.user = caller->user;
-  audit.token = caller->token;
+  audit.user = caller.user;
+  audit.token = caller.token;
   audit.method = std::string(method);
   audit.resource = resource;
   audit.outcome = absl::StatusCodeToString(made.code());

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 #include "server/config/fields.h"
 #include "server/config/model_spec.h"
 
@@ -282,11 +283,10 @@ v1::Analysis ToProto(const storage::AnalysisRecord& record, double progress) {
 }
 
 absl::StatusOr<v1::Model> ToProto(const storage::ModelRecord& record) {
-  auto spec = spec::ReadStoredModel(record.spec);
-  if (!spec.ok()) return spec.status();
+  ASSIGN_OR_RETURN(auto spec, spec::ReadStoredModel(record.spec));
   v1::Model message;
   message.set_name(lookup::ModelName(record.name));
-  *message.mutable_model() = *std::move(spec);
+  *message.mutable_model() = std::move(spec);
   message.set_vocabulary(record.vocabulary);
   message.set_parameters(record.parameters);
   message.set_sha256(record.sha256);

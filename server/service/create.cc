@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/decimal.h"
 #include "base/sha256.h"
+#include "base/status_macros.h"
 #include "base/utf8.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
@@ -330,15 +331,13 @@ absl::Status AddStoredParameters(storage::Store* store, const std::string& id, l
     for (const storage::CellRecord& cell : page) {
       if (!settings.empty() && cell.labels == labels) continue;
       labels = cell.labels;
-      const auto run = store->GetRun(cell.run);
-      if (!run.ok()) return run.status();
+      ASSIGN_OR_RETURN(const auto run, store->GetRun(cell.run));
       SetLabels(labels, settings.emplace_back().mutable_labels());
-      settings.back().set_parameters(run->parameters);
+      settings.back().set_parameters(run.parameters);
     }
     return true;
   };
-  const absl::Status visited = lookup::VisitCells(store, id, add);
-  if (!visited.ok()) return visited;
+  RETURN_IF_ERROR(lookup::VisitCells(store, id, add));
   AddRows(settings, "settings' parameters", room, response->mutable_parameters(), response);
   return absl::OkStatus();
 }
@@ -347,9 +346,8 @@ absl::Status AddStoredParameters(storage::Store* store, const std::string& id, l
 absl::Status AddStored(const Backend& backend, const std::string& id, size_t cells, uint32_t reused,
                        lookup::Room* room, v1::CreateExperimentResponse* response) {
   response->set_reused(reused);
-  const absl::StatusOr<storage::ExperimentRecord> record = backend.store->GetExperiment(id);
-  if (!record.ok()) return record.status();
-  *response->mutable_experiment() = ToProto(*record, backend.store->stalled());
+  ASSIGN_OR_RETURN(const storage::ExperimentRecord record, backend.store->GetExperiment(id));
+  *response->mutable_experiment() = ToProto(record, backend.store->stalled());
   return AddStoredCells(backend.store, id, cells, room, response);
 }
 
@@ -363,11 +361,10 @@ absl::StatusOr<std::optional<v1::CreateExperimentResponse>> AnswerAgain(
   if (!known.ok()) return known.status();
   if (!known->has_value()) return std::optional<v1::CreateExperimentResponse>();
   const storage::CreatedExperiment& created = **known;
-  const auto record = backend.store->GetExperiment(created.id);
-  if (!record.ok()) return record.status();
+  ASSIGN_OR_RETURN(const auto record, backend.store->GetExperiment(created.id));
   v1::CreateExperimentResponse response;
   lookup::Room room(lookup::kPageBytes);
-  room.Take(record->spec.size());
+  room.Take(record.spec.size());
   absl::Status added = AddStoredParameters(backend.store, created.id, &room, &response);
   if (added.ok()) {
     added = AddStored(backend, created.id, created.cells.size(), created.reused, &room, &response);
@@ -380,11 +377,10 @@ absl::StatusOr<std::optional<v1::CreateExperimentResponse>> AnswerAgain(
 absl::StatusOr<v1::CreateExperimentResponse> AnnotatedAs(const Backend& backend,
                                                          const std::string& identical,
                                                          v1::CreateExperimentResponse preview) {
-  const absl::StatusOr<storage::ExperimentRecord> record = backend.store->GetExperiment(identical);
-  if (!record.ok()) return record.status();
+  ASSIGN_OR_RETURN(const storage::ExperimentRecord record, backend.store->GetExperiment(identical));
   preview.set_identical_to(lookup::ExperimentName(identical));
-  preview.mutable_experiment()->mutable_tags()->Add(record->tags.begin(), record->tags.end());
-  preview.mutable_experiment()->set_note(record->note);
+  preview.mutable_experiment()->mutable_tags()->Add(record.tags.begin(), record.tags.end());
+  preview.mutable_experiment()->set_note(record.note);
   return preview;
 }
 
@@ -396,10 +392,8 @@ absl::StatusOr<v1::CreateExperimentResponse> AnswerWith(const Backend& backend,
   lookup::Room room(lookup::kPageBytes);
   room.Take(plan.resolution.spec.ByteSizeLong());
   DescribePlan(plan, &room, &response);
-  const absl::Status added =
-      AddStored(backend, identical, plan.run_of_cell.size(),
-                static_cast<uint32_t>(plan.run_of_cell.size()), &room, &response);
-  if (!added.ok()) return added;
+  RETURN_IF_ERROR(AddStored(backend, identical, plan.run_of_cell.size(),
+                            static_cast<uint32_t>(plan.run_of_cell.size()), &room, &response));
   response.set_identical_to(response.experiment().name());
   return response;
 }
@@ -421,18 +415,16 @@ absl::StatusOr<v1::CreateExperimentResponse> Store(const Backend& backend,
   if (!created.ok()) return created.status();
   if (created->identical) {
     const size_t cells = record.cells.size();
-    const absl::Status added =
-        AddStored(backend, created->id, cells, static_cast<uint32_t>(cells), &room, &response);
-    if (!added.ok()) return added;
+    RETURN_IF_ERROR(
+        AddStored(backend, created->id, cells, static_cast<uint32_t>(cells), &room, &response));
     response.set_identical_to(response.experiment().name());
     return response;
   }
   backend.scheduler->Post([](schedule::Scheduler& scheduler) { scheduler.Dispatch(); });
   // Also if this one asks for nothing: other experiments' runs may have been queued again.
   backend.planner->Expect();
-  const absl::Status added =
-      AddStored(backend, created->id, created->cells.size(), created->reused, &room, &response);
-  if (!added.ok()) return added;
+  RETURN_IF_ERROR(
+      AddStored(backend, created->id, created->cells.size(), created->reused, &room, &response));
   return response;
 }
 
@@ -440,9 +432,8 @@ absl::StatusOr<v1::CreateExperimentResponse> CreateFor(const Backend& backend,
                                                        const grpc::ServerContextBase& context,
                                                        v1::CreateExperimentRequest* request) {
   if (request->validate_only()) {
-    const auto view = backend.FindView(context);
-    if (!view.ok()) return view.status();
-    return CreateExperiment(backend, *view, request);
+    ASSIGN_OR_RETURN(const auto view, backend.FindView(context));
+    return CreateExperiment(backend, view, request);
   }
   absl::StatusOr<v1::CreateExperimentResponse> response;
   const absl::Status made =
@@ -462,11 +453,10 @@ absl::Status ReadCreateAnswer(const Backend& backend, const grpc::ServerContextB
   if (!grpc::SerializationTraits<v1::CreateExperimentRequest>::Deserialize(&read, &request).ok()) {
     return lookup::MalformedRequest();
   }
-  auto response = CreateFor(backend, context, &request);
-  if (!response.ok()) return response.status();
+  ASSIGN_OR_RETURN(auto response, CreateFor(backend, context, &request));
   bool owned = false;
   const grpc::Status written =
-      grpc::SerializationTraits<v1::CreateExperimentResponse>::Serialize(*response, answer, &owned);
+      grpc::SerializationTraits<v1::CreateExperimentResponse>::Serialize(response, answer, &owned);
   return written.ok() ? absl::OkStatus() : absl::InternalError("the answer can't be written");
 }
 
@@ -489,20 +479,17 @@ absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
   if (!validate_only) submission.hash = RequestHash(request);
   if (!validate_only && problems.empty()) {
     // Before planning: a request that was accepted once might be refused by later changes.
-    auto again = AnswerAgain(backend, submission);
-    if (!again.ok()) return again.status();
-    if (again->has_value()) return **std::move(again);
+    ASSIGN_OR_RETURN(auto again, AnswerAgain(backend, submission));
+    if (again.has_value()) return *std::move(again);
   }
   if (request->has_spec() && request->overrides().size() <= spec::kMaxOverrides) {
-    absl::StatusOr<submit::Plan> made = submit::MakePlan(backend, view, request);
-    if (!made.ok()) return made.status();
-    plan = *std::move(made);
+    ASSIGN_OR_RETURN(submit::Plan made, submit::MakePlan(backend, view, request));
+    plan = std::move(made);
   }
   if (!request->extends().empty()) {
-    auto extended =
-        submit::CheckExtension(view, submission.private_to, request->extends(), plan, &problems);
-    if (!extended.ok()) return extended.status();
-    submission.extends = *std::move(extended);
+    ASSIGN_OR_RETURN(auto extended, submit::CheckExtension(view, submission.private_to,
+                                                           request->extends(), plan, &problems));
+    submission.extends = std::move(extended);
     const size_t tags = TagsOf(submission, *request).size();
     if (tags > storage::kMaxTags) {
       problems.push_back(
@@ -515,17 +502,15 @@ absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
   plan.resolution.problems = problems;
   std::string identical;
   if (problems.empty() && request->find_identical()) {
-    auto found = submit::FindIdentical(view, submission.private_to, plan);
-    if (!found.ok()) return found.status();
+    ASSIGN_OR_RETURN(auto found, submit::FindIdentical(view, submission.private_to, plan));
     // One that isn't the extended one doesn't take its place.
-    const bool is_other = submission.extends.has_value() && *found != submission.extends->id;
-    if (!is_other) identical = *std::move(found);
+    const bool is_other = submission.extends.has_value() && found != submission.extends->id;
+    if (!is_other) identical = std::move(found);
   }
   if (validate_only) {
     if (problems.empty()) {
-      auto note = submit::DetectableNote(view, plan.resolution);
-      if (!note.ok()) return note.status();
-      if (!note->empty()) plan.resolution.notes.push_back(*std::move(note));
+      ASSIGN_OR_RETURN(auto note, submit::DetectableNote(view, plan.resolution));
+      if (!note.empty()) plan.resolution.notes.push_back(std::move(note));
     }
     v1::CreateExperimentResponse preview = Preview(submission, std::move(plan));
     if (!identical.empty()) return AnnotatedAs(backend, identical, std::move(preview));

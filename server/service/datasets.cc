@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/conllu.h"
 #include "base/dataset_file.h"
+#include "base/status_macros.h"
 #include "base/utf8.h"
 #include "server/analysis/document_facts.h"
 #include "server/engine/task.h"
@@ -39,9 +40,7 @@ bool HasTaggedName(absl::string_view display_name) {
 }
 
 absl::Status CheckHeader(const v1::UploadDatasetRequest& request) {
-  const absl::Status named =
-      lookup::CheckChosenName(request.display_name(), "file", "display_name");
-  if (!named.ok()) return named;
+  RETURN_IF_ERROR(lookup::CheckChosenName(request.display_name(), "file", "display_name"));
   return lookup::CheckSha256(request.sha256());
 }
 
@@ -106,36 +105,32 @@ absl::StatusOr<bool> UploadDatasetReactor::Receive(const v1::UploadDatasetReques
     return lookup::InvalidField("display_name", "display_name, sha256 or offset is repeated",
                                 "them in the first message only");
   }
-  if (const absl::Status appended = Append(request.data()); !appended.ok()) return appended;
+  RETURN_IF_ERROR(Append(request.data()));
   return true;
 }
 
 absl::StatusOr<bool> UploadDatasetReactor::Open(const v1::UploadDatasetRequest& request) {
   open_ = true;
-  if (const absl::Status checked = CheckHeader(request); !checked.ok()) return checked;
+  RETURN_IF_ERROR(CheckHeader(request));
   display_name_ = request.display_name();
   sha256_ = request.sha256();
-  const auto view = backend_->FindView(*context_);
-  if (!view.ok()) return view.status();
-  view_ = *view;
+  ASSIGN_OR_RETURN(const auto view, backend_->FindView(*context_));
+  view_ = view;
   for_experiment_ = request.for_experiment();
   becomes_public_ = for_experiment_ && !request.private_();
   if (request.private_() || for_experiment_) private_to_ = view_.viewer.user;
-  auto writer = OpenWriter(request.offset());
-  if (!writer.ok()) return writer.status();
-  writer_ = *std::move(writer);
+  ASSIGN_OR_RETURN(auto writer, OpenWriter(request.offset()));
+  writer_ = std::move(writer);
   return writer_.wanted();
 }
 
 absl::StatusOr<rpc::BlobWriter> UploadDatasetReactor::OpenWriter(uint64_t offset) {
-  const auto visible = view_.store->FindDatasetsOf(view_.viewer, sha256_);
-  if (!visible.ok()) return visible.status();
+  ASSIGN_OR_RETURN(const auto visible, view_.store->FindDatasetsOf(view_.viewer, sha256_));
   const auto cancelled = [this] { return ended(); };
-  if (!visible->empty()) {
+  if (!visible.empty()) {
     // A text that exists but is damaged is received again.
-    const absl::StatusOr<bool> whole = rpc::HasWhole(view_.store, sha256_, cancelled);
-    if (!whole.ok()) return whole.status();
-    if (*whole) return rpc::BlobWriter::Open(view_.store, sha256_);
+    ASSIGN_OR_RETURN(const bool whole, rpc::HasWhole(view_.store, sha256_, cancelled));
+    if (whole) return rpc::BlobWriter::Open(view_.store, sha256_);
   }
   return rpc::BlobWriter::Continue(view_.store, view_.viewer.user, sha256_, offset, cancelled);
 }
@@ -164,35 +159,32 @@ absl::Status UploadDatasetReactor::Complete() {
 }
 
 absl::Status UploadDatasetReactor::Record() {
-  const auto visible = view_.store->FindDatasetsOf(view_.viewer, sha256_);
-  if (!visible.ok()) return visible.status();
-  if (becomes_public_ && visible->size() > 0 && visible->back().private_to.empty()) {
+  ASSIGN_OR_RETURN(const auto visible, view_.store->FindDatasetsOf(view_.viewer, sha256_));
+  if (becomes_public_ && visible.size() > 0 && visible.back().private_to.empty()) {
     private_to_.clear();  // it is public already
     for_experiment_ = becomes_public_ = false;
   }
-  auto known = std::find_if(visible->begin(), visible->end(),
+  auto known = std::find_if(visible.begin(), visible.end(),
                             [this](const auto& one) { return one.private_to == private_to_; });
-  if (known == visible->end()) {  // an earlier upload, which becomes public now
-    known = std::find_if(visible->begin(), visible->end(), [this](const auto& one) {
+  if (known == visible.end()) {  // an earlier upload, which becomes public now
+    known = std::find_if(visible.begin(), visible.end(), [this](const auto& one) {
       return one.becomes_public && one.private_to == view_.viewer.user;
     });
   }
   storage::DatasetRecord record;
   std::optional<storage::DatasetCounts> counts;
-  if (known != visible->end()) {
+  if (known != visible.end()) {
     record = *known;
   } else {
-    auto inspected = Inspect(&record);
-    if (!inspected.ok()) return inspected.status();
-    counts = *std::move(inspected);
+    ASSIGN_OR_RETURN(auto inspected, Inspect(&record));
+    counts = std::move(inspected);
     record.owner = view_.viewer.user;
     record.display_name = display_name_;
     record.sha256 = sha256_;
     record.bytes = pin_->size();
-    const absl::Status allowed = submit::CheckQuota(*backend_, record.owner, {0, record.bytes});
-    if (!allowed.ok()) return allowed;
+    RETURN_IF_ERROR(submit::CheckQuota(*backend_, record.owner, {0, record.bytes}));
   }
-  if (known == visible->end() || known->becomes_public != becomes_public_) {
+  if (known == visible.end() || known->becomes_public != becomes_public_) {
     record.id = submit::DatasetId(record.display_name, sha256_,
                                   becomes_public_ ? std::string() : private_to_);
   }
@@ -201,13 +193,12 @@ absl::Status UploadDatasetReactor::Record() {
   record.expire_time = for_experiment_ ? 1 : 0;
   // Also if it was known: it could have been deleted meanwhile, and is then added again.
   absl::StatusOr<storage::DatasetRecord> added;
-  const absl::Status made = MakeChange(*backend_, *context_, "Datasets.UploadDataset",
-                                       [&](const storage::Caller&, std::string* resource) {
-                                         *resource = lookup::DatasetName(record.id);
-                                         added = backend_->store->AddDataset(record);
-                                         return added.status();
-                                       });
-  if (!made.ok()) return made;
+  RETURN_IF_ERROR(MakeChange(*backend_, *context_, "Datasets.UploadDataset",
+                             [&](const storage::Caller&, std::string* resource) {
+                               *resource = lookup::DatasetName(record.id);
+                               added = backend_->store->AddDataset(record);
+                               return added.status();
+                             }));
   if (counts.has_value()) {
     // If the counts can't be stored, they are computed again on demand.
     backend_->store->KeepCounts(DatasetKey(*added), *counts).IgnoreError();
@@ -219,15 +210,14 @@ absl::Status UploadDatasetReactor::Record() {
 absl::StatusOr<storage::DatasetCounts> UploadDatasetReactor::Inspect(
     storage::DatasetRecord* record) {
   storage::Blobs* blobs = backend_->store->blobs();
-  const auto beginning = blobs->Read(pin_->sha256(), 0, kConlluBeginningBytes);
-  if (!beginning.ok()) return beginning.status();
-  if (const absl::string_view encoding = text::WideEncoding(*beginning); !encoding.empty()) {
+  ASSIGN_OR_RETURN(const auto beginning, blobs->Read(pin_->sha256(), 0, kConlluBeginningBytes));
+  if (const absl::string_view encoding = text::WideEncoding(beginning); !encoding.empty()) {
     return lookup::InvalidField(
         "data", absl::StrCat("the text is in ", encoding),
         absl::StrCat("UTF-8. Convert it: `iconv -f ", encoding, " -t UTF-8 OLD > NEW`"));
   }
   absl::Status problem;
-  if (IsText(*beginning) && (IsConllu(*beginning) || HasTaggedName(display_name_))) {
+  if (IsText(beginning) && (IsConllu(beginning) || HasTaggedName(display_name_))) {
     const auto facts = submit::InspectTagged(blobs, *pin_);
     if (facts.ok()) {
       record->kind = DatasetKind::kTagged;
@@ -237,7 +227,7 @@ absl::StatusOr<storage::DatasetCounts> UploadDatasetReactor::Inspect(
     if (!absl::IsInvalidArgument(facts.status())) return facts.status();
     return lookup::InvalidField("data", facts.status().message(), "tagged sentences in CoNLL-U");
   }
-  if (IsText(*beginning)) {
+  if (IsText(beginning)) {
     const auto facts = analysis::InspectBlob(blobs, *pin_);
     if (facts.ok()) {
       record->documents = facts->documents;
@@ -270,27 +260,25 @@ absl::StatusOr<storage::DatasetRecord> FindByHash(const lookup::View& view,
   if (!request.name().empty()) {
     return lookup::InvalidField("sha256", "name is given, too", "either name or sha256");
   }
-  const absl::Status checked = lookup::CheckSha256(request.sha256());
-  if (!checked.ok()) return checked;
+  RETURN_IF_ERROR(lookup::CheckSha256(request.sha256()));
   const std::string user = request.private_() ? view.viewer.user : "";
-  auto found = view.store->FindDatasetsOf({user}, request.sha256());
-  if (!found.ok()) return found.status();
-  if (!found->empty()) return std::move(found->front());
+  ASSIGN_OR_RETURN(auto found, view.store->FindDatasetsOf({user}, request.sha256()));
+  if (!found.empty()) return std::move(found.front());
   return lookup::WithReason(absl::NotFoundError("there is no data set with this SHA-256"),
                             "DATASET_NOT_FOUND");
 }
 
 absl::Status Get(Backend& backend, const lookup::View& view, grpc::CallbackServerContext* context,
                  const v1::GetDatasetRequest& request, v1::Dataset* response) {
-  const auto dataset = request.sha256().empty() ? lookup::FindDataset(view, request.name(), "name")
-                                                : FindByHash(view, request);
-  if (!dataset.ok()) return dataset.status();
-  *response = ToProto(*dataset);
+  ASSIGN_OR_RETURN(const auto dataset, request.sha256().empty()
+                                           ? lookup::FindDataset(view, request.name(), "name")
+                                           : FindByHash(view, request));
+  *response = ToProto(dataset);
   if (!request.verify()) return absl::OkStatus();
   rpc::LiveCall call(&backend.queries, context);
   if (!call.accepted().ok()) return call.accepted();
   const absl::StatusOr<bool> whole =
-      rpc::HasWhole(backend.store, dataset->sha256, [&call] { return call.ended(); });
+      rpc::HasWhole(backend.store, dataset.sha256, [&call] { return call.ended(); });
   if (call.stopped()) return rpc::ServerEnds();
   if (whole.ok()) response->set_damaged(!*whole);
   return whole.status();
@@ -298,11 +286,9 @@ absl::Status Get(Backend& backend, const lookup::View& view, grpc::CallbackServe
 
 absl::Status GetPartial(const Backend& backend, const lookup::View& view,
                         const v1::GetUploadRequest& request, v1::PartialUpload* response) {
-  const absl::Status checked = lookup::CheckSha256(request.sha256());
-  if (!checked.ok()) return checked;
-  const auto blobs = rpc::BlobsOf(backend.store);
-  if (!blobs.ok()) return blobs.status();
-  const auto found = (*blobs)->partials().Find(view.viewer.user, request.sha256());
+  RETURN_IF_ERROR(lookup::CheckSha256(request.sha256()));
+  ASSIGN_OR_RETURN(const auto blobs, rpc::BlobsOf(backend.store));
+  const auto found = blobs->partials().Find(view.viewer.user, request.sha256());
   response->set_bytes(found.bytes);
   response->set_in_use(found.in_use);
   return absl::OkStatus();
@@ -311,24 +297,21 @@ absl::Status GetPartial(const Backend& backend, const lookup::View& view,
 absl::StatusOr<rpc::BlobReader> OpenDataset(const Backend& backend,
                                             const grpc::ServerContextBase& context,
                                             const v1::DownloadDatasetRequest& request) {
-  const auto view = backend.FindView(context);
-  if (!view.ok()) return view.status();
-  const auto dataset = lookup::FindDataset(*view, request.name(), "name");
-  if (!dataset.ok()) return dataset.status();
-  return rpc::BlobReader::Open(backend.store, dataset->sha256, request.offset());
+  ASSIGN_OR_RETURN(const auto view, backend.FindView(context));
+  ASSIGN_OR_RETURN(const auto dataset, lookup::FindDataset(view, request.name(), "name"));
+  return rpc::BlobReader::Open(backend.store, dataset.sha256, request.offset());
 }
 
 absl::Status List(const Backend&, const lookup::View& view, const v1::ListDatasetsRequest& request,
                   v1::ListDatasetsResponse* response) {
-  const auto page = lookup::ReadPage(request, kDatasetList, lookup::kDefaultPage);
-  if (!page.ok()) return page.status();
-  auto records = view.store->ListDatasets(view.viewer, page->position, page->size + 1);
-  if (!records.ok()) return records.status();
-  if (records->size() > page->size) {
-    records->pop_back();
-    response->set_next_page_token(lookup::PageToken(kDatasetList, DatasetKey(records->back())));
+  ASSIGN_OR_RETURN(const auto page, lookup::ReadPage(request, kDatasetList, lookup::kDefaultPage));
+  ASSIGN_OR_RETURN(auto records,
+                   view.store->ListDatasets(view.viewer, page.position, page.size + 1));
+  if (records.size() > page.size) {
+    records.pop_back();
+    response->set_next_page_token(lookup::PageToken(kDatasetList, DatasetKey(records.back())));
   }
-  for (const storage::DatasetRecord& record : *records) {
+  for (const storage::DatasetRecord& record : records) {
     *response->add_datasets() = ToProto(record);
   }
   return absl::OkStatus();
@@ -338,14 +321,11 @@ absl::Status Delete(Backend& backend, const storage::Caller& caller,
                     const v1::DeleteDatasetRequest& request, std::string* resource,
                     google::protobuf::Empty*) {
   const lookup::View view = backend.ViewOf(caller);
-  const auto id = lookup::FindWholeDataset(view, request.name(), "name");
-  if (!id.ok()) return id.status();
-  *resource = lookup::DatasetName(*id);
-  const auto dataset = view.store->FindDataset(view.viewer, *id);
-  if (!dataset.ok()) return dataset.status();
-  const absl::Status allowed = rpc::CheckMayChange(caller, dataset->owner, *resource);
-  if (!allowed.ok()) return allowed;
-  const absl::Status deleted = backend.store->DeleteDataset(DatasetKey(*dataset));
+  ASSIGN_OR_RETURN(const auto id, lookup::FindWholeDataset(view, request.name(), "name"));
+  *resource = lookup::DatasetName(id);
+  ASSIGN_OR_RETURN(const auto dataset, view.store->FindDataset(view.viewer, id));
+  RETURN_IF_ERROR(rpc::CheckMayChange(caller, dataset.owner, *resource));
+  const absl::Status deleted = backend.store->DeleteDataset(DatasetKey(dataset));
   return absl::IsFailedPrecondition(deleted) ? lookup::WithReason(deleted, "DATASET_IN_USE")
                                              : deleted;
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "base/status_macros.h"
 #include "server/lookup/cancelled.h"
 #include "server/lookup/errors.h"
 #include "server/lookup/names.h"
@@ -28,11 +29,9 @@ constexpr char kExperimentList[] = "experiments";
 
 absl::Status Get(const Backend& backend, const lookup::View& view,
                  const v1::GetExperimentRequest& request, v1::Experiment* response) {
-  const auto id = lookup::FindExperiment(view, request.name(), "name");
-  if (!id.ok()) return id.status();
-  const auto record = backend.store->GetExperiment(*id);
-  if (!record.ok()) return record.status();
-  *response = ToProto(*record, backend.store->stalled());
+  ASSIGN_OR_RETURN(const auto id, lookup::FindExperiment(view, request.name(), "name"));
+  ASSIGN_OR_RETURN(const auto record, backend.store->GetExperiment(id));
+  *response = ToProto(record, backend.store->stalled());
   return absl::OkStatus();
 }
 
@@ -51,19 +50,18 @@ absl::Status List(const Backend& backend, const lookup::View& view,
   if (!filter.owner.empty()) absl::StrAppend(&list, " of ", filter.owner);
   if (!filter.tag.empty()) absl::StrAppend(&list, " with ", filter.tag);
   if (filter.archived) absl::StrAppend(&list, " and archived ones");
-  const auto page = lookup::ReadPage(request, list, lookup::kDefaultPage);
-  if (!page.ok()) return page.status();
+  ASSIGN_OR_RETURN(const auto page, lookup::ReadPage(request, list, lookup::kDefaultPage));
   lookup::Room room(lookup::kPageBytes);
-  std::string last = page->position;
+  std::string last = page.position;
   const std::string stalled = backend.store->stalled();
   while (true) {
     // A few at a time: each may be as large as a page.
     const auto records = view.store->ListExperiments(view.viewer, filter, last, kExperimentsAtOnce);
     // Only the token's experiment can be missing.
-    if (absl::IsNotFound(records.status())) return Gone(request, page->position == last);
+    if (absl::IsNotFound(records.status())) return Gone(request, page.position == last);
     if (!records.ok()) return records.status();
     for (const storage::ExperimentRecord& record : *records) {
-      const bool full = static_cast<uint32_t>(response->experiments_size()) == page->size;
+      const bool full = static_cast<uint32_t>(response->experiments_size()) == page.size;
       v1::Experiment experiment = ToProto(record, stalled);
       if (full || !room.Take(experiment.ByteSizeLong() + 8)) {
         response->set_next_page_token(lookup::PageToken(list, last));
@@ -78,9 +76,8 @@ absl::Status List(const Backend& backend, const lookup::View& view,
 
 absl::Status Diff(const lookup::View& view, const v1::DiffExperimentsRequest& request,
                   const lookup::Cancelled& cancelled, v1::DiffExperimentsResponse* response) {
-  auto diff = results::Diff(view, request, cancelled);
-  if (!diff.ok()) return diff.status();
-  *response = *std::move(diff);
+  ASSIGN_OR_RETURN(auto diff, results::Diff(view, request, cancelled));
+  *response = std::move(diff);
   return absl::OkStatus();
 }
 
@@ -91,25 +88,19 @@ absl::StatusOr<std::string> FindToChange(const Backend& backend, const storage::
   auto id = lookup::FindWholeExperiment(backend.ViewOf(caller), name, "name");
   if (!id.ok()) return id.status();
   *resource = lookup::ExperimentName(*id);
-  const auto record = backend.store->GetExperiment(*id);
-  if (!record.ok()) return record.status();
-  const absl::Status allowed = rpc::CheckMayChange(caller, record->owner, *resource);
-  if (!allowed.ok()) return allowed;
+  ASSIGN_OR_RETURN(const auto record, backend.store->GetExperiment(*id));
+  RETURN_IF_ERROR(rpc::CheckMayChange(caller, record.owner, *resource));
   return id;
 }
 
 absl::Status Update(Backend& backend, const storage::Caller& caller,
                     const v1::UpdateExperimentRequest& request, std::string* resource,
                     v1::Experiment* response) {
-  const auto id = FindToChange(backend, caller, request.name(), resource);
-  if (!id.ok()) return id.status();
-  const auto update = ReadUpdate(request);
-  if (!update.ok()) return update.status();
-  const absl::Status updated = backend.store->UpdateExperiment(*id, *update);
-  if (!updated.ok()) return updated;
-  const auto record = backend.store->GetExperiment(*id);
-  if (!record.ok()) return record.status();
-  *response = ToProto(*record, backend.store->stalled());
+  ASSIGN_OR_RETURN(const auto id, FindToChange(backend, caller, request.name(), resource));
+  ASSIGN_OR_RETURN(const auto update, ReadUpdate(request));
+  RETURN_IF_ERROR(backend.store->UpdateExperiment(id, update));
+  ASSIGN_OR_RETURN(const auto record, backend.store->GetExperiment(id));
+  *response = ToProto(record, backend.store->stalled());
   return absl::OkStatus();
 }
 
@@ -133,19 +124,16 @@ absl::Status SaveRuns(Backend& backend, const std::string& experiment) {
 absl::Status Cancel(Backend& backend, const storage::Caller& caller,
                     const v1::CancelExperimentRequest& request, std::string* resource,
                     v1::Experiment* response) {
-  const auto id = FindToChange(backend, caller, request.name(), resource);
-  if (!id.ok()) return id.status();
-  if (absl::Status saved = SaveRuns(backend, *id); !saved.ok()) return saved;
-  auto cancelled = backend.store->CancelExperiment(*id);
-  if (!cancelled.ok()) return cancelled.status();
-  for (const std::string& analysis : cancelled->analyses) backend.analyses->Cancel(analysis);
-  if (!cancelled->withdrawals.empty()) {
-    backend.scheduler->Post([withdrawn = std::move(cancelled->withdrawals)](
+  ASSIGN_OR_RETURN(const auto id, FindToChange(backend, caller, request.name(), resource));
+  RETURN_IF_ERROR(SaveRuns(backend, id));
+  ASSIGN_OR_RETURN(auto cancelled, backend.store->CancelExperiment(id));
+  for (const std::string& analysis : cancelled.analyses) backend.analyses->Cancel(analysis);
+  if (!cancelled.withdrawals.empty()) {
+    backend.scheduler->Post([withdrawn = std::move(cancelled.withdrawals)](
                                 schedule::Scheduler& scheduler) { scheduler.Withdraw(withdrawn); });
   }
-  const auto record = backend.store->GetExperiment(*id);
-  if (!record.ok()) return record.status();
-  *response = ToProto(*record, backend.store->stalled());
+  ASSIGN_OR_RETURN(const auto record, backend.store->GetExperiment(id));
+  *response = ToProto(record, backend.store->stalled());
   return absl::OkStatus();
 }
 
@@ -154,7 +142,7 @@ void FillNames(const std::vector<std::string>& ids,
   for (const std::string& id : ids) names->Add(lookup::ExperimentName(id));
 }
 
-v1::DeleteExperimentResponse ToProto(const storage::Deletion& deletion) {
+v1::DeleteExperimentResponse ResponseOf(const storage::Deletion& deletion) {
   v1::DeleteExperimentResponse response;
   response.set_runs(deletion.runs);
   response.set_analyses(deletion.analyses);
@@ -169,13 +157,12 @@ v1::DeleteExperimentResponse ToProto(const storage::Deletion& deletion) {
 absl::Status Delete(Backend& backend, const storage::Caller& caller,
                     const v1::DeleteExperimentRequest& request, std::string* resource,
                     v1::DeleteExperimentResponse* response) {
-  const auto id = FindToChange(backend, caller, request.name(), resource);
-  if (!id.ok()) return id.status();
-  const auto deletion = backend.store->PlanDeletion(backend.ViewOf(caller).viewer, *id);
+  ASSIGN_OR_RETURN(const auto id, FindToChange(backend, caller, request.name(), resource));
+  const auto deletion = backend.store->PlanDeletion(backend.ViewOf(caller).viewer, id);
   absl::Status status = deletion.status();
-  if (status.ok() && !request.validate_only()) status = backend.store->DeleteExperiment(*id);
+  if (status.ok() && !request.validate_only()) status = backend.store->DeleteExperiment(id);
   if (absl::IsFailedPrecondition(status)) return lookup::WithReason(status, "EXPERIMENT_ACTIVE");
-  if (status.ok()) *response = ToProto(*deletion);
+  if (status.ok()) *response = ResponseOf(*deletion);
   return status;
 }
 
@@ -230,10 +217,9 @@ class ExperimentsService final : public Base {
                                              v1::DeleteExperimentResponse* response) override {
     if (request->validate_only()) {
       return rpc::Answer(backend_->pool, context, [this, context, request, response] {
-        const auto caller = backend_->FindCaller(*context);
-        if (!caller.ok()) return caller.status();
+        ASSIGN_OR_RETURN(const auto caller, backend_->FindCaller(*context));
         std::string resource;
-        return Delete(*backend_, *caller, *request, &resource, response);
+        return Delete(*backend_, caller, *request, &resource, response);
       });
     }
     return backend_->AnswerChange(context, "Experiments.DeleteExperiment", Delete, request,

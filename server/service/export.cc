@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/clock.h"
+#include "base/status_macros.h"
 #include "server/lookup/errors.h"
 #include "server/lookup/names.h"
 #include "server/report/export/encoder.h"
@@ -60,10 +61,9 @@ absl::Status CheckPresent(storage::Store* store, const std::string& experiment,
                           const analysis::AnalysisMetrics& metrics,
                           const results::WantedKeys& wanted) {
   if (wanted.empty()) return absl::OkStatus();
-  const auto recorded = store->ExperimentKeys(experiment);
-  if (!recorded.ok()) return recorded.status();
+  ASSIGN_OR_RETURN(const auto recorded, store->ExperimentKeys(experiment));
   for (int i = 0; i < wanted.size(); ++i) {
-    const bool is_recorded = std::any_of(recorded->begin(), recorded->end(),
+    const bool is_recorded = std::any_of(recorded.begin(), recorded.end(),
                                          [&](const auto& one) { return one.first == wanted[i]; });
     if (is_recorded || metrics.Has(wanted[i])) continue;
     return results::NoSuchKey(store, absl::StrCat("keys[", i, "]"), wanted[i], experiment);
@@ -118,53 +118,44 @@ ExportReactor::ExportReactor(Backend* backend, grpc::CallbackServerContext* cont
       series_(backend->store, &damages_) {}
 
 absl::Status ExportReactor::Open() {
-  if (const absl::Status keys = results::CheckKeys(request_->keys()); !keys.ok()) return keys;
-  const auto view = backend_->FindView(context_);
-  if (!view.ok()) return view.status();
-  auto experiment = lookup::FindExperiment(*view, request_->experiment(), "experiment");
-  if (!experiment.ok()) return experiment.status();
-  experiment_ = *std::move(experiment);
-  auto metrics = analysis::AnalysisMetrics::Load(
-      backend_->store, experiment_, {request_->keys().begin(), request_->keys().end()});
-  if (!metrics.ok()) return metrics.status();
-  metrics_ = *std::move(metrics);
-  const absl::Status present =
-      CheckPresent(backend_->store, experiment_, metrics_, request_->keys());
-  if (!present.ok()) return present;
+  RETURN_IF_ERROR(results::CheckKeys(request_->keys()));
+  ASSIGN_OR_RETURN(const auto view, backend_->FindView(context_));
+  ASSIGN_OR_RETURN(auto experiment,
+                   lookup::FindExperiment(view, request_->experiment(), "experiment"));
+  experiment_ = std::move(experiment);
+  ASSIGN_OR_RETURN(auto metrics, analysis::AnalysisMetrics::Load(
+                                     backend_->store, experiment_,
+                                     {request_->keys().begin(), request_->keys().end()}));
+  metrics_ = std::move(metrics);
+  RETURN_IF_ERROR(CheckPresent(backend_->store, experiment_, metrics_, request_->keys()));
   series_.Add(&metrics_);
-  auto cells = backend_->store->ListCells(experiment_, 0, kCellsAtOnce);
-  if (!cells.ok()) return cells.status();
-  auto encoder = EncoderOf(request_->format(), AxesOf(*cells));
-  if (!encoder.ok()) return encoder.status();
-  cells_ = *std::move(cells);
+  ASSIGN_OR_RETURN(auto cells, backend_->store->ListCells(experiment_, 0, kCellsAtOnce));
+  ASSIGN_OR_RETURN(auto encoder, EncoderOf(request_->format(), AxesOf(cells)));
+  cells_ = std::move(cells);
   next_index_ = static_cast<uint32_t>(cells_.size());
-  encoder_ = *std::move(encoder);
+  encoder_ = std::move(encoder);
   return absl::OkStatus();
 }
 
 absl::Status ExportReactor::ReadStartTime() {
-  const auto run = backend_->store->GetRun(cells_[cell_].run);
-  if (!run.ok()) return run.status();
-  current_.start_time = static_cast<double>(run->start_time) / kMicros;
+  ASSIGN_OR_RETURN(const auto run, backend_->store->GetRun(cells_[cell_].run));
+  current_.start_time = static_cast<double>(run.start_time) / kMicros;
   return absl::OkStatus();
 }
 
 absl::StatusOr<bool> ExportReactor::NextCell() {
   if (cell_ == cells_.size()) {
-    auto page = backend_->store->ListCells(experiment_, next_index_, kCellsAtOnce);
-    if (!page.ok()) return page.status();
-    if (page->empty()) return false;
-    next_index_ += static_cast<uint32_t>(page->size());
-    cells_ = *std::move(page);
+    ASSIGN_OR_RETURN(auto page, backend_->store->ListCells(experiment_, next_index_, kCellsAtOnce));
+    if (page.empty()) return false;
+    next_index_ += static_cast<uint32_t>(page.size());
+    cells_ = std::move(page);
     cell_ = 0;
   }
   const storage::CellRecord& cell = cells_[cell_];
   current_ = {cell.index, cell.name, {}, cell.seed, lookup::RunName(cell.run), 0};
   for (const auto& [axis, label] : cell.labels) current_.labels.push_back(label);
-  if (const absl::Status start = ReadStartTime(); !start.ok()) return start;
-  if (const absl::Status keys = series_.OpenRun(cell.run, request_->keys()); !keys.ok()) {
-    return keys;
-  }
+  RETURN_IF_ERROR(ReadStartTime());
+  RETURN_IF_ERROR(series_.OpenRun(cell.run, request_->keys()));
   path_ = encoder_->Path(current_);
   begun_ = false;
   return true;
@@ -181,7 +172,7 @@ std::string* ExportReactor::ChunkOf(const std::string& path,
 absl::StatusOr<bool> ExportReactor::Fill(std::deque<v1::FileChunk>* batch) {
   const absl::Duration end = MonotonicNow() + kExportSlice;
   if (encoder_ == nullptr) {
-    if (const absl::Status opened = Open(); !opened.ok()) return opened;
+    RETURN_IF_ERROR(Open());
     const std::string head = encoder_->Head();
     if (!head.empty()) ChunkOf("", batch)->append(head);
     const auto first = NextCell();
@@ -192,8 +183,7 @@ absl::StatusOr<bool> ExportReactor::Fill(std::deque<v1::FileChunk>* batch) {
   // Files of many small cells make many small chunks, so their number also ends a batch.
   while (MonotonicNow() < end && batch->size() < 2 && !ended()) {
     if (series_.has_series()) {
-      const absl::Status read = ReadSeries(batch);
-      if (!read.ok()) return read;
+      RETURN_IF_ERROR(ReadSeries(batch));
       continue;
     }
     ++cell_;

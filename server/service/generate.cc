@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/status_macros.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/analysis/sampled_models.h"
 #include "server/analysis/samples.h"
@@ -56,23 +57,22 @@ absl::Status CheckNamesOneModel(const v1::GenerateRequest& request) {
 absl::StatusOr<std::string> FindRunOf(const lookup::View& view,
                                       const v1::GenerateRequest& request) {
   if (!request.run().empty()) return lookup::FindRun(view, request.run(), "run");
-  const auto experiment = lookup::FindExperiment(view, request.experiment(), "experiment");
-  if (!experiment.ok()) return experiment.status();
-  return lookup::FindCellRun(view.store, *experiment, request.cell(), "cell");
+  ASSIGN_OR_RETURN(const auto experiment,
+                   lookup::FindExperiment(view, request.experiment(), "experiment"));
+  return lookup::FindCellRun(view.store, experiment, request.cell(), "cell");
 }
 
 // Returns the model that a request names. INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION.
 absl::StatusOr<analysis::SampledModel> FindModelOf(const lookup::View& view,
                                                    const v1::GenerateRequest& request) {
-  if (const absl::Status checked = CheckNamesOneModel(request); !checked.ok()) return checked;
+  RETURN_IF_ERROR(CheckNamesOneModel(request));
   if (!request.model().empty()) {
     return analysis::FindSampledImport(view, request.model(), request.tokenizer());
   }
   std::optional<uint32_t> step;
   if (request.has_step() && request.step() >= 0) step = static_cast<uint32_t>(request.step());
-  const auto run = FindRunOf(view, request);
-  if (!run.ok()) return run.status();
-  return analysis::FindSampledRun(view.store, *run, step);
+  ASSIGN_OR_RETURN(const auto run, FindRunOf(view, request));
+  return analysis::FindSampledRun(view.store, run, step);
 }
 
 engine::SampleOptions OptionsOf(const v1::GenerateRequest& request) {
@@ -188,39 +188,36 @@ void GenerateReactor::Begin() {
 
 absl::Status GenerateReactor::Submit() {
   const engine::SampleOptions options = OptionsOf(*request_);
-  if (const absl::Status checked = CheckOptions(*request_, options); !checked.ok()) return checked;
-  const auto model = FindModelOf(view_, *request_);
-  if (!model.ok()) return model.status();
-  auto request = analysis::PrepareSamples(backend_->store, *model, options);
-  if (!request.ok()) return request.status();
-  summary_.set_run(model->run);
-  summary_.set_model(model->imported);
-  summary_.set_step(model->step);
+  RETURN_IF_ERROR(CheckOptions(*request_, options));
+  ASSIGN_OR_RETURN(const auto model, FindModelOf(view_, *request_));
+  ASSIGN_OR_RETURN(auto request, analysis::PrepareSamples(backend_->store, model, options));
+  summary_.set_run(model.run);
+  summary_.set_model(model.imported);
+  summary_.set_step(model.step);
   summary_.set_samples(options.count);
-  are_documents_ = model->spec.spec().task().has_documents();
-  request->part = [self = shared_from_this()](const worker::v1::AnalysisPart& part) {
+  are_documents_ = model.spec.spec().task().has_documents();
+  request.part = [self = shared_from_this()](const worker::v1::AnalysisPart& part) {
     self->Add(part);
   };
-  request->done =
+  request.done =
       [self = shared_from_this()](const absl::StatusOr<worker::v1::AnalysisResult>& result) {
         if (result.ok()) self->AddSummary(result->samples());
         self->End(analysis::ExplainSamplesError(result.status()));
       };
   schedule::Analyses& analyses = backend_->scheduler->analyses();
-  const auto id = analyses.Submit(*std::move(request));
-  if (!id.ok()) return id.status();
+  ASSIGN_OR_RETURN(const auto id, analyses.Submit(std::move(request)));
   bool cancelled = false;
   bool stopped = false;
   {
     MutexLock lock(&mutex_);
-    analysis_ = *id;
+    analysis_ = id;
     cancelled = cancelled_;
     stopped = stopped_;
   }
   if (stopped) {
     Stop();
   } else if (cancelled) {
-    analyses.Cancel(*id);
+    analyses.Cancel(id);
   }
   return absl::OkStatus();
 }

@@ -14,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/status_macros.h"
 #include "server/lookup/cancelled.h"
 #include "server/lookup/errors.h"
 #include "server/lookup/limits.h"
@@ -50,8 +51,8 @@ absl::Status CheckSubject(const v1::QueryMetricsRequest& request) {
 }
 
 absl::Status CheckRequest(const v1::QueryMetricsRequest& request) {
-  if (const absl::Status subject = CheckSubject(request); !subject.ok()) return subject;
-  if (const absl::Status keys = results::CheckKeys(request.keys()); !keys.ok()) return keys;
+  RETURN_IF_ERROR(CheckSubject(request));
+  RETURN_IF_ERROR(results::CheckKeys(request.keys()));
   if (request.has_first_step() && request.has_last_step() &&
       request.first_step() > request.last_step()) {
     return lookup::InvalidField("first_step",
@@ -129,29 +130,27 @@ absl::Status QueryMetricsReactor::Open() {
 }
 
 absl::Status QueryMetricsReactor::CollectSubjects() {
-  const auto view = backend_->FindView(context_);
-  if (!view.ok()) return view.status();
+  ASSIGN_OR_RETURN(const auto view, backend_->FindView(context_));
   if (!request_->experiment().empty()) {
-    const auto experiment = lookup::FindExperiment(*view, request_->experiment(), "experiment");
+    const auto experiment = lookup::FindExperiment(view, request_->experiment(), "experiment");
     return experiment.ok() ? CollectCells(*experiment) : experiment.status();
   }
   std::set<std::string> seen;
   for (int i = 0; i < request_->runs_size() && !ended(); ++i) {
-    const auto id = lookup::FindRun(*view, request_->runs(i), absl::StrCat("runs[", i, "]"));
-    if (!id.ok()) return id.status();
-    if (!seen.insert(*id).second) continue;
-    const auto run = backend_->store->GetRun(*id);
-    if (!run.ok()) return run.status();
-    subjects_.push_back({"", *id, run->step});
+    ASSIGN_OR_RETURN(const auto id,
+                     lookup::FindRun(view, request_->runs(i), absl::StrCat("runs[", i, "]")));
+    if (!seen.insert(id).second) continue;
+    ASSIGN_OR_RETURN(const auto run, backend_->store->GetRun(id));
+    subjects_.push_back({"", id, run.step});
   }
   return absl::OkStatus();
 }
 
 absl::Status QueryMetricsReactor::CollectCells(const std::string& experiment) {
-  auto metrics = analysis::AnalysisMetrics::Load(
-      backend_->store, experiment, {request_->keys().begin(), request_->keys().end()});
-  if (!metrics.ok()) return metrics.status();
-  metrics_ = *std::move(metrics);
+  ASSIGN_OR_RETURN(auto metrics, analysis::AnalysisMetrics::Load(
+                                     backend_->store, experiment,
+                                     {request_->keys().begin(), request_->keys().end()}));
+  metrics_ = std::move(metrics);
   series_.Add(&metrics_);
   if (!request_->cell().empty()) return CollectCell(experiment);
   return lookup::VisitCells(backend_->store, experiment,
@@ -164,19 +163,17 @@ absl::Status QueryMetricsReactor::CollectCells(const std::string& experiment) {
 }
 
 absl::Status QueryMetricsReactor::CollectCell(const std::string& experiment) {
-  const auto id = lookup::FindCellRun(backend_->store, experiment, request_->cell(), "cell");
-  if (!id.ok()) return id.status();
-  const auto run = backend_->store->GetRun(*id);
-  if (!run.ok()) return run.status();
-  subjects_.push_back({request_->cell(), *id, run->step});
+  ASSIGN_OR_RETURN(const auto id,
+                   lookup::FindCellRun(backend_->store, experiment, request_->cell(), "cell"));
+  ASSIGN_OR_RETURN(const auto run, backend_->store->GetRun(id));
+  subjects_.push_back({request_->cell(), id, run.step});
   return absl::OkStatus();
 }
 
 absl::StatusOr<bool> QueryMetricsReactor::Fill(std::deque<v1::Series>* batch) {
   const absl::Duration end = MonotonicNow() + kQuerySlice;
   if (!open_) {
-    const absl::Status opened = Open();
-    if (!opened.ok()) return opened;
+    RETURN_IF_ERROR(Open());
   }
   batch_bytes_ = 0;
   while (subject_ < subjects_.size()) {
@@ -208,13 +205,13 @@ absl::Status QueryMetricsReactor::ReadThinned(const Subject& subject,
   const std::string key = series_.key();
   results::Downsampler downsampler(request_->max_points(),
                                    std::min(LastStep(*request_), subject.last_step));
-  const auto end = series_.Read(
-      [this, &downsampler](const std::vector<uint32_t>& steps, const std::vector<double>& values) {
-        downsampler.Add(steps, values);
-        return !ended();
-      });
-  if (!end.ok()) return end.status();
-  if (*end != results::SeriesEnd::kComplete) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const auto end,
+                   series_.Read([this, &downsampler](const std::vector<uint32_t>& steps,
+                                                     const std::vector<double>& values) {
+                     downsampler.Add(steps, values);
+                     return !ended();
+                   }));
+  if (end != results::SeriesEnd::kComplete) return absl::OkStatus();
   const analysis::Points points = downsampler.Finish();
   Append(subject, key, points.steps, points.values, batch);
   return absl::OkStatus();
@@ -278,14 +275,13 @@ absl::StatusOr<std::vector<v1::MetricInfo>> MetricsOf(storage::Store* store,
   if (!keys.ok()) return keys.status();
   for (const auto& [key, count] : *keys) all.push_back(MetricOf(key, count, false));
   if (experiment.empty()) return all;
-  const auto metrics = analysis::AnalysisMetrics::Load(store, experiment);
-  if (!metrics.ok()) return metrics.status();
+  ASSIGN_OR_RETURN(const auto metrics, analysis::AnalysisMetrics::Load(store, experiment));
   if (run.empty()) {
-    for (const auto& [key, count] : metrics->Keys()) all.push_back(MetricOf(key, count, true));
+    for (const auto& [key, count] : metrics.Keys()) all.push_back(MetricOf(key, count, true));
     return all;
   }
-  for (const std::string& key : metrics->KeysOf(run)) {
-    all.push_back(MetricOf(key, metrics->Find(run, key)->steps.size(), true));
+  for (const std::string& key : metrics.KeysOf(run)) {
+    all.push_back(MetricOf(key, metrics.Find(run, key)->steps.size(), true));
   }
   return all;
 }
@@ -298,32 +294,28 @@ absl::StatusOr<std::vector<v1::MetricInfo>> MetricsOf(const lookup::View& view,
     if (!request.cell().empty()) {
       return lookup::InvalidField("cell", "it is given with a run", "a cell of an experiment");
     }
-    const auto run = lookup::FindRun(view, parent, "parent");
-    if (!run.ok()) return run.status();
-    return MetricsOf(store, "", *run);
+    ASSIGN_OR_RETURN(const auto run, lookup::FindRun(view, parent, "parent"));
+    return MetricsOf(store, "", run);
   }
-  const auto experiment = lookup::FindExperiment(view, parent, "parent");
-  if (!experiment.ok()) return experiment.status();
-  if (request.cell().empty()) return MetricsOf(store, *experiment, "");
-  const auto run = lookup::FindCellRun(store, *experiment, request.cell(), "cell");
-  if (!run.ok()) return run.status();
-  return MetricsOf(store, *experiment, *run);
+  ASSIGN_OR_RETURN(const auto experiment, lookup::FindExperiment(view, parent, "parent"));
+  if (request.cell().empty()) return MetricsOf(store, experiment, "");
+  ASSIGN_OR_RETURN(const auto run, lookup::FindCellRun(store, experiment, request.cell(), "cell"));
+  return MetricsOf(store, experiment, run);
 }
 
 absl::Status List(const Backend&, const lookup::View& view, const v1::ListMetricsRequest& request,
                   v1::ListMetricsResponse* response) {
-  auto metrics = MetricsOf(view, request);
-  if (!metrics.ok()) return metrics.status();
-  std::sort(metrics->begin(), metrics->end(),
+  ASSIGN_OR_RETURN(auto metrics, MetricsOf(view, request));
+  std::sort(metrics.begin(), metrics.end(),
             [](const v1::MetricInfo& a, const v1::MetricInfo& b) { return a.key() < b.key(); });
   const std::string list = absl::StrCat("metrics of ", request.parent(), "/", request.cell());
-  const auto page = lookup::ReadPage(request, list, std::numeric_limits<int32_t>::max());
-  if (!page.ok()) return page.status();
+  ASSIGN_OR_RETURN(const auto page,
+                   lookup::ReadPage(request, list, std::numeric_limits<int32_t>::max()));
   lookup::Room room(lookup::kPageBytes);
   std::string last;
-  for (v1::MetricInfo& metric : *metrics) {
-    if (metric.key() <= page->position) continue;
-    const bool full = static_cast<uint32_t>(response->metrics_size()) == page->size;
+  for (v1::MetricInfo& metric : metrics) {
+    if (metric.key() <= page.position) continue;
+    const bool full = static_cast<uint32_t>(response->metrics_size()) == page.size;
     if (full || !room.Take(metric.ByteSizeLong() + 8)) {
       response->set_next_page_token(lookup::PageToken(list, last));
       break;
@@ -336,14 +328,11 @@ absl::Status List(const Backend&, const lookup::View& view, const v1::ListMetric
 
 absl::Status CompareSettings(const lookup::View& view, const v1::CompareRequest& request,
                              const lookup::Cancelled& cancelled, v1::Comparison* response) {
-  auto compared =
-      results::CompareGrid(view, request, {cancelled}, results::AnalysisNumbers::kOfComparison);
-  if (!compared.ok()) return compared.status();
-  const absl::Status windows = results::AddWindows(view.store, cancelled, &*compared);
-  if (!windows.ok()) return windows;
-  auto message = ToMessage(*compared);
-  if (!message.ok()) return message.status();
-  *response = *std::move(message);
+  ASSIGN_OR_RETURN(auto compared, results::CompareGrid(view, request, {cancelled},
+                                                       results::AnalysisNumbers::kOfComparison));
+  RETURN_IF_ERROR(results::AddWindows(view.store, cancelled, &compared));
+  ASSIGN_OR_RETURN(auto message, ToMessage(compared));
+  *response = std::move(message);
   return absl::OkStatus();
 }
 

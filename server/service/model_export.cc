@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "server/analysis/subjects.h"
 #include "server/config/engine_config.h"
 #include "server/config/model_spec.h"
@@ -35,29 +36,25 @@ struct ModelToExport {
 
 absl::StatusOr<ModelToExport> OfImported(const lookup::View& view,
                                          const v1::ExportModelRequest& request) {
-  const auto record = lookup::FindModel(view, request.name(), "name");
-  if (!record.ok()) return record.status();
+  ASSIGN_OR_RETURN(const auto record, lookup::FindModel(view, request.name(), "name"));
   if (request.has_step()) {
     return lookup::InvalidField("step", absl::StrCat(request.step(), " has no effect"),
                                 "no step for an imported model");
   }
-  const auto spec = spec::ReadStoredModel(record->spec);
+  const auto spec = spec::ReadStoredModel(record.spec);
   if (!spec.ok()) return spec.status();
-  auto model = spec::ToEngineModel(
-      *spec, {static_cast<int>(record->vocabulary), 0, engine::LossPositions::kAll});
-  if (!model.ok()) return model.status();
-  return ModelToExport{*std::move(model), engine::LearningRule::kBackprop, record->sha256};
+  ASSIGN_OR_RETURN(auto model, spec::ToEngineModel(*spec, {static_cast<int>(record.vocabulary), 0,
+                                                           engine::LossPositions::kAll}));
+  return ModelToExport{std::move(model), engine::LearningRule::kBackprop, record.sha256};
 }
 
 absl::StatusOr<ModelToExport> OfRun(const lookup::View& view, const std::string& run,
                                     const v1::ExportModelRequest& request) {
   std::optional<uint32_t> step;
   if (request.has_step()) step = request.step();
-  const auto checkpoint = lookup::FindCheckpoint(view.store, run, step);
-  if (!checkpoint.ok()) return checkpoint.status();
-  const auto of_run = analysis::ModelOfRun(view.store, run);
-  if (!of_run.ok()) return of_run.status();
-  return ModelToExport{of_run->config.model, of_run->config.training.rule, checkpoint->blob};
+  ASSIGN_OR_RETURN(const auto checkpoint, lookup::FindCheckpoint(view.store, run, step));
+  ASSIGN_OR_RETURN(const auto of_run, analysis::ModelOfRun(view.store, run));
+  return ModelToExport{of_run.config.model, of_run.config.training.rule, checkpoint.blob};
 }
 
 absl::StatusOr<ModelToExport> FindModelToExport(const lookup::View& view,
@@ -69,9 +66,9 @@ absl::StatusOr<ModelToExport> FindModelToExport(const lookup::View& view,
                                 "either models/NAME or runs/ID, or experiment and cell");
   }
   if (!request.experiment().empty()) {
-    const auto experiment = lookup::FindExperiment(view, request.experiment(), "experiment");
-    if (!experiment.ok()) return experiment.status();
-    const auto run = lookup::FindCellRun(view.store, *experiment, request.cell(), "cell");
+    ASSIGN_OR_RETURN(const auto experiment,
+                     lookup::FindExperiment(view, request.experiment(), "experiment"));
+    const auto run = lookup::FindCellRun(view.store, experiment, request.cell(), "cell");
     return run.ok() ? OfRun(view, *run, request) : run.status();
   }
   if (!request.cell().empty()) {
@@ -110,11 +107,10 @@ class ExportModelReactor final : public rpc::PullStream<v1::FileChunk> {
 };
 
 absl::StatusOr<std::string> ExportModelReactor::ReadBlob(const std::string& sha256) {
-  auto reader = rpc::BlobReader::Open(backend_->store, sha256, 0);
-  if (!reader.ok()) return reader.status();
+  ASSIGN_OR_RETURN(auto reader, rpc::BlobReader::Open(backend_->store, sha256, 0));
   std::string bytes;
   while (!ended()) {
-    const auto piece = reader->Next();
+    const auto piece = reader.Next();
     if (!piece.ok()) return piece.status();
     if (!piece->has_value()) return bytes;
     bytes += **piece;
@@ -124,21 +120,15 @@ absl::StatusOr<std::string> ExportModelReactor::ReadBlob(const std::string& sha2
 
 absl::Status ExportModelReactor::MakeFiles() {
   made_ = true;
-  const auto view = backend_->FindView(context_);
-  if (!view.ok()) return view.status();
-  const auto found = FindModelToExport(*view, *request_);
-  if (!found.ok()) return found.status();
-  const auto blobs = rpc::BlobsOf(backend_->store);
-  if (!blobs.ok()) return blobs.status();
-  const auto size = (*blobs)->Size(found->sha256);
-  if (!size.ok()) return size.status();
-  auto reserved = backend_->models.Take(std::min(*size, lookup::kMaxModelBytes),
-                                        backend_->pool->UserOf(*context_));
-  if (!reserved.ok()) return reserved.status();
-  reserved_ = *std::move(reserved);
-  const auto checkpoint = ReadBlob(found->sha256);
-  if (!checkpoint.ok()) return checkpoint.status();
-  auto files = engine::ExportCheckpoint(found->model, found->rule, *checkpoint);
+  ASSIGN_OR_RETURN(const auto view, backend_->FindView(context_));
+  ASSIGN_OR_RETURN(const auto found, FindModelToExport(view, *request_));
+  ASSIGN_OR_RETURN(const auto blobs, rpc::BlobsOf(backend_->store));
+  ASSIGN_OR_RETURN(const auto size, blobs->Size(found.sha256));
+  ASSIGN_OR_RETURN(auto reserved, backend_->models.Take(std::min(size, lookup::kMaxModelBytes),
+                                                        backend_->pool->UserOf(*context_)));
+  reserved_ = std::move(reserved);
+  ASSIGN_OR_RETURN(const auto checkpoint, ReadBlob(found.sha256));
+  auto files = engine::ExportCheckpoint(found.model, found.rule, checkpoint);
   if (absl::IsInvalidArgument(files.status())) {
     return lookup::InvalidFields({{"name", "", "", std::string(files.status().message())}});
   }

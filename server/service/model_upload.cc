@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/decimal.h"
+#include "base/status_macros.h"
 #include "base/utf8.h"
 #include "proto/reflect/text.h"
 #include "server/config/model_spec.h"
@@ -112,11 +113,10 @@ absl::Status TryModel(const ModelFiles& files, const engine::Gpt2Overrides& over
                       const engine::ModelConfig& model) {
   std::vector<int64_t> tokens = {0, model.vocabulary - 1, model.vocabulary / 2};
   tokens.resize(std::min(tokens.size(), static_cast<size_t>(model.context)));
-  const auto logits =
-      engine::Gpt2Logits(ViewsOf(files), overrides, tokens, engine::Gpt2Positions::kAll);
-  if (!logits.ok()) return logits.status();
+  ASSIGN_OR_RETURN(const auto logits, engine::Gpt2Logits(ViewsOf(files), overrides, tokens,
+                                                         engine::Gpt2Positions::kAll));
   const bool finite =
-      std::all_of(logits->begin(), logits->end(), [](double x) { return std::isfinite(x); });
+      std::all_of(logits.begin(), logits.end(), [](double x) { return std::isfinite(x); });
   if (finite) return absl::OkStatus();
   return absl::InvalidArgumentError(
       "model.safetensors: the model's logits aren't finite; expected a trained model.");
@@ -223,13 +223,11 @@ absl::Status UploadModelReactor::CheckHeader(const v1::UploadModelRequest& reque
 
 absl::Status UploadModelReactor::Open(const v1::UploadModelRequest& request) {
   open_ = true;
-  if (const absl::Status checked = CheckHeader(request); !checked.ok()) return checked;
-  const auto overrides = OverridesOf(request);
-  if (!overrides.ok()) return overrides.status();
-  overrides_ = *overrides;
-  const auto view = backend_->FindView(*context_);
-  if (!view.ok()) return view.status();
-  view_ = *view;
+  RETURN_IF_ERROR(CheckHeader(request));
+  ASSIGN_OR_RETURN(const auto overrides, OverridesOf(request));
+  overrides_ = overrides;
+  ASSIGN_OR_RETURN(const auto view, backend_->FindView(*context_));
+  view_ = view;
   if (request.private_()) private_to_ = view_.viewer.user;
   name_ =
       private_to_.empty() ? request.name() : storage::PrivateModelName(request.name(), private_to_);
@@ -259,13 +257,12 @@ absl::Status UploadModelReactor::OpenWriter(const v1::UploadModelRequest& reques
   sizes_.resize(files_.size());
   if (!sha256_.empty()) sizes_.assign(request.file_bytes().begin(), request.file_bytes().end());
   received_ = request.offset();
-  const auto blobs = rpc::BlobsOf(view_.store);
-  if (!blobs.ok()) return blobs.status();
-  auto writer = sha256_.empty() ? (*blobs)->Create()
-                                : (*blobs)->Continue(view_.viewer.user, sha256_, received_,
-                                                     [this] { return ended(); });
-  if (!writer.ok()) return writer.status();
-  writer_ = *std::move(writer);
+  ASSIGN_OR_RETURN(const auto blobs, rpc::BlobsOf(view_.store));
+  ASSIGN_OR_RETURN(auto writer, sha256_.empty()
+                                    ? blobs->Create()
+                                    : blobs->Continue(view_.viewer.user, sha256_, received_,
+                                                      [this] { return ended(); }));
+  writer_ = std::move(writer);
   return absl::OkStatus();
 }
 
@@ -279,9 +276,8 @@ absl::Status UploadModelReactor::ReadFiles() {
   if (!right.ok()) return right;
   uint64_t at = 0;
   for (size_t i = 0; i < files_.size(); ++i) {
-    auto bytes = writer_->Read(at, sizes_[i]);
-    if (!bytes.ok()) return bytes.status();
-    files_[i].bytes = *std::move(bytes);
+    ASSIGN_OR_RETURN(auto bytes, writer_->Read(at, sizes_[i]));
+    files_[i].bytes = std::move(bytes);
     at += sizes_[i];
   }
   return absl::OkStatus();
@@ -312,43 +308,38 @@ absl::Status UploadModelReactor::WrongSize() const {
 
 absl::Status UploadModelReactor::Import() {
   if (received_ != announced_) return WrongSize();
-  if (const absl::Status reserved = Reserve(); !reserved.ok()) return reserved;
+  RETURN_IF_ERROR(Reserve());
   if (const absl::Status read = ReadFiles(); !read.ok()) return read;
   storage::ModelRecord record;
   auto checkpoint = Convert(&record);
   if (!checkpoint.ok()) return BadModel(checkpoint.status());
   if (ended()) return lookup::CallCancelled();
   // Holds the blob until a row names it.
-  const auto pin = Publish(*checkpoint);
-  if (!pin.ok()) return pin.status();
-  record.sha256 = (*pin)->sha256();
-  record.bytes = (*pin)->size();
+  ASSIGN_OR_RETURN(const auto pin, Publish(*checkpoint));
+  record.sha256 = pin->sha256();
+  record.bytes = pin->size();
   return Record(std::move(record));
 }
 
 absl::StatusOr<std::string> UploadModelReactor::Convert(storage::ModelRecord* record) {
-  absl::StatusOr<engine::ImportedModel> imported = engine::ReadGpt2(ViewsOf(files_), overrides_);
-  if (!imported.ok()) return imported.status();
-  if (imported->parameters.size() <= kMaxTriedParameters) {
-    const absl::Status tried = TryModel(files_, overrides_, imported->model);
-    if (!tried.ok()) return tried;
+  ASSIGN_OR_RETURN(engine::ImportedModel imported, engine::ReadGpt2(ViewsOf(files_), overrides_));
+  if (imported.parameters.size() <= kMaxTriedParameters) {
+    RETURN_IF_ERROR(TryModel(files_, overrides_, imported.model));
   }
   files_ = {};
-  record->parameters = imported->parameters.size();
-  record->vocabulary = static_cast<uint32_t>(imported->model.vocabulary);
-  record->spec = spec::ToModelSpec(imported->model).SerializeAsString();
-  record->notes = absl::StrJoin(imported->notes, "\n");
-  return engine::ImportedCheckpoint(*imported);
+  record->parameters = imported.parameters.size();
+  record->vocabulary = static_cast<uint32_t>(imported.model.vocabulary);
+  record->spec = spec::ToModelSpec(imported.model).SerializeAsString();
+  record->notes = absl::StrJoin(imported.notes, "\n");
+  return engine::ImportedCheckpoint(imported);
 }
 
 absl::StatusOr<std::shared_ptr<storage::Blobs::Pin>> UploadModelReactor::Publish(
     const std::string& checkpoint) {
-  const auto blobs = rpc::BlobsOf(view_.store);
-  if (!blobs.ok()) return blobs.status();
-  auto writer = (*blobs)->Create();
-  if (!writer.ok()) return writer.status();
-  if (const absl::Status written = (*writer)->Append(checkpoint); !written.ok()) return written;
-  return (*writer)->Publish("");
+  ASSIGN_OR_RETURN(const auto blobs, rpc::BlobsOf(view_.store));
+  ASSIGN_OR_RETURN(auto writer, blobs->Create());
+  RETURN_IF_ERROR(writer->Append(checkpoint));
+  return writer->Publish("");
 }
 
 absl::Status UploadModelReactor::Record(storage::ModelRecord record) {
@@ -373,9 +364,8 @@ absl::Status UploadModelReactor::Record(storage::ModelRecord record) {
                                        });
   if (absl::IsAlreadyExists(made)) return lookup::WithReason(made, "MODEL_EXISTS");
   if (!made.ok()) return made;
-  auto message = ToProto(*added);
-  if (!message.ok()) return message.status();
-  *response_ = *std::move(message);
+  ASSIGN_OR_RETURN(auto message, ToProto(*added));
+  *response_ = std::move(message);
   return absl::OkStatus();
 }
 

@@ -4,6 +4,7 @@
 #include "ablate/v1/model.grpc.pb.h"
 #include "ablate/v1/model.pb.h"
 #include "absl/status/status.h"
+#include "base/status_macros.h"
 #include "server/lookup/names.h"
 #include "server/lookup/page.h"
 #include "server/rpc/identity.h"
@@ -18,28 +19,23 @@ constexpr absl::string_view kModelList = "models";
 
 absl::Status GetModelOf(const Backend&, const lookup::View& view,
                         const v1::GetModelRequest& request, v1::Model* response) {
-  const auto record = lookup::FindModel(view, request.name(), "name");
-  if (!record.ok()) return record.status();
-  auto model = ToProto(*record);
-  if (!model.ok()) return model.status();
-  *response = *std::move(model);
+  ASSIGN_OR_RETURN(const auto record, lookup::FindModel(view, request.name(), "name"));
+  ASSIGN_OR_RETURN(auto model, ToProto(record));
+  *response = std::move(model);
   return absl::OkStatus();
 }
 
 absl::Status ListModelsOf(const Backend&, const lookup::View& view,
                           const v1::ListModelsRequest& request, v1::ListModelsResponse* response) {
-  const auto page = lookup::ReadPage(request, kModelList, lookup::kDefaultPage);
-  if (!page.ok()) return page.status();
-  auto records = view.store->ListModels(view.viewer, page->position, page->size + 1);
-  if (!records.ok()) return records.status();
-  if (records->size() > page->size) {
-    records->pop_back();
-    response->set_next_page_token(lookup::PageToken(kModelList, records->back().name));
+  ASSIGN_OR_RETURN(const auto page, lookup::ReadPage(request, kModelList, lookup::kDefaultPage));
+  ASSIGN_OR_RETURN(auto records, view.store->ListModels(view.viewer, page.position, page.size + 1));
+  if (records.size() > page.size) {
+    records.pop_back();
+    response->set_next_page_token(lookup::PageToken(kModelList, records.back().name));
   }
-  for (const storage::ModelRecord& record : *records) {
-    auto model = ToProto(record);
-    if (!model.ok()) return model.status();
-    *response->add_models() = *std::move(model);
+  for (const storage::ModelRecord& record : records) {
+    ASSIGN_OR_RETURN(auto model, ToProto(record));
+    *response->add_models() = std::move(model);
   }
   return absl::OkStatus();
 }
@@ -48,15 +44,12 @@ absl::Status DeleteModelOf(Backend& backend, const storage::Caller& caller,
                            const v1::DeleteModelRequest& request, std::string* resource,
                            google::protobuf::Empty*) {
   const lookup::View view = backend.ViewOf(caller);
-  const auto name = lookup::FindWholeModel(view, request.name(), "name");
-  if (!name.ok()) return name.status();
-  *resource = lookup::ModelName(*name);
+  ASSIGN_OR_RETURN(const auto name, lookup::FindWholeModel(view, request.name(), "name"));
+  *resource = lookup::ModelName(name);
   // By exactly this name, which the caller sees.
-  const auto model = view.store->FindModel(storage::kServer, *name);
-  if (!model.ok()) return model.status();
-  const absl::Status allowed = rpc::CheckMayChange(caller, model->owner, *resource);
-  if (!allowed.ok()) return allowed;
-  return backend.store->DeleteModel(*name);
+  ASSIGN_OR_RETURN(const auto model, view.store->FindModel(storage::kServer, name));
+  RETURN_IF_ERROR(rpc::CheckMayChange(caller, model.owner, *resource));
+  return backend.store->DeleteModel(name);
 }
 
 class ModelsService final : public v1::Models::CallbackService {

@@ -17,6 +17,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/status_macros.h"
 #include "proto/reflect/text.h"
 #include "server/experiment/experiment_analyses.h"
 #include "server/lookup/cancelled.h"
@@ -113,45 +114,44 @@ absl::Status CheckAnalysisTable(const v1::RenderTableRequest& request) {
 absl::StatusOr<report::Table> AnalysisTable(const lookup::View& view,
                                             const v1::RenderTableRequest& request,
                                             const lookup::Cancelled& cancelled) {
-  if (absl::Status checked = CheckAnalysisTable(request); !checked.ok()) return checked;
-  const auto compared = results::CompareGrid(view, request.comparison(), {cancelled, 0, false},
-                                             results::AnalysisNumbers::kAll);
-  if (!compared.ok()) return compared.status();
-  if (!compared->operands.empty()) {
+  RETURN_IF_ERROR(CheckAnalysisTable(request));
+  ASSIGN_OR_RETURN(const auto compared,
+                   results::CompareGrid(view, request.comparison(), {cancelled, 0, false},
+                                        results::AnalysisNumbers::kAll));
+  if (!compared.operands.empty()) {
     return lookup::InvalidField("comparison.experiment", "is a part of an experiment",
                                 "a whole one for the table of an analysis");
   }
   std::vector<std::string> labels;
-  for (const spec::AskedAnalysis& asked : spec::AskedAnalyses(compared->grid.spec)) {
+  for (const spec::AskedAnalysis& asked : spec::AskedAnalyses(compared.grid.spec)) {
     labels.push_back(asked.label);
   }
   if (std::find(labels.begin(), labels.end(), request.label()) == labels.end()) {
     return lookup::InvalidField("label",
                                 absl::StrCat(reflect::Quoted(request.label()),
-                                             " isn't an analysis of ", compared->grid.record.id),
+                                             " isn't an analysis of ", compared.grid.record.id),
                                 labels.empty() ? "none, because the experiment asks for no analyses"
                                                : reflect::AnyOf(labels));
   }
-  const auto tables = results::AnalysisTables(view.store, *compared, cancelled);
-  if (!tables.ok()) return tables.status();
+  ASSIGN_OR_RETURN(const auto tables, results::AnalysisTables(view.store, compared, cancelled));
   const auto analysis = std::find_if(
-      tables->begin(), tables->end(),
+      tables.begin(), tables.end(),
       [&request](const report::HeadlineNumbers& one) { return one.label == request.label(); });
   if (!analysis->own.empty()) return report::OwnNumbersTable(*analysis);
   if (!analysis->numbers.empty() || !analysis->constants.empty()) {
     report::Table table = report::NumbersTable(*analysis);
     table.legend =
-        report::Together({report::NumbersLegend(*tables), report::ConstantsText(*analysis)}, " ");
+        report::Together({report::NumbersLegend(tables), report::ConstantsText(*analysis)}, " ");
     return table;
   }
   if (analysis->done == 0) {
     return absl::FailedPreconditionError(
-        absl::StrCat("label: no analysis ", request.label(), " of ", compared->grid.record.id,
+        absl::StrCat("label: no analysis ", request.label(), " of ", compared.grid.record.id,
                      " is done", analysis->failure.empty() ? "" : ": ", analysis->failure));
   }
   return absl::FailedPreconditionError(
       absl::StrCat("label: ", request.label(), " has no headline numbers; `ablate metrics ",
-                   compared->grid.record.id, "` lists all numbers"));
+                   compared.grid.record.id, "` lists all numbers"));
 }
 
 absl::StatusOr<report::Table> MainTable(const lookup::View& view,
@@ -159,11 +159,11 @@ absl::StatusOr<report::Table> MainTable(const lookup::View& view,
                                         const TableFormat& format,
                                         const lookup::Cancelled& cancelled) {
   const std::vector<std::string> columns(request.columns().begin(), request.columns().end());
-  if (absl::Status known = CheckColumns(columns, format.value); !known.ok()) return known;
-  const auto compared = results::CompareGrid(view, request.comparison(), {cancelled},
-                                             results::AnalysisNumbers::kOfComparison);
-  if (!compared.ok()) return compared.status();
-  report::Table table = format.make(compared->comparison);
+  RETURN_IF_ERROR(CheckColumns(columns, format.value));
+  ASSIGN_OR_RETURN(const auto compared,
+                   results::CompareGrid(view, request.comparison(), {cancelled},
+                                        results::AnalysisNumbers::kOfComparison));
+  report::Table table = format.make(compared.comparison);
   return columns.empty() ? table : report::WithColumns(table, columns);
 }
 
@@ -172,13 +172,13 @@ absl::Status RenderTable(const lookup::View& view, const v1::RenderTableRequest&
                          const lookup::Cancelled& cancelled, v1::RenderTableResponse* response) {
   const TableFormat* format = FindRow(kTableFormats, request.format());
   if (format == nullptr) return lookup::UnknownFormat(request.format(), "text, csv or latex");
-  const auto table = request.label().empty() ? MainTable(view, request, *format, cancelled)
-                                             : AnalysisTable(view, request, cancelled);
-  if (!table.ok()) return table.status();
-  std::string data = format->render(*table);
+  ASSIGN_OR_RETURN(const auto table, request.label().empty()
+                                         ? MainTable(view, request, *format, cancelled)
+                                         : AnalysisTable(view, request, cancelled));
+  std::string data = format->render(table);
   if (data.size() > lookup::kPageBytes) {
     return absl::ResourceExhaustedError(absl::StrCat(
-        "format: the table of ", table->columns[0].cells.size(), " rows has ", data.size(),
+        "format: the table of ", table.columns[0].cells.size(), " rows has ", data.size(),
         " bytes; expected at most ", lookup::kPageBytes, ". Compare fewer settings"));
   }
   response->set_data(std::move(data));
@@ -230,34 +230,31 @@ absl::Status DrawAndRender(const lookup::View& view, const v1::RenderFigureReque
             : absl::StrCat(reflect::Quoted(request.kind()), " isn't a kind of figure"),
         figure::KindNames());
   }
-  if (const absl::Status width = CheckWidth(request); !width.ok()) return width;
+  RETURN_IF_ERROR(CheckWidth(request));
   const FigureFormat* format = FindRow(kFigureFormats, request.format());
   if (format == nullptr) return lookup::UnknownFormat(request.format(), "svg, pdf or png");
-  const auto step = StepOf(request, *kind);
-  if (!step.ok()) return step.status();
-  auto compared = results::CompareGrid(view, ComparisonOf(request, *kind), {cancelled, 0},
-                                       results::AnalysisNumbers::kAll);
-  if (!compared.ok()) return compared.status();
+  ASSIGN_OR_RETURN(const auto step, StepOf(request, *kind));
+  ASSIGN_OR_RETURN(auto compared,
+                   results::CompareGrid(view, ComparisonOf(request, *kind), {cancelled, 0},
+                                        results::AnalysisNumbers::kAll));
   if (kind->reads == figure::Reads::kWindows) {
-    const absl::Status windows = results::AddWindows(view.store, cancelled, &*compared);
-    if (!windows.ok()) return windows;
+    RETURN_IF_ERROR(results::AddWindows(view.store, cancelled, &compared));
   }
   results::FigureOptions options;
   options.key = request.key();
-  options.step = *step;
+  options.step = step;
   if (request.has_width()) options.width = request.width();
-  const auto drawing = results::DrawFigure(view.store, *compared, *kind, options, cancelled);
-  if (!drawing.ok()) return drawing.status();
-  auto data = figure::Render(drawing->figure, format->format);
-  if (!data.ok()) return data.status();
-  if (data->size() > lookup::kPageBytes) {
+  ASSIGN_OR_RETURN(const auto drawing,
+                   results::DrawFigure(view.store, compared, *kind, options, cancelled));
+  ASSIGN_OR_RETURN(auto data, figure::Render(drawing.figure, format->format));
+  if (data.size() > lookup::kPageBytes) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("format: the picture has ", data->size(), " bytes; expected at most ",
+        absl::StrCat("format: the picture has ", data.size(), " bytes; expected at most ",
                      lookup::kPageBytes, ". Use png, which is smaller"));
   }
-  if (data->size() + drawing->csv.size() <= lookup::kPageBytes) response->set_csv(drawing->csv);
+  if (data.size() + drawing.csv.size() <= lookup::kPageBytes) response->set_csv(drawing.csv);
   response->set_media_type(std::string(figure::MediaType(format->format)));
-  response->set_data(*std::move(data));
+  response->set_data(std::move(data));
   return absl::OkStatus();
 }
 
@@ -319,21 +316,18 @@ absl::Status RenderReportReactor::Open() {
     return lookup::TooMany("experiments", request_->experiments_size(),
                            lookup::kMaxReportExperiments);
   }
-  const auto view = backend_->FindView(context_);
-  if (!view.ok()) return view.status();
+  ASSIGN_OR_RETURN(const auto view, backend_->FindView(context_));
   std::set<std::string> seen;
   for (int i = 0; i < request_->experiments_size(); ++i) {
     const std::string field = absl::StrCat("experiments[", i, "]");
-    const auto id = lookup::FindExperiment(*view, request_->experiments(i), field);
-    if (!id.ok()) return id.status();
-    if (!seen.insert(*id).second) {
-      return lookup::InvalidField(field, absl::StrCat(reflect::Quoted(*id), " is repeated"),
+    ASSIGN_OR_RETURN(const auto id, lookup::FindExperiment(view, request_->experiments(i), field));
+    if (!seen.insert(id).second) {
+      return lookup::InvalidField(field, absl::StrCat(reflect::Quoted(id), " is repeated"),
                                   "distinct experiments");
     }
-    auto experiment = results::LoadExperiment(backend_->store, *id);
-    if (!experiment.ok()) return experiment.status();
-    page_.experiments.push_back({*id, experiment->spec.question()});
-    if (i == 0) first_ = *std::move(experiment);
+    ASSIGN_OR_RETURN(auto experiment, results::LoadExperiment(backend_->store, id));
+    page_.experiments.push_back({id, experiment.spec.question()});
+    if (i == 0) first_ = std::move(experiment);
   }
   std::vector<std::string> ids;
   for (const auto& [id, question] : page_.experiments) ids.push_back(id);
@@ -345,25 +339,22 @@ absl::Status RenderReportReactor::Open() {
 
 absl::StatusOr<results::StoredExperiment> RenderReportReactor::LoadAgain(
     const std::string& id) const {
-  const auto view = backend_->FindView(*context_);
-  if (!view.ok()) return view.status();
-  const auto found = lookup::FindExperiment(*view, id, "experiment");
-  if (!found.ok()) return found.status();
-  return results::LoadExperiment(backend_->store, *found);
+  ASSIGN_OR_RETURN(const auto view, backend_->FindView(*context_));
+  ASSIGN_OR_RETURN(const auto found, lookup::FindExperiment(view, id, "experiment"));
+  return results::LoadExperiment(backend_->store, found);
 }
 
 absl::StatusOr<std::string> RenderReportReactor::Section(size_t index) {
   const lookup::Cancelled cancelled = [this] { return ended(); };
   const v1::CompareRequest request = RequestOf(*request_, page_.experiments[index].first);
-  absl::StatusOr<results::StoredExperiment> stored =
-      index == 0 ? std::move(first_) : LoadAgain(page_.experiments[index].first);
-  if (!stored.ok()) return stored.status();
+  ASSIGN_OR_RETURN(results::StoredExperiment stored,
+                   index == 0 ? std::move(first_) : LoadAgain(page_.experiments[index].first));
   const results::ReportSources sources{backend_->store, &backend_->scheduler->analyses()};
-  const auto experiment =
-      results::DescribeExperiment(sources, *std::move(stored), request, request_->output(),
-                                  absl::StrCat("e", index + 1, "-"), cancelled);
-  if (!experiment.ok()) return experiment.status();
-  return html::ExperimentSection(page_, index, *experiment);
+  ASSIGN_OR_RETURN(
+      const auto experiment,
+      results::DescribeExperiment(sources, std::move(stored), request, request_->output(),
+                                  absl::StrCat("e", index + 1, "-"), cancelled));
+  return html::ExperimentSection(page_, index, experiment);
 }
 
 absl::StatusOr<bool> RenderReportReactor::Fill(std::deque<v1::FileChunk>* batch) {
@@ -372,12 +363,11 @@ absl::StatusOr<bool> RenderReportReactor::Fill(std::deque<v1::FileChunk>* batch)
     if (const absl::Status opened = Open(); !opened.ok()) return opened;
   }
   if (piece < page_.experiments.size()) {
-    const auto section = Section(piece);
-    if (!section.ok()) return section.status();
+    ASSIGN_OR_RETURN(const auto section, Section(piece));
     // Only now, so that a missing key or axis of the first experiment is reported before the first
     // byte.
     if (piece == 0) AddChunks(html::PageHead(page_), batch);
-    AddChunks(*section, batch);
+    AddChunks(section, batch);
     return true;
   }
   AddChunks(html::PageFoot(page_), batch);

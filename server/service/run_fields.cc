@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "server/config/fields.h"
 #include "server/experiment/field_values.h"
 #include "server/lookup/page.h"
@@ -37,18 +38,16 @@ absl::StatusOr<storage::CellFields> StoredFields(storage::Store* store, const st
     for (const storage::CellRecord& cell : page) {
       if (!std::exchange(first, false) && cell.labels == labels) continue;
       labels = cell.labels;
-      const auto run = store->GetRun(cell.run);
-      if (!run.ok()) return run.status();
+      ASSIGN_OR_RETURN(const auto run, store->GetRun(cell.run));
       v1::RunSpec spec;
-      if (!spec::ReadStoredRun(run->spec, &spec)) {
+      if (!spec::ReadStoredRun(run.spec, &spec)) {
         return absl::DataLossError(absl::StrCat("the spec of run ", cell.run, " is damaged"));
       }
       shared.Add(spec.spec());
     }
     return true;
   };
-  const absl::Status visited = lookup::VisitCells(store, id, add);
-  if (!visited.ok()) return visited;
+  RETURN_IF_ERROR(lookup::VisitCells(store, id, add));
   return ToRecord(shared);
 }
 

@@ -13,6 +13,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/sha256.h"
+#include "base/status_macros.h"
 #include "server/analysis/metrics.h"
 #include "server/experiment/experiment_analyses.h"
 #include "server/lookup/cancelled.h"
@@ -38,13 +39,10 @@ constexpr absl::string_view kAllExperiments = "experiments/-";
 
 absl::Status Get(const Backend& backend, const lookup::View& view, const v1::GetRunRequest& request,
                  v1::Run* response) {
-  const auto id = lookup::FindRun(view, request.name(), "name");
-  if (!id.ok()) return id.status();
-  const auto record = backend.store->GetRun(*id);
-  if (!record.ok()) return record.status();
-  const auto summaries = backend.store->Summaries({*id});
-  if (!summaries.ok()) return summaries.status();
-  *response = ToProto(*record, summaries->front(), backend.store->stalled());
+  ASSIGN_OR_RETURN(const auto id, lookup::FindRun(view, request.name(), "name"));
+  ASSIGN_OR_RETURN(const auto record, backend.store->GetRun(id));
+  ASSIGN_OR_RETURN(const auto summaries, backend.store->Summaries({id}));
+  *response = ToProto(record, summaries.front(), backend.store->stalled());
   return absl::OkStatus();
 }
 
@@ -57,14 +55,12 @@ struct PrimaryNumber {
 absl::StatusOr<PrimaryNumber> ReadPrimaryNumber(storage::Store* store,
                                                 const std::string& experiment) {
   PrimaryNumber primary;
-  const auto stored = results::LoadExperiment(store, experiment);
-  if (!stored.ok()) return stored.status();
-  const std::string key = results::PrimaryMetric(stored->spec);
+  ASSIGN_OR_RETURN(const auto stored, results::LoadExperiment(store, experiment));
+  const std::string key = results::PrimaryMetric(stored.spec);
   const std::string label = key.substr(0, key.find('/'));
-  if (!spec::EntryWithNumbers(stored->spec, label).has_value()) return primary;
-  auto metrics = analysis::AnalysisMetrics::Load(store, experiment, {key});
-  if (!metrics.ok()) return metrics.status();
-  return PrimaryNumber{key, *std::move(metrics)};
+  if (!spec::EntryWithNumbers(stored.spec, label).has_value()) return primary;
+  ASSIGN_OR_RETURN(auto metrics, analysis::AnalysisMetrics::Load(store, experiment, {key}));
+  return PrimaryNumber{key, std::move(metrics)};
 }
 
 void AddPrimaryNumber(const PrimaryNumber& primary, const std::string& run, v1::RunRow* row) {
@@ -89,15 +85,13 @@ absl::StatusOr<size_t> AddRows(storage::Store* store, const std::string& experim
                                v1::ListRunsResponse* response) {
   std::vector<std::string> runs;
   for (const storage::CellRecord& cell : cells) runs.push_back(cell.run);
-  const auto summaries = store->Summaries(runs);
-  if (!summaries.ok()) return summaries.status();
-  const auto primary = ReadPrimaryNumber(store, experiment);
-  if (!primary.ok()) return primary.status();
+  ASSIGN_OR_RETURN(const auto summaries, store->Summaries(runs));
+  ASSIGN_OR_RETURN(const auto primary, ReadPrimaryNumber(store, experiment));
   lookup::Room room(lookup::kPageBytes);
   for (size_t i = 0; i < cells.size(); ++i) {
-    v1::RunRow row = ToRow(cells[i], (*summaries)[i]);
+    v1::RunRow row = ToRow(cells[i], summaries[i]);
     row.set_experiment(lookup::ExperimentName(experiment));
-    AddPrimaryNumber(*primary, cells[i].run, &row);
+    AddPrimaryNumber(primary, cells[i].run, &row);
     if (!room.Take(row.ByteSizeLong())) return i;
     *response->add_rows() = std::move(row);
   }
@@ -112,20 +106,17 @@ using ReadCells =
 absl::Status ListInGridOrder(const Backend& backend, const std::string& experiment,
                              const std::string& list, const v1::ListRunsRequest& request,
                              const ReadCells& read, v1::ListRunsResponse* response) {
-  const auto page = lookup::ReadPage(request, list, kDefaultRunsPage);
-  if (!page.ok()) return page.status();
+  ASSIGN_OR_RETURN(const auto page, lookup::ReadPage(request, list, kDefaultRunsPage));
   uint32_t first = 0;
-  if (!page->position.empty() && !absl::SimpleAtoi(page->position, &first)) {
+  if (!page.position.empty() && !absl::SimpleAtoi(page.position, &first)) {
     return lookup::NotAPageToken(request.page_token());
   }
-  auto cells = read(first, page->size + 1);
-  if (!cells.ok()) return cells.status();
-  const bool more = cells->size() > page->size;
-  if (more) cells->pop_back();
-  const auto added = AddRows(backend.store, experiment, *cells, response);
-  if (!added.ok()) return added.status();
-  if (more || *added < cells->size()) {
-    response->set_next_page_token(lookup::PageToken(list, absl::StrCat(first + *added)));
+  ASSIGN_OR_RETURN(auto cells, read(first, page.size + 1));
+  const bool more = cells.size() > page.size;
+  if (more) cells.pop_back();
+  ASSIGN_OR_RETURN(const auto added, AddRows(backend.store, experiment, cells, response));
+  if (more || added < cells.size()) {
+    response->set_next_page_token(lookup::PageToken(list, absl::StrCat(first + added)));
   }
   return absl::OkStatus();
 }
@@ -133,12 +124,12 @@ absl::Status ListInGridOrder(const Backend& backend, const std::string& experime
 // Lists all cells of one experiment.
 absl::Status ListGrid(const Backend& backend, const lookup::View& view,
                       const v1::ListRunsRequest& request, v1::ListRunsResponse* response) {
-  const auto experiment = lookup::FindExperiment(view, request.experiment(), "experiment");
-  if (!experiment.ok()) return experiment.status();
+  ASSIGN_OR_RETURN(const auto experiment,
+                   lookup::FindExperiment(view, request.experiment(), "experiment"));
   const auto read = [&](uint32_t first, uint32_t count) {
-    return backend.store->ListCells(*experiment, first, count);
+    return backend.store->ListCells(experiment, first, count);
   };
-  return ListInGridOrder(backend, *experiment, absl::StrCat("runs of ", *experiment), request, read,
+  return ListInGridOrder(backend, experiment, absl::StrCat("runs of ", experiment), request, read,
                          response);
 }
 
@@ -150,10 +141,9 @@ absl::Status ListPart(const Backend& backend, const lookup::View& view,
         "part", "a part (EXP/SETTING, EXP/@best, EXP/@chosen) has no filter, order or columns",
         "a part alone, or a filter on the experiment");
   }
-  const auto stored = results::LoadExperiment(backend.store, experiment);
-  if (!stored.ok()) return stored.status();
+  ASSIGN_OR_RETURN(const auto stored, results::LoadExperiment(backend.store, experiment));
   const ReadCells read = [&](uint32_t first, uint32_t count) {
-    auto cells = results::CellsOfPart(view, *stored, request.part(), "part", cancelled);
+    auto cells = results::CellsOfPart(view, stored, request.part(), "part", cancelled);
     if (!cells.ok()) return cells;
     const auto begin = cells->begin() + std::min<ptrdiff_t>(first, std::ssize(*cells));
     cells->erase(cells->begin(), begin);
@@ -169,21 +159,19 @@ absl::Status ListPart(const Backend& backend, const lookup::View& view,
 absl::Status ReadNames(const RunNames& names, const v1::ListRunsRequest& request,
                        storage::RunQuery* query) {
   if (!request.order_by().empty()) {
-    auto order = names.Order("order_by", request.order_by());
-    if (!order.ok()) return order.status();
-    query->order_by = std::move(order->key);
-    query->descending = order->descending;
+    ASSIGN_OR_RETURN(auto order, names.Order("order_by", request.order_by()));
+    query->order_by = std::move(order.key);
+    query->descending = order.descending;
   }
-  auto where = names.Filter("filter", request.filter());
-  if (!where.ok()) return where.status();
-  query->where = *std::move(where);
+  ASSIGN_OR_RETURN(auto where, names.Filter("filter", request.filter()));
+  query->where = std::move(where);
   if (request.columns_size() > lookup::kMaxColumns) {
     return lookup::TooMany("columns", request.columns_size(), lookup::kMaxColumns);
   }
   for (int i = 0; i < request.columns_size(); ++i) {
-    auto column = names.Column(absl::StrCat("columns[", i, "]"), request.columns(i));
-    if (!column.ok()) return column.status();
-    query->columns.push_back(*std::move(column));
+    ASSIGN_OR_RETURN(auto column,
+                     names.Column(absl::StrCat("columns[", i, "]"), request.columns(i)));
+    query->columns.push_back(std::move(column));
   }
   return absl::OkStatus();
 }
@@ -204,17 +192,15 @@ absl::StatusOr<size_t> AddFound(storage::Store* store, const storage::RunQuery& 
                                 v1::ListRunsResponse* response) {
   std::vector<std::string> runs;
   for (const storage::FoundCell& found : cells) runs.push_back(found.cell.run);
-  const auto summaries = store->Summaries(runs);
-  if (!summaries.ok()) return summaries.status();
+  ASSIGN_OR_RETURN(const auto summaries, store->Summaries(runs));
   PrimaryNumber primary;
   if (!query.experiment.empty()) {
-    auto read = ReadPrimaryNumber(store, query.experiment);
-    if (!read.ok()) return read.status();
-    primary = *std::move(read);
+    ASSIGN_OR_RETURN(auto read, ReadPrimaryNumber(store, query.experiment));
+    primary = std::move(read);
   }
   lookup::Room room(lookup::kPageBytes);
   for (size_t i = 0; i < cells.size(); ++i) {
-    v1::RunRow row = ToFoundRow(query, cells[i], (*summaries)[i]);
+    v1::RunRow row = ToFoundRow(query, cells[i], summaries[i]);
     AddPrimaryNumber(primary, cells[i].cell.run, &row);
     if (!room.Take(row.ByteSizeLong())) return i;
     *response->add_rows() = std::move(row);
@@ -248,39 +234,35 @@ absl::Status ListMatching(const Backend& backend, const lookup::View& view,
       "runs of ", experiment, " by ",
       Sha256Hex(absl::StrCat(request.filter(), "\n", request.order_by())).substr(0, 16),
       request.archived() ? " with archived ones" : "");
-  const auto page = lookup::ReadPage(request, list, kDefaultRunsPage);
-  if (!page.ok()) return page.status();
+  ASSIGN_OR_RETURN(const auto page, lookup::ReadPage(request, list, kDefaultRunsPage));
   storage::RunQuery query;
   query.viewer = view.viewer;
   query.experiment = experiment;
   query.archived = request.archived();
-  query.limit = page->size + 1;
+  query.limit = page.size + 1;
   RunPagePosition position{absl::Now(), {}};
-  if (!page->position.empty()) {
-    if (!DecodePosition(page->position, &position)) {
+  if (!page.position.empty()) {
+    if (!DecodePosition(page.position, &position)) {
       return lookup::NotAPageToken(request.page_token());
     }
     query.after = position.after;
   }
-  auto names = backend.store->ListQueryNames(view.viewer);
-  if (!names.ok()) return names.status();
+  ASSIGN_OR_RETURN(auto names, backend.store->ListQueryNames(view.viewer));
   const auto labels = [&](absl::string_view axis) {
     return backend.store->ListLabels(view.viewer, axis).value_or(std::vector<std::string>());
   };
   const auto datasets = [&](absl::string_view name) { return DatasetsCalled(view, name); };
-  const absl::Status read =
-      ReadNames(RunNames(*std::move(names), labels, datasets, position.now), request, &query);
-  if (!read.ok()) return read;
+  RETURN_IF_ERROR(
+      ReadNames(RunNames(std::move(names), labels, datasets, position.now), request, &query));
   auto cells = backend.store->FindCells(query);
   // The experiment itself was found.
   if (absl::IsNotFound(cells.status())) return lookup::NotAPageToken(request.page_token());
   if (!cells.ok()) return cells.status();
-  const bool more = cells->size() > page->size;
+  const bool more = cells->size() > page.size;
   if (more) cells->pop_back();
-  const auto added = AddFound(backend.store, query, *cells, response);
-  if (!added.ok()) return added.status();
-  if (more || *added < cells->size()) {
-    position.after = (*cells)[*added - 1].position;
+  ASSIGN_OR_RETURN(const auto added, AddFound(backend.store, query, *cells, response));
+  if (more || added < cells->size()) {
+    position.after = (*cells)[added - 1].position;
     response->set_next_page_token(lookup::PageToken(list, EncodePosition(position)));
   }
   return absl::OkStatus();
@@ -299,29 +281,27 @@ absl::Status ListSelected(const Backend& backend, const lookup::View& view,
     if (request.part().empty()) return ListMatching(backend, view, "", request, response);
     return lookup::InvalidField("part", "it is given for all experiments", "one experiment");
   }
-  const auto experiment = lookup::FindExperiment(view, request.experiment(), "experiment");
-  if (!experiment.ok()) return experiment.status();
+  ASSIGN_OR_RETURN(const auto experiment,
+                   lookup::FindExperiment(view, request.experiment(), "experiment"));
   if (!request.part().empty()) {
-    return ListPart(backend, view, *experiment, request, cancelled, response);
+    return ListPart(backend, view, experiment, request, cancelled, response);
   }
-  return ListMatching(backend, view, *experiment, request, response);
+  return ListMatching(backend, view, experiment, request, response);
 }
 
 absl::Status ListEvents(const Backend& backend, const lookup::View& view,
                         const v1::ListRunEventsRequest& request,
                         v1::ListRunEventsResponse* response) {
-  const auto id = lookup::FindRun(view, request.run(), "run");
-  if (!id.ok()) return id.status();
-  const auto events = backend.store->RunEvents(*id);
-  if (!events.ok()) return events.status();
+  ASSIGN_OR_RETURN(const auto id, lookup::FindRun(view, request.run(), "run"));
+  ASSIGN_OR_RETURN(const auto events, backend.store->RunEvents(id));
   // The newest ones that fit, in order of time.
   lookup::Room room(lookup::kPageBytes);
-  size_t first = events->size();
-  while (first > 0 && events->size() - first < kMaxEvents &&
-         room.Take(ToProto((*events)[first - 1]).ByteSizeLong() + 8)) {
+  size_t first = events.size();
+  while (first > 0 && events.size() - first < kMaxEvents &&
+         room.Take(ToProto(events[first - 1]).ByteSizeLong() + 8)) {
     --first;
   }
-  for (size_t i = first; i < events->size(); ++i) *response->add_events() = ToProto((*events)[i]);
+  for (size_t i = first; i < events.size(); ++i) *response->add_events() = ToProto(events[i]);
   return absl::OkStatus();
 }
 

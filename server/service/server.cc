@@ -16,6 +16,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/clock.h"
+#include "base/status_macros.h"
 #include "grpc/health/v1/health.pb.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
@@ -135,7 +136,7 @@ void AddServices(const std::vector<std::unique_ptr<grpc::Service>>& services,
 absl::StatusOr<std::unique_ptr<grpc::Server>> Listen(
     const std::string& address, int max_message_bytes,
     const std::vector<std::unique_ptr<grpc::Service>>& services) {
-  if (const absl::Status prepared = PrepareSocket(address); !prepared.ok()) return prepared;
+  RETURN_IF_ERROR(PrepareSocket(address));
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
@@ -183,9 +184,8 @@ Server::Server(const ServerOptions& options, storage::Store* store,
   backend_.pace = workers_.pace = options.pace;
   workers_.find_user =
       [this](const grpc::ServerContextBase& context) -> absl::StatusOr<std::string> {
-    auto caller = backend_.FindCaller(context);
-    if (!caller.ok()) return caller.status();
-    return rpc::IsLocal(*caller) ? "" : std::move(caller->user);
+    ASSIGN_OR_RETURN(auto caller, backend_.FindCaller(context));
+    return rpc::IsLocal(caller) ? "" : std::move(caller.user);
   };
   analyses_ = std::make_unique<analysis::AnalysisRunner>(
       store, &scheduler->analyses(), &workers_.pins, &backend_.analysis_watches);
@@ -203,7 +203,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
                                                       storage::Store* store,
                                                       schedule::SchedulerThread* scheduler) {
   std::unique_ptr<Server> server(new Server(options, store, scheduler));
-  if (const absl::Status started = server->ListenOnBoth(options); !started.ok()) return started;
+  RETURN_IF_ERROR(server->ListenOnBoth(options));
   server->describing_ = std::jthread(
       [store](const std::stop_token& stop) { DescribeStoredExperiments(store, stop); });
   return server;
@@ -256,8 +256,7 @@ absl::Status Server::ListenInPublic(const ServerOptions& options) {
         "this server isn't shared. Run `ablate admin init HOST:PORT` first");
   }
   KeepCertificate();
-  const auto tls = certificate_->Load();
-  if (!tls.ok()) return tls.status();
+  ASSIGN_OR_RETURN(const auto tls, certificate_->Load());
   storage::AccessStore* const access = &backend_.sharing->store();
   expired_until_ = absl::Now();
   backend_.sharing->OnTokensEnd([this](const std::set<std::string>& tokens) {
@@ -266,8 +265,8 @@ absl::Status Server::ListenInPublic(const ServerOptions& options) {
   });
   net::PublicPortOptions port;
   port.address = options.public_address;
-  port.certificate_chain = tls->server.certificate;
-  port.private_key = tls->server.key;
+  port.certificate_chain = tls.server.certificate;
+  port.private_key = tls.server.key;
   authentication_log_ = std::make_unique<net::AuthenticationLog>(access);
   const rpc::Authenticator authenticator(access, authentication_log_.get(),
                                          [] { return absl::Now(); });
@@ -276,9 +275,8 @@ absl::Status Server::ListenInPublic(const ServerOptions& options) {
     return authenticator.Check(metadata, address);
   };
   port.on_hang_ups = [](const std::string& what) { spdlog::info("{}", what); };
-  auto listening = net::PublicPort::Listen(port);
-  if (!listening.ok()) return listening.status();
-  public_port_ = *std::move(listening);
+  ASSIGN_OR_RETURN(auto listening, net::PublicPort::Listen(port));
+  public_port_ = std::move(listening);
   public_services_ = MakeClientServices();
   public_services_.push_back(MakeWorkerChannelService(&workers_));
   grpc::ServerBuilder builder;
@@ -351,12 +349,12 @@ absl::Status Server::ListenOnBoth(const ServerOptions& options) {
   if (!options.public_address.empty()) KnowUsers();
   services_ = MakeClientServices();
   worker_services_.push_back(MakeWorkerChannelService(&workers_));
-  auto clients = Listen(options.client_address, lookup::kMaxRequestBytes, services_);
-  if (!clients.ok()) return clients.status();
-  client_server_ = *std::move(clients);
-  auto workers = Listen(options.worker_address, lookup::kMaxWorkerMessageBytes, worker_services_);
-  if (!workers.ok()) return workers.status();
-  worker_server_ = *std::move(workers);
+  ASSIGN_OR_RETURN(auto clients,
+                   Listen(options.client_address, lookup::kMaxRequestBytes, services_));
+  client_server_ = std::move(clients);
+  ASSIGN_OR_RETURN(auto workers, Listen(options.worker_address, lookup::kMaxWorkerMessageBytes,
+                                        worker_services_));
+  worker_server_ = std::move(workers);
   if (!options.public_address.empty()) {
     if (absl::Status shared = ListenInPublic(options); !shared.ok()) return shared;
   }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/status_macros.h"
 #include "server/lookup/errors.h"
 #include "server/rpc/streams.h"
 #include "server/service/services.h"
@@ -71,16 +72,15 @@ class SqlReactor final : public rpc::PullStream<v1::SqlRows> {
   }
 
   absl::Status Start() {
-    const auto view = backend_->FindView(*context_);
-    if (!view.ok()) return view.status();
-    if (view->store->folder().empty()) {
+    ASSIGN_OR_RETURN(const auto view, backend_->FindView(*context_));
+    if (view.store->folder().empty()) {
       return absl::FailedPreconditionError("a store in memory answers no SQL");
     }
-    auto started = sql::SqlProcess::Start(
-        backend_->sql_program,
-        {view->store->folder(), view->viewer, backend_->sql_processor_time, request_->statement()});
-    if (!started.ok()) return started.status();
-    process_ = *std::move(started);
+    ASSIGN_OR_RETURN(auto started,
+                     sql::SqlProcess::Start(backend_->sql_program,
+                                            {view.store->folder(), view.viewer,
+                                             backend_->sql_processor_time, request_->statement()}));
+    process_ = std::move(started);
     return absl::OkStatus();
   }
 

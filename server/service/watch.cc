@@ -10,6 +10,7 @@
 #include "ablate/v1/experiment.pb.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/status_macros.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/lookup/errors.h"
 #include "server/lookup/names.h"
@@ -70,17 +71,14 @@ class ExperimentWatch final : public WatchStream<v1::ExperimentEvent> {
 
 absl::Status ExperimentWatch::Open() {
   storage::Store* store = backend_->store;
-  const auto view = backend_->FindView(context_);
-  if (!view.ok()) return view.status();
-  const auto experiment = lookup::FindExperiment(*view, request_->name(), "name");
-  if (!experiment.ok()) return experiment.status();
+  ASSIGN_OR_RETURN(const auto view, backend_->FindView(context_));
+  ASSIGN_OR_RETURN(const auto experiment, lookup::FindExperiment(view, request_->name(), "name"));
   keys_ = WatchedKeys(*request_);
-  const auto token =
-      ParseWatchToken(request_->token(), store->generation(), store->change_number());
-  if (!token.ok()) return token.status();
-  feed_ = WatchFeed(*token);
-  token_ = *token;
-  experiment_ = *experiment;
+  ASSIGN_OR_RETURN(const auto token,
+                   ParseWatchToken(request_->token(), store->generation(), store->change_number()));
+  feed_ = WatchFeed(token);
+  token_ = token;
+  experiment_ = experiment;
   return absl::OkStatus();
 }
 
@@ -88,30 +86,27 @@ absl::StatusOr<NextRound> ExperimentWatch::Round(Events* batch) {
   if (experiment_.empty()) {
     if (absl::Status opened = Open(); !opened.ok()) return opened;
   }
-  const auto changed =
-      backend_->store->ChangedCells(experiment_, feed_.seen(), lookup::kCellsAtOnce);
-  if (!changed.ok()) return changed.status();
-  feed_.Changed(*changed);
-  const bool full = changed->size() >= lookup::kCellsAtOnce;
+  ASSIGN_OR_RETURN(const auto changed,
+                   backend_->store->ChangedCells(experiment_, feed_.seen(), lookup::kCellsAtOnce));
+  feed_.Changed(changed);
+  const bool full = changed.size() >= lookup::kCellsAtOnce;
   // Read after the cells, so that counts are never older than they. The end must be known before
   // the cells are read, or a last change could be missed.
-  const auto record = backend_->store->GetExperiment(experiment_);
-  if (!record.ok()) return record.status();
+  ASSIGN_OR_RETURN(const auto record, backend_->store->GetExperiment(experiment_));
   NextRound next;
   next.final = has_ended_ && !full;
-  has_ended_ = record->state != storage::ExperimentState::kActive;
+  has_ended_ = record.state != storage::ExperimentState::kActive;
   next.at_once = full || (has_ended_ && !next.final);
   const std::string stalled = has_ended_ ? "" : backend_->store->stalled();
   bool news = std::exchange(stalled_, stalled) != stalled;
-  if (record->analyses.any) {
-    v1::AnalysisCounts analyses = ToProto(record->analyses);
+  if (record.analyses.any) {
+    v1::AnalysisCounts analyses = ToProto(record.analyses);
     news |=
         !analyses_.has_value() || analyses_->SerializeAsString() != analyses.SerializeAsString();
     analyses_ = std::move(analyses);
   }
-  const absl::Status made = MakeEvents(feed_.Take(Now(), next.final), record->counts, batch);
-  if (!made.ok()) return made;
-  if (batch->empty() && news) TellOfAll(record->counts, batch);
+  RETURN_IF_ERROR(MakeEvents(feed_.Take(Now(), next.final), record.counts, batch));
+  if (batch->empty() && news) TellOfAll(record.counts, batch);
   next.at = feed_.next_time();
   return next;
 }
@@ -133,8 +128,7 @@ absl::Status ExperimentWatch::MakeEvents(const std::vector<storage::CellRecord>&
   if (cells.empty()) return absl::OkStatus();
   std::vector<std::string> runs;
   for (const storage::CellRecord& cell : cells) runs.push_back(cell.run);
-  const auto summaries = backend_->store->Summaries(runs);
-  if (!summaries.ok()) return summaries.status();
+  ASSIGN_OR_RETURN(const auto summaries, backend_->store->Summaries(runs));
   const std::string before = WatchToken(backend_->store->generation(), token_);
   for (size_t i = 0; i < cells.size(); ++i) {
     v1::ExperimentEvent& event = batch->emplace_back();
@@ -145,11 +139,11 @@ absl::Status ExperimentWatch::MakeEvents(const std::vector<storage::CellRecord>&
     event.set_steps(cells[i].steps);
     event.set_token(before);
     AddOfAll(counts, &event);
-    for (const storage::Summary& summary : (*summaries)[i].keys) {
+    for (const storage::Summary& summary : summaries[i].keys) {
       const bool wanted = std::find(keys_.begin(), keys_.end(), summary.key) != keys_.end();
       if (wanted) (*event.mutable_last())[summary.key] = summary.last;
     }
-    if (!(*summaries)[i].keys.empty()) feed_.ToldValues(cells[i].index);
+    if (!summaries[i].keys.empty()) feed_.ToldValues(cells[i].index);
   }
   token_ = feed_.token();
   batch->back().set_token(WatchToken(backend_->store->generation(), token_));

@@ -6,6 +6,7 @@
 
 #include "ablate/v1/analysis.pb.h"
 #include "absl/status/statusor.h"
+#include "base/status_macros.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/lookup/names.h"
 #include "server/rpc/call.h"
@@ -34,15 +35,12 @@ class AnalysisWatch final : public WatchStream<v1::Analysis> {
  private:
   absl::StatusOr<NextRound> Round(std::deque<v1::Analysis>* batch) override {
     if (id_.empty()) {
-      const auto view = backend_->FindView(*context_);
-      if (!view.ok()) return view.status();
-      const auto id = lookup::FindAnalysis(*view, request_->name(), "name");
-      if (!id.ok()) return id.status();
-      id_ = *id;
+      ASSIGN_OR_RETURN(const auto view, backend_->FindView(*context_));
+      ASSIGN_OR_RETURN(const auto id, lookup::FindAnalysis(view, request_->name(), "name"));
+      id_ = id;
     }
-    const auto record = backend_->store->GetAnalysis(id_);
-    if (!record.ok()) return record.status();
-    v1::Analysis now = ToProto(*record, backend_->analyses->Progress(*record));
+    ASSIGN_OR_RETURN(const auto record, backend_->store->GetAnalysis(id_));
+    v1::Analysis now = ToProto(record, backend_->analyses->Progress(record));
     NextRound next;
     next.final = HasEnded(now);
     std::string bytes = now.SerializeAsString();

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "proto/reflect/text.h"
 #include "server/lookup/errors.h"
 #include "server/lookup/limits.h"
@@ -37,21 +38,19 @@ absl::Status LeaseHasEnded(const std::string& lease) {
 // only its worker may read and write.
 absl::StatusOr<storage::LeaseRights> RightsOf(const WorkerBackend& backend,
                                               const std::string& lease, const std::string& user) {
-  auto rights = backend.store->FindLeaseRights(lease);
-  if (!rights.ok()) return rights.status();
-  if (!rights->has_value() || !schedule::IsOfUser((*rights)->worker, user)) {
+  ASSIGN_OR_RETURN(auto rights, backend.store->FindLeaseRights(lease));
+  if (!rights.has_value() || !schedule::IsOfUser(rights->worker, user)) {
     return LeaseHasEnded(lease);
   }
-  return **std::move(rights);
+  return *std::move(rights);
 }
 
 // Returns the bytes that may be written under a lease, or for a computation, before they are named.
 absl::StatusOr<uint64_t> BudgetOf(const WorkerBackend& backend, const std::string& grant,
                                   const std::string& user) {
   if (backend.scheduler->analyses().MayWrite(grant, user)) return lookup::kMaxBlobBytes;
-  const auto rights = RightsOf(backend, grant, user);
-  if (!rights.ok()) return rights.status();
-  return kUnnamedBytes + kUnnamedBytesOfParameter * rights->parameters;
+  ASSIGN_OR_RETURN(const auto rights, RightsOf(backend, grant, user));
+  return kUnnamedBytes + kUnnamedBytesOfParameter * rights.parameters;
 }
 
 // A worker publishes a checkpoint, a resume state, or a computation's output.
@@ -98,28 +97,25 @@ absl::StatusOr<bool> WriteBlobReactor::Take(const worker::v1::WriteBlobRequest& 
 
 absl::StatusOr<bool> WriteBlobReactor::Open(const worker::v1::WriteBlobRequest& request) {
   open_ = true;
-  if (const absl::Status sha = lookup::CheckSha256(request.sha256()); !sha.ok()) return sha;
-  const auto user = backend_->find_user(*context_);
-  if (!user.ok()) return user.status();
-  const auto budget = BudgetOf(*backend_, request.lease(), *user);
-  if (!budget.ok()) return budget.status();
+  RETURN_IF_ERROR(lookup::CheckSha256(request.sha256()));
+  ASSIGN_OR_RETURN(const auto user, backend_->find_user(*context_));
+  ASSIGN_OR_RETURN(const auto budget, BudgetOf(*backend_, request.lease(), user));
   lease_ = request.lease();
-  budget_ = *budget;
+  budget_ = budget;
   // A worker elsewhere that knows a hash must not learn if such bytes exist.
-  auto writer = user->empty() ? rpc::BlobWriter::Open(backend_->store, request.sha256())
-                              : rpc::BlobWriter::Replace(backend_->store, request.sha256());
-  if (!writer.ok()) return writer.status();
-  writer_ = *std::move(writer);
+  ASSIGN_OR_RETURN(auto writer, user.empty()
+                                    ? rpc::BlobWriter::Open(backend_->store, request.sha256())
+                                    : rpc::BlobWriter::Replace(backend_->store, request.sha256()));
+  writer_ = std::move(writer);
   return writer_.wanted();
 }
 
 absl::Status WriteBlobReactor::Complete() {
   if (!open_) return lookup::CheckSha256("");
-  auto pin = writer_.Publish();
-  if (!pin.ok()) return pin.status();
-  response_->set_sha256((*pin)->sha256());
-  response_->set_bytes((*pin)->size());
-  backend_->pins.Hold(lease_, *std::move(pin));
+  ASSIGN_OR_RETURN(auto pin, writer_.Publish());
+  response_->set_sha256(pin->sha256());
+  response_->set_bytes(pin->size());
+  backend_->pins.Hold(lease_, std::move(pin));
   backend_->pins.End(lease_, std::exchange(counted_, 0));
   return Prune();
 }
@@ -127,13 +123,12 @@ absl::Status WriteBlobReactor::Complete() {
 absl::Status WriteBlobReactor::Prune() {
   const std::vector<std::string> holding = backend_->pins.Leases();
   if (holding.size() == 1) return absl::OkStatus();  // this one's
-  const auto leases = backend_->store->ListLeases();
-  if (!leases.ok()) return leases.status();
+  ASSIGN_OR_RETURN(const auto leases, backend_->store->ListLeases());
   const std::vector<std::string> computing = backend_->scheduler->analyses().Computations();
   std::set<std::string> alive(computing.begin(), computing.end());
   // Read after those that the worker has: a result is pinned until it is stored.
   for (std::string& request : backend_->analyses->Requests()) alive.insert(std::move(request));
-  for (const storage::LeaseRecord& lease : *leases) alive.insert(lease.lease);
+  for (const storage::LeaseRecord& lease : leases) alive.insert(lease.lease);
   for (const std::string& lease : holding) {
     if (alive.count(lease) == 0) backend_->pins.DropLease(lease);
   }
@@ -146,9 +141,8 @@ absl::Status CheckRead(const WorkerBackend& backend, const std::string& user,
   const absl::Status own =
       backend.scheduler->analyses().MayRead(request.lease(), user, request.sha256());
   if (!absl::IsNotFound(own)) return own;
-  const auto rights = RightsOf(backend, request.lease(), user);
-  if (!rights.ok()) return rights.status();
-  if (rights->reads.count(request.sha256()) > 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const auto rights, RightsOf(backend, request.lease(), user));
+  if (rights.reads.count(request.sha256()) > 0) return absl::OkStatus();
   return absl::PermissionDeniedError(absl::StrCat("lease ", reflect::Quoted(request.lease()),
                                                   " may not read blob ", request.sha256(),
                                                   "; expected a blob of its grant"));
@@ -157,10 +151,9 @@ absl::Status CheckRead(const WorkerBackend& backend, const std::string& user,
 absl::StatusOr<rpc::BlobReader> Open(const WorkerBackend& backend,
                                      const grpc::ServerContextBase& context,
                                      const worker::v1::ReadBlobRequest& request) {
-  if (const absl::Status sha = lookup::CheckSha256(request.sha256()); !sha.ok()) return sha;
-  const auto user = backend.find_user(context);
-  if (!user.ok()) return user.status();
-  if (const absl::Status right = CheckRead(backend, *user, request); !right.ok()) return right;
+  RETURN_IF_ERROR(lookup::CheckSha256(request.sha256()));
+  ASSIGN_OR_RETURN(const auto user, backend.find_user(context));
+  RETURN_IF_ERROR(CheckRead(backend, user, request));
   return rpc::BlobReader::Open(backend.store, request.sha256(), 0);
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ablate/v1/worker.grpc.pb.h"
+#include "base/status_macros.h"
 #include "server/lookup/limits.h"
 #include "server/lookup/page.h"
 #include "server/rpc/call.h"
@@ -18,10 +19,9 @@ constexpr absl::string_view kWorkerList = "workers";
 // Hides the names of runs that are private to users other than the viewer.
 absl::StatusOr<v1::Worker> ToRow(const lookup::View& view, schedule::WorkerInfo worker,
                                  const std::string& stalled) {
-  auto visible = view.store->VisibleRuns(view.viewer, worker.runs);
-  if (!visible.ok()) return visible.status();
-  const size_t hidden = worker.runs.size() - visible->size();
-  worker.runs = *std::move(visible);
+  ASSIGN_OR_RETURN(auto visible, view.store->VisibleRuns(view.viewer, worker.runs));
+  const size_t hidden = worker.runs.size() - visible.size();
+  worker.runs = std::move(visible);
   v1::Worker row = ToProto(worker, stalled);
   row.set_hidden_runs(static_cast<uint32_t>(hidden));
   return row;
@@ -29,8 +29,7 @@ absl::StatusOr<v1::Worker> ToRow(const lookup::View& view, schedule::WorkerInfo 
 
 absl::Status List(const Backend& backend, const lookup::View& view,
                   const v1::ListWorkersRequest& request, v1::ListWorkersResponse* response) {
-  const auto page = lookup::ReadPage(request, kWorkerList, lookup::kMaxPageSize);
-  if (!page.ok()) return page.status();
+  ASSIGN_OR_RETURN(const auto page, lookup::ReadPage(request, kWorkerList, lookup::kMaxPageSize));
   std::vector<schedule::WorkerInfo> workers;
   backend.scheduler->Run(
       [&workers](schedule::Scheduler& scheduler) { workers = scheduler.Workers(); });
@@ -42,15 +41,14 @@ absl::Status List(const Backend& backend, const lookup::View& view,
   lookup::Room room(lookup::kPageBytes);
   std::string last;
   for (const schedule::WorkerInfo& worker : workers) {
-    if (worker.name <= page->position) continue;
-    absl::StatusOr<v1::Worker> row = ToRow(view, worker, stalled);
-    if (!row.ok()) return row.status();
-    const bool full = static_cast<uint32_t>(response->workers_size()) == page->size;
-    if (full || !room.Take(row->ByteSizeLong() + 8)) {
+    if (worker.name <= page.position) continue;
+    ASSIGN_OR_RETURN(v1::Worker row, ToRow(view, worker, stalled));
+    const bool full = static_cast<uint32_t>(response->workers_size()) == page.size;
+    if (full || !room.Take(row.ByteSizeLong() + 8)) {
       response->set_next_page_token(lookup::PageToken(kWorkerList, last));
       break;
     }
-    *response->add_workers() = *std::move(row);
+    *response->add_workers() = std::move(row);
     last = worker.name;
   }
   return absl::OkStatus();

@@ -22,6 +22,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "base/file.h"
+#include "base/status_macros.h"
 #include "proto/reflect/text.h"
 #include "server/experiment/analysis.h"
 #include "server/lookup/limits.h"
@@ -173,9 +174,7 @@ absl::Status Answer(const std::string& request) {
   query.statement = parts[4];
   query.analysis_kind = AnalysisKind;
   RowSender sender;
-  if (absl::Status sent = storage::AnswerSql(query, LimitDescriptors, &sender); !sent.ok()) {
-    return sent;
-  }
+  RETURN_IF_ERROR(storage::AnswerSql(query, LimitDescriptors, &sender));
   sender.Flush();
   return absl::OkStatus();
 }

@@ -2,6 +2,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "server/analysis/inputs.h"
 #include "server/experiment/analysis.h"
 #include "server/experiment/experiment_analyses.h"
@@ -16,9 +17,8 @@ namespace {
 absl::StatusOr<bool> IsSame(storage::Store* store, const storage::ExperimentRecord& experiment,
                             const spec::AskedAnalysis& entry, const v1::Analysis& analysis) {
   // The file names data sets as its owner sees them.
-  const auto planned = analysis::SignatureOf({store, {experiment.owner}}, entry);
-  if (!planned.ok()) return planned.status();
-  return *planned == spec::AnalysisSignature(analysis);
+  ASSIGN_OR_RETURN(const auto planned, analysis::SignatureOf({store, {experiment.owner}}, entry));
+  return planned == spec::AnalysisSignature(analysis);
 }
 
 // Labels of an experiment's file belong to its own analyses, even before they are computed.
@@ -26,9 +26,8 @@ absl::Status CheckReserved(storage::Store* store, const results::StoredExperimen
                            const ToLabel& asked) {
   for (const spec::AskedAnalysis& entry : spec::AskedAnalyses(experiment.spec)) {
     if (entry.label != asked.label) continue;
-    const auto same = IsSame(store, experiment.record, entry, *asked.analysis);
-    if (!same.ok()) return same.status();
-    if (*same) continue;
+    ASSIGN_OR_RETURN(const auto same, IsSame(store, experiment.record, entry, *asked.analysis));
+    if (same) continue;
     return absl::AlreadyExistsError(absl::StrCat(
         "label: ", asked.label, " is reserved in experiment ", experiment.record.id,
         " for another analysis, which its file declares (kind, options, inputs or seed differ). "
@@ -56,9 +55,8 @@ absl::StatusOr<MetricLabels> FindLabels(const lookup::View& view, const ToLabel&
       labels.experiments.push_back(id);
       continue;
     }
-    const auto experiment = results::LoadExperiment(view.store, id);
-    if (!experiment.ok()) return experiment.status();
-    const storage::ExperimentRecord& record = experiment->record;
+    ASSIGN_OR_RETURN(const auto experiment, results::LoadExperiment(view.store, id));
+    const storage::ExperimentRecord& record = experiment.record;
     if (record.private_to != asked.private_to) continue;
     const bool may_label = view.viewer.sees_all || view.viewer.user == record.owner;
     if (!may_label && asked.label_is_given) return NotYours(record, asked.label);
@@ -66,8 +64,7 @@ absl::StatusOr<MetricLabels> FindLabels(const lookup::View& view, const ToLabel&
       labels.unlabelled.push_back(id);
       continue;
     }
-    const absl::Status reserved = CheckReserved(view.store, *experiment, asked);
-    if (!reserved.ok()) return reserved;
+    RETURN_IF_ERROR(CheckReserved(view.store, experiment, asked));
     labels.experiments.push_back(id);
   }
   return labels;

@@ -10,6 +10,7 @@
 #include "ablate/v1/analysis.pb.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "server/analysis/document_facts.h"
 #include "server/analysis/subjects.h"
 #include "server/experiment/experiment_analyses.h"
@@ -166,8 +167,7 @@ absl::Status AnalysisPlanner::Plan(const storage::UnplannedExperiment& unplanned
   Failures failures;
   for (const spec::AskedAnalysis& asked : entries) {
     if (!asked.of_runs) {
-      const absl::Status made = Ask(RequestFor(asked), experiment, &failures);
-      if (!made.ok()) return made;
+      RETURN_IF_ERROR(Ask(RequestFor(asked), experiment, &failures));
     }
     spec::AskedAnalysis resolved = asked;
     const auto options = spec::ResolveAsked(&resolved);
@@ -180,8 +180,7 @@ absl::Status AnalysisPlanner::Plan(const storage::UnplannedExperiment& unplanned
                           spec::CanBeAskedOf(resolved, *options, model->config);
       if (model.ok() && !of_use) continue;
       for (const v1::CreateAnalysisRequest& request : RequestsFor(asked, experiment, cell.name)) {
-        const absl::Status made = Ask(request, experiment, &failures);
-        if (!made.ok()) return made;
+        RETURN_IF_ERROR(Ask(request, experiment, &failures));
         if (stopping()) return absl::OkStatus();
       }
     }

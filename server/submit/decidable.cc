@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "server/experiment/analysis_numbers.h"
 #include "server/experiment/axes.h"
 #include "server/experiment/experiment_analyses.h"
@@ -123,10 +124,9 @@ absl::StatusOr<std::optional<Spread>> FindSpread(const lookup::View& view,
                                                  const v1::ExperimentSpec& planned) {
   constexpr uint32_t kNewest = 50;
   constexpr size_t kTries = 5;  // comparisons
-  const auto records = view.store->ListExperiments(view.viewer, {}, "", kNewest);
-  if (!records.ok()) return records.status();
+  ASSIGN_OR_RETURN(const auto records, view.store->ListExperiments(view.viewer, {}, "", kNewest));
   std::vector<results::StoredExperiment> of_kind;
-  for (const storage::ExperimentRecord& record : *records) {
+  for (const storage::ExperimentRecord& record : records) {
     results::StoredExperiment stored{record, {}};
     if (record.state == storage::ExperimentState::kEnded &&
         stored.spec.ParseFromString(record.spec) && IsOfKind(stored.spec, planned)) {
@@ -185,25 +185,24 @@ absl::StatusOr<std::string> DetectableNote(const lookup::View& view,
   const size_t rows = planned->comparison.family;
   const report::Number effect = report::LeastDetectableEffect(planned->seeds, rows);
   if (!effect.defined()) return "";
-  const auto spread = FindSpread(view, resolution.spec);
-  if (!spread.ok()) return spread.status();
+  ASSIGN_OR_RETURN(const auto spread, FindSpread(view, resolution.spec));
   const std::string head =
       absl::StrCat("least detectable difference of ", planned->input.key, ": ");
   const std::string tail =
       absl::StrCat(" (", planned->seeds, " seeds, power 80 %, level 5 %",
                    rows > 1 ? absl::StrCat(", Holm-adjusted for ", rows, " comparisons") : "", ")");
-  if (!spread->has_value()) {
+  if (!spread.has_value()) {
     return absl::StrFormat(
         "%sunknown, because no stored experiment shows the spread of this metric for the same task "
         "and model; it is %.2g standard deviations of the paired differences%s",
         head, effect.value, tail);
   }
-  const double least = effect.value * (*spread)->deviation;
-  const bool ratio = (*spread)->scale == report::Scale::kRatio;
+  const double least = effect.value * spread->deviation;
+  const bool ratio = spread->scale == report::Scale::kRatio;
   return absl::StrFormat(
       "%sabout %s%.2g%s, if seeds vary as in %s, whose settings and steps may differ (%d seeds)",
-      head, ratio ? "a factor of " : "", ratio ? std::exp(least) : least, tail,
-      (*spread)->experiment, (*spread)->pairs);
+      head, ratio ? "a factor of " : "", ratio ? std::exp(least) : least, tail, spread->experiment,
+      spread->pairs);
 }
 
 }  // namespace ablate::submit

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/status_macros.h"
 #include "proto/reflect/text.h"
 #include "server/analysis/inputs.h"
 #include "server/analysis/subjects.h"
@@ -30,17 +31,14 @@ absl::Status CheckUsable(const std::string& name, const std::string& model_priva
 absl::StatusOr<spec::ModelFacts> FindImported(const lookup::View& view,
                                               const std::string& private_to,
                                               const std::string& name) {
-  const auto record = lookup::FindModel(view, name, kModelFromField);
-  if (!record.ok()) return record.status();
+  ASSIGN_OR_RETURN(const auto record, lookup::FindModel(view, name, kModelFromField));
   spec::ModelFacts facts;
-  facts.name = lookup::ModelName(record->name);
-  const absl::Status usable = CheckUsable(facts.name, record->private_to, private_to);
-  if (!usable.ok()) return usable;
-  auto model = spec::ReadStoredModel(record->spec);
-  if (!model.ok()) return model.status();
-  facts.sha256 = record->sha256;
-  facts.vocabulary = record->vocabulary;
-  facts.model = *std::move(model);
+  facts.name = lookup::ModelName(record.name);
+  RETURN_IF_ERROR(CheckUsable(facts.name, record.private_to, private_to));
+  ASSIGN_OR_RETURN(auto model, spec::ReadStoredModel(record.spec));
+  facts.sha256 = record.sha256;
+  facts.vocabulary = record.vocabulary;
+  facts.model = std::move(model);
   return facts;
 }
 
@@ -56,28 +54,22 @@ absl::StatusOr<spec::ModelFacts> FindInitialModel(const lookup::View& view,
     return absl::InvalidArgumentError(
         absl::StrCat(reflect::Quoted(reflect::ShortText(name)), " doesn't name a model"));
   }
-  const auto experiment = lookup::FindExperiment(view, parts[0], kModelFromField);
-  if (!experiment.ok()) return experiment.status();
-  const auto run_id = lookup::FindCellRun(view.store, *experiment, parts[1], kModelFromField);
-  if (!run_id.ok()) return run_id.status();
-  const auto run = view.store->GetRun(*run_id);
-  if (!run.ok()) return run.status();
+  ASSIGN_OR_RETURN(const auto experiment, lookup::FindExperiment(view, parts[0], kModelFromField));
+  ASSIGN_OR_RETURN(const auto run_id,
+                   lookup::FindCellRun(view.store, experiment, parts[1], kModelFromField));
+  ASSIGN_OR_RETURN(const auto run, view.store->GetRun(run_id));
   spec::ModelFacts facts;
-  facts.name = absl::StrCat(*experiment, "/", parts[1]);
-  if (run->state != storage::RunState::kDone) {
+  facts.name = absl::StrCat(experiment, "/", parts[1]);
+  if (run.state != storage::RunState::kDone) {
     return absl::FailedPreconditionError(absl::StrCat(facts.name, " is not done"));
   }
-  const absl::Status usable = CheckUsable(facts.name, run->private_to, private_to);
-  if (!usable.ok()) return usable;
-  const auto checkpoint = lookup::FindCheckpoint(view.store, *run_id, std::nullopt);
-  if (!checkpoint.ok()) return checkpoint.status();
-  const auto spec = analysis::SpecOf(*run);
-  if (!spec.ok()) return spec.status();
-  const auto model = analysis::ModelOfRun(view.store, *run_id);
-  if (!model.ok()) return model.status();
-  facts.sha256 = checkpoint->blob;
-  facts.vocabulary = static_cast<uint32_t>(model->config.model.vocabulary);
-  facts.model = spec->spec().model();
+  RETURN_IF_ERROR(CheckUsable(facts.name, run.private_to, private_to));
+  ASSIGN_OR_RETURN(const auto checkpoint, lookup::FindCheckpoint(view.store, run_id, std::nullopt));
+  ASSIGN_OR_RETURN(const auto spec, analysis::SpecOf(run));
+  ASSIGN_OR_RETURN(const auto model, analysis::ModelOfRun(view.store, run_id));
+  facts.sha256 = checkpoint.blob;
+  facts.vocabulary = static_cast<uint32_t>(model.config.model.vocabulary);
+  facts.model = spec.spec().model();
   return facts;
 }
 

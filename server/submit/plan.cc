@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/decimal.h"
 #include "base/machine.h"
+#include "base/status_macros.h"
 #include "google/protobuf/util/time_util.h"
 #include "server/analysis/document_facts.h"
 #include "server/analysis/inputs.h"
@@ -102,14 +103,12 @@ absl::StatusOr<spec::DatasetFacts> LookUpDataset(const lookup::View& view,
                                                  const std::string& private_to,
                                                  absl::string_view name, bool as_text, Plan* plan,
                                                  std::set<std::string>* notes) {
-  const absl::StatusOr<storage::DatasetRecord> record = LookUpRecord(view, private_to, name, plan);
-  if (!record.ok()) return record.status();
-  if (std::string note = TableNote(view.store, *record); !note.empty()) {
+  ASSIGN_OR_RETURN(const storage::DatasetRecord record, LookUpRecord(view, private_to, name, plan));
+  if (std::string note = TableNote(view.store, record); !note.empty()) {
     notes->insert(std::move(note));
   }
-  absl::StatusOr<engine::DocumentFacts> facts = analysis::FactsOf(view.store, *record, as_text);
-  if (!facts.ok()) return facts.status();
-  return spec::DatasetFacts{*std::move(facts), record->id, record->sha256, record->kind};
+  ASSIGN_OR_RETURN(engine::DocumentFacts facts, analysis::FactsOf(view.store, record, as_text));
+  return spec::DatasetFacts{std::move(facts), record.id, record.sha256, record.kind};
 }
 
 // Divides a text into tokens, which the plan keeps.
@@ -118,17 +117,13 @@ absl::StatusOr<spec::DatasetFacts> EncodeDataset(const lookup::View& view,
                                                  const std::string& text,
                                                  const std::string& tokenizer, bool documents,
                                                  Plan* plan) {
-  const auto text_record = LookUpRecord(view, private_to, text, plan);
-  if (!text_record.ok()) return text_record.status();
-  const auto tokenizer_record = LookUpRecord(view, private_to, tokenizer, plan);
-  if (!tokenizer_record.ok()) return tokenizer_record.status();
-  absl::StatusOr<EncodedText> encoded =
-      EncodeText(view, *text_record, *tokenizer_record, documents);
-  if (!encoded.ok()) return encoded.status();
-  const spec::DatasetFacts facts{encoded->facts, encoded->record.id, encoded->record.sha256,
+  ASSIGN_OR_RETURN(const auto text_record, LookUpRecord(view, private_to, text, plan));
+  ASSIGN_OR_RETURN(const auto tokenizer_record, LookUpRecord(view, private_to, tokenizer, plan));
+  ASSIGN_OR_RETURN(EncodedText encoded, EncodeText(view, text_record, tokenizer_record, documents));
+  const spec::DatasetFacts facts{encoded.facts, encoded.record.id, encoded.record.sha256,
                                  DatasetKind::kTokens};
-  if (encoded->record.expire_time != 0) plan->uploads.insert(DatasetKey(encoded->record));
-  plan->encoded.push_back(*std::move(encoded));
+  if (encoded.record.expire_time != 0) plan->uploads.insert(DatasetKey(encoded.record));
+  plan->encoded.push_back(std::move(encoded));
   return facts;
 }
 
@@ -286,12 +281,11 @@ absl::Status NoteTrainedAgain(storage::Store* store, const Devices& devices, Pla
   std::vector<Alternative> alternatives = AlternativesOf(devices, *plan);
   std::vector<storage::NewRun> others;
   for (const Alternative& alternative : alternatives) others.push_back(alternative.other);
-  const absl::StatusOr<std::vector<storage::KnownRun>> known = store->LookUpRuns(others);
-  if (!known.ok()) return known.status();
+  ASSIGN_OR_RETURN(const std::vector<storage::KnownRun> known, store->LookUpRuns(others));
   // By trainer and device of the stored run, then of the chosen one.
   std::map<std::vector<std::string>, std::vector<const Alternative*>> stored;
   for (size_t i = 0; i < others.size(); ++i) {
-    if (!IsReusable((*known)[i]) && ChooseOrigin(devices, (*known)[i], &others[i]) == 0) continue;
+    if (!IsReusable(known[i]) && ChooseOrigin(devices, known[i], &others[i]) == 0) continue;
     const storage::NewRun& chosen = plan->runs[alternatives[i].chosen];
     stored[{others[i].trainer, others[i].device_kind, chosen.trainer, chosen.device_kind}]
         .push_back(&alternatives[i]);
@@ -333,8 +327,7 @@ absl::StatusOr<std::map<std::string, uint64_t>> StoredAnalyses(storage::Store* s
 absl::Status AddAnalyses(const lookup::View& view, const std::string& private_to, Plan* plan) {
   const std::vector<spec::AskedAnalysis> asked = spec::AskedAnalyses(plan->resolution.spec);
   if (asked.empty()) return absl::OkStatus();
-  const auto stored = StoredAnalyses(view.store, *plan);
-  if (!stored.ok()) return stored.status();
+  ASSIGN_OR_RETURN(const auto stored, StoredAnalyses(view.store, *plan));
   const size_t chosen = ChoicesOf(plan->resolution);
   const FindTimes find = [&](absl::string_view group) {
     return view.store->MeasuredAnalysisTimes(spec::PrivateTo(private_to, group));
@@ -345,11 +338,9 @@ absl::Status AddAnalyses(const lookup::View& view, const std::string& private_to
     plan->analyses += count;
     const auto signature = analysis::SignatureOf(view, asked[i]);
     if (!signature.ok()) return signature.status();
-    const auto done = signature->has_value() ? stored->find(**signature) : stored->end();
-    const size_t made = done == stored->end() ? 0 : std::min<size_t>(done->second, count);
-    absl::Status added =
-        AddAnalysesCost(count - made, plan->resolution.analyses[i], find, &plan->cost);
-    if (!added.ok()) return added;
+    const auto done = signature->has_value() ? stored.find(**signature) : stored.end();
+    const size_t made = done == stored.end() ? 0 : std::min<size_t>(done->second, count);
+    RETURN_IF_ERROR(AddAnalysesCost(count - made, plan->resolution.analyses[i], find, &plan->cost));
   }
   return absl::OkStatus();
 }
@@ -417,16 +408,15 @@ std::string RoundedUpMegabytes(uint64_t bytes) {
 // The size stored while other experiments train is unknown: compares the estimate with the room
 // that is free now.
 absl::Status CheckRoom(const storage::Store& store, Plan* plan) {
-  const absl::StatusOr<uint64_t> free = store.FreeBytes();
-  if (!free.ok()) return free.status();
+  ASSIGN_OR_RETURN(const uint64_t free, store.FreeBytes());
   const uint64_t needed = plan->cost.bytes;
   if (needed == 0) return absl::OkStatus();
   const std::string what =
       absl::StrCat("the experiment needs about ", RoundedUpMegabytes(needed), ", and ",
-                   store.folder(), " has ", RoundedUpMegabytes(*free), " free");
-  if (needed > *free) {
+                   store.folder(), " has ", RoundedUpMegabytes(free), " free");
+  if (needed > free) {
     plan->no_room = absl::StrCat(what, ". Free disk space, or submit a smaller experiment");
-  } else if (static_cast<double>(needed) > kLargeShareOfDisk * static_cast<double>(*free)) {
+  } else if (static_cast<double>(needed) > kLargeShareOfDisk * static_cast<double>(free)) {
     plan->resolution.notes.push_back(what);
   }
   return absl::OkStatus();
@@ -490,10 +480,9 @@ absl::Status PlanRuns(const Backend& backend, const lookup::View& view,
                       Plan* plan) {
   KeepPrivate(private_to, &plan->resolution);
   const std::vector<RunCost> costs = CollectRuns(plan);
-  absl::StatusOr<std::vector<storage::KnownRun>> known =
-      backend.store->LookUpRuns(plan->runs, view.viewer.user);
-  if (!known.ok()) return known.status();
-  plan->known = *std::move(known);
+  ASSIGN_OR_RETURN(std::vector<storage::KnownRun> known,
+                   backend.store->LookUpRuns(plan->runs, view.viewer.user));
+  plan->known = std::move(known);
   std::vector<RunCost> trained;
   size_t saved = 0;
   for (size_t i = 0; i < plan->runs.size(); ++i) {
@@ -509,20 +498,19 @@ absl::Status PlanRuns(const Backend& backend, const lookup::View& view,
   NoteSaved(saved, plan);
   if (!fresh) {
     NoteLost(plan);
-    absl::Status noted = NoteTrainedAgain(backend.store, devices, plan);
-    if (!noted.ok()) return noted;
+    RETURN_IF_ERROR(NoteTrainedAgain(backend.store, devices, plan));
   }
   if (std::string note = UndecidableNote(plan->resolution); !note.empty()) {
     plan->resolution.notes.push_back(std::move(note));
   }
-  const absl::StatusOr<Cost> cost = EstimateCost(
-      trained,
-      [&backend](absl::string_view shape) { return backend.store->MeasuredStepTime(shape); },
-      {devices.lanes, backend.store->last_states_bytes()});
-  if (!cost.ok()) return cost.status();
-  plan->cost = *cost;
-  absl::Status added = AddAnalyses(view, private_to, plan);
-  if (!added.ok()) return added;
+  ASSIGN_OR_RETURN(const Cost cost,
+                   EstimateCost(trained,
+                                [&backend](absl::string_view shape) {
+                                  return backend.store->MeasuredStepTime(shape);
+                                },
+                                {devices.lanes, backend.store->last_states_bytes()}));
+  plan->cost = cost;
+  RETURN_IF_ERROR(AddAnalyses(view, private_to, plan));
   CheckLimits(trained.size(), plan);
   absl::Status room = CheckRoom(*backend.store, plan);
   return room.ok() ? CheckUsersQuota(backend, view.viewer.user, plan) : room;
@@ -541,10 +529,9 @@ absl::StatusOr<Cost> EstimateCost(const std::vector<RunCost>& runs, const StepTi
   for (const RunCost& run : runs) {
     auto shape = known.find(run.shape);
     if (shape == known.end()) {
-      const absl::StatusOr<std::optional<double>> micros = step_time(run.shape);
-      if (!micros.ok()) return micros.status();
-      shape = known.emplace(run.shape, *micros).first;
-      cost.measured = cost.measured && micros->has_value();
+      ASSIGN_OR_RETURN(const std::optional<double> micros, step_time(run.shape));
+      shape = known.emplace(run.shape, micros).first;
+      cost.measured = cost.measured && micros.has_value();
     }
     const double micros = shape->second.has_value() ? *shape->second * run.steps : GuessedTime(run);
     // A run of several lanes takes as long as one a lane that share its work.
@@ -577,9 +564,8 @@ absl::Status AddAnalysesCost(size_t count, const spec::EntryCost& entry, const F
   if (count == 0) return absl::OkStatus();
   cost->bytes += count * entry.array_bytes;
   for (const auto& [group, guess] : entry.times) {
-    const absl::StatusOr<storage::AnalysisTimes> made = find(group);
-    if (!made.ok()) return made.status();
-    const analysis::ExpectedTime expected = analysis::ExpectTime(guess, *made);
+    ASSIGN_OR_RETURN(const storage::AnalysisTimes made, find(group));
+    const analysis::ExpectedTime expected = analysis::ExpectTime(guess, made);
     const absl::Duration time = absl::Microseconds(static_cast<double>(count) * expected.micros);
     cost->device_time += time;
     cost->wall_time += time;

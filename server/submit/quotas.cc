@@ -1,6 +1,7 @@
 #include "server/submit/quotas.h"
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "server/config/estimate.h"
 #include "server/lookup/errors.h"
 
@@ -24,20 +25,19 @@ storage::Quota QuotaOf(const Backend& backend, const std::string& user) {
 absl::Status CheckQuota(const Backend& backend, const std::string& user, const Demand& demand) {
   const storage::Quota quota = QuotaOf(backend, user);
   if (!quota.queued_runs.has_value() && !quota.stored_bytes.has_value()) return absl::OkStatus();
-  const auto has = backend.store->HoldingsOf(user);
-  if (!has.ok()) return has.status();
-  const uint64_t runs = has->open_runs + demand.runs;
+  ASSIGN_OR_RETURN(const auto has, backend.store->HoldingsOf(user));
+  const uint64_t runs = has.open_runs + demand.runs;
   if (demand.runs > 0 && quota.queued_runs.has_value() &&
       runs > static_cast<uint64_t>(*quota.queued_runs)) {
-    return Beyond(absl::StrCat(user, " has ", has->open_runs,
+    return Beyond(absl::StrCat(user, " has ", has.open_runs,
                                " queued or training runs, and this experiment would add ",
                                demand.runs, "; the quota is ", *quota.queued_runs,
                                ". Wait, cancel runs, or submit a smaller experiment"));
   }
-  const uint64_t bytes = has->bytes + demand.bytes;
+  const uint64_t bytes = has.bytes + demand.bytes;
   if (demand.bytes > 0 && quota.stored_bytes.has_value() &&
       bytes > static_cast<uint64_t>(*quota.stored_bytes)) {
-    return Beyond(absl::StrCat(user, " has ", Megabytes(has->bytes),
+    return Beyond(absl::StrCat(user, " has ", Megabytes(has.bytes),
                                " stored, and this request would add about ",
                                Megabytes(demand.bytes), "; the quota is ",
                                Megabytes(static_cast<uint64_t>(*quota.stored_bytes)),

@@ -11,6 +11,7 @@
 #include "ablate/v1/spec.pb.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "proto/reflect/spec_yaml.h"
 #include "proto/reflect/text.h"
@@ -104,11 +105,10 @@ void CheckDeclared(const std::string& name, const v1::ExperimentSpec& before,
 // Returns up to three fields in which a run would differ: "model.width 32 instead of 16".
 absl::StatusOr<std::string> DifferenceText(const storage::RunRecord& run,
                                            const storage::NewRun& wanted) {
-  const auto stored = analysis::SpecOf(run);
-  if (!stored.ok()) return stored.status();
+  ASSIGN_OR_RETURN(const auto stored, analysis::SpecOf(run));
   v1::RunSpec planned;
   planned.ParseFromString(wanted.spec);
-  spec::FieldValues before = spec::ValuesOf(stored->spec());
+  spec::FieldValues before = spec::ValuesOf(stored.spec());
   const spec::FieldValues after = spec::ValuesOf(planned.spec());
   std::vector<std::string> parts;
   const auto shown = [](const std::string& value) { return value.empty() ? "none" : value; };
@@ -133,8 +133,7 @@ struct Missing {
 
 absl::StatusOr<Missing> FindMissing(storage::Store* store, const std::string& extended,
                                     const Plan& plan) {
-  const auto cells = store->ListCells(extended, 0, kAllCells);
-  if (!cells.ok()) return cells.status();
+  ASSIGN_OR_RETURN(const auto cells, store->ListCells(extended, 0, kAllCells));
   using Key = std::pair<std::map<std::string, std::string>, uint32_t>;  // labels and seed
   std::map<Key, size_t> planned;                                        // index of its run
   for (size_t i = 0; i < plan.run_of_cell.size(); ++i) {
@@ -142,7 +141,7 @@ absl::StatusOr<Missing> FindMissing(storage::Store* store, const std::string& ex
     planned[{{cell.labels.begin(), cell.labels.end()}, cell.seed}] = plan.run_of_cell[i];
   }
   Missing missing;
-  for (const storage::CellRecord& cell : *cells) {
+  for (const storage::CellRecord& cell : cells) {
     const auto found = planned.find({{cell.labels.begin(), cell.labels.end()}, cell.seed});
     if (found == planned.end()) {
       missing.absent.push_back(cell.name);
@@ -150,15 +149,13 @@ absl::StatusOr<Missing> FindMissing(storage::Store* store, const std::string& ex
     }
     if (cell.run == plan.known[found->second].run) continue;
     const storage::NewRun& wanted = plan.runs[found->second];
-    const auto run = store->GetRun(cell.run);
-    if (!run.ok()) return run.status();
+    ASSIGN_OR_RETURN(const auto run, store->GetRun(cell.run));
     const bool continues =
-        !run->growth.empty() && run->growth == wanted.growth && run->steps < wanted.steps;
+        !run.growth.empty() && run.growth == wanted.growth && run.steps < wanted.steps;
     if (continues) continue;
     if (missing.other.empty()) {
-      auto difference = DifferenceText(*run, wanted);
-      if (!difference.ok()) return difference.status();
-      missing.difference = *std::move(difference);
+      ASSIGN_OR_RETURN(auto difference, DifferenceText(run, wanted));
+      missing.difference = std::move(difference);
     }
     missing.other.push_back(cell.name);
   }
@@ -177,9 +174,9 @@ bool IsRepeatedBy(const storage::ExperimentRecord& experiment, const v1::Experim
 absl::StatusOr<std::string> FindIdentical(const lookup::View& view, const std::string& private_to,
                                           const Plan& plan) {
   const v1::ExperimentSpec& spec = plan.resolution.spec;
-  const auto named = view.store->ExperimentsNamed(view.viewer, spec.name(), kComparedExperiments);
-  if (!named.ok()) return named.status();
-  for (const auto& [id, archived] : *named) {
+  ASSIGN_OR_RETURN(const auto named,
+                   view.store->ExperimentsNamed(view.viewer, spec.name(), kComparedExperiments));
+  for (const auto& [id, archived] : named) {
     const auto record = view.store->GetExperiment(id);
     if (absl::IsNotFound(record.status())) continue;  // deleted meanwhile
     if (!record.ok()) return record.status();
@@ -187,9 +184,8 @@ absl::StatusOr<std::string> FindIdentical(const lookup::View& view, const std::s
         !IsRepeatedBy(*record, spec)) {
       continue;
     }
-    const auto cells = view.store->ListCells(id, 0, kAllCells);
-    if (!cells.ok()) return cells.status();
-    if (HasCells(*cells, plan)) return id;
+    ASSIGN_OR_RETURN(const auto cells, view.store->ListCells(id, 0, kAllCells));
+    if (HasCells(cells, plan)) return id;
   }
   return "";
 }
@@ -198,52 +194,48 @@ absl::StatusOr<storage::ExperimentRecord> CheckExtension(const lookup::View& vie
                                                          const std::string& private_to,
                                                          const std::string& name, const Plan& plan,
                                                          std::vector<spec::Problem>* problems) {
-  const auto id = lookup::FindWholeExperiment(view, name, "extends");
-  if (!id.ok()) return id.status();
-  const auto stored = results::LoadExperiment(view.store, *id);
-  if (!stored.ok()) return stored.status();
-  const storage::ExperimentRecord& record = stored->record;
+  ASSIGN_OR_RETURN(const auto id, lookup::FindWholeExperiment(view, name, "extends"));
+  ASSIGN_OR_RETURN(const auto stored, results::LoadExperiment(view.store, id));
+  const storage::ExperimentRecord& record = stored.record;
   if (!view.viewer.sees_all && record.owner != view.viewer.user) {
     return lookup::WithReason(absl::PermissionDeniedError(absl::StrCat(
-                                  "experiments/", *id, " is ", record.owner, "'s: only ",
+                                  "experiments/", id, " is ", record.owner, "'s: only ",
                                   record.owner, " or an admin may extend it")),
                               "NOT_YOURS");
   }
   if (record.private_to != private_to) {
     AddProblem(name,
-               absl::StrCat(*id, " is ", record.private_to.empty() ? "public" : "private",
+               absl::StrCat(id, " is ", record.private_to.empty() ? "public" : "private",
                             ", and they share no runs"),
                "a private experiment for a private one, a public for a public", problems);
     return record;
   }
   if (plan.runs.empty()) return record;  // the spec has problems of its own
-  const auto successor = view.store->ExtensionOf(*id);
-  if (!successor.ok()) return successor.status();
-  if (!successor->empty()) {
-    AddProblem(name, absl::StrCat(*id, " is extended by ", *successor), *successor, problems);
+  ASSIGN_OR_RETURN(const auto successor, view.store->ExtensionOf(id));
+  if (!successor.empty()) {
+    AddProblem(name, absl::StrCat(id, " is extended by ", successor), successor, problems);
     return record;
   }
   const size_t known = problems->size();
-  CheckDeclared(name, stored->spec, plan.resolution.spec, problems);
+  CheckDeclared(name, stored.spec, plan.resolution.spec, problems);
   if (problems->size() > known) return record;
-  const auto missing = FindMissing(view.store, *id, plan);
-  if (!missing.ok()) return missing.status();
-  if (!missing->absent.empty()) {
+  ASSIGN_OR_RETURN(const auto missing, FindMissing(view.store, id, plan));
+  if (!missing.absent.empty()) {
     AddProblem(name,
-               absl::StrCat(report::Counted(missing->absent.size(), "cell"), " of ", *id,
-                            " would be lost: ", report::Enumerated(missing->absent, kNamedCells)),
+               absl::StrCat(report::Counted(missing.absent.size(), "cell"), " of ", id,
+                            " would be lost: ", report::Enumerated(missing.absent, kNamedCells)),
                "every cell of it, by labels and seed: the old seeds and settings with the new ones",
                problems);
   }
-  if (!missing->other.empty()) {
-    AddProblem(name,
-               absl::StrCat(
-                   report::Counted(missing->other.size(), "cell"), " of ", *id,
-                   " would be another training: ", report::Enumerated(missing->other, kNamedCells),
-                   " (", missing->difference, ")"),
-               "the same fields, except that training.steps may grow where the schedule doesn't "
-               "depend on it; --again makes an experiment with other fields",
-               problems);
+  if (!missing.other.empty()) {
+    AddProblem(
+        name,
+        absl::StrCat(report::Counted(missing.other.size(), "cell"), " of ", id,
+                     " would be another training: ", report::Enumerated(missing.other, kNamedCells),
+                     " (", missing.difference, ")"),
+        "the same fields, except that training.steps may grow where the schedule doesn't "
+        "depend on it; --again makes an experiment with other fields",
+        problems);
   }
   return record;
 }

@@ -9,6 +9,7 @@
 #include "base/conllu.h"
 #include "base/decimal.h"
 #include "base/sha256.h"
+#include "base/status_macros.h"
 #include "base/tokenizer/encoder.h"
 #include "server/analysis/document_facts.h"
 #include "server/engine/core/data/documents.h"
@@ -31,10 +32,9 @@ absl::Status CannotRead(const storage::DatasetRecord& dataset, const absl::Statu
 // Calls `take` with the pieces of a data set's file in order.
 absl::Status ReadPieces(storage::Store* store, const storage::DatasetRecord& dataset,
                         const std::function<void(absl::string_view)>& take) {
-  const auto blobs = rpc::BlobsOf(store);
-  if (!blobs.ok()) return blobs.status();
+  ASSIGN_OR_RETURN(const auto blobs, rpc::BlobsOf(store));
   for (uint64_t at = 0; at < dataset.bytes; at += kPieceBytes) {
-    const auto piece = (*blobs)->Read(dataset.sha256, at, kPieceBytes);
+    const auto piece = blobs->Read(dataset.sha256, at, kPieceBytes);
     if (!piece.ok()) return CannotRead(dataset, piece.status());
     take(*piece);
   }
@@ -106,46 +106,40 @@ absl::StatusOr<std::string> ReadWhole(storage::Blobs* blobs, const storage::Blob
 }  // namespace
 
 absl::StatusOr<FileFacts> InspectFile(storage::Blobs* blobs, const storage::Blobs::Pin& blob) {
-  const auto bytes = ReadWhole(blobs, blob);
-  if (!bytes.ok()) return bytes.status();
-  absl::StatusOr<DatasetFile> file = ReadDatasetFile(*bytes);
-  if (!file.ok()) return file.status();
-  if (FindIdBytes(file->tokens, 1) > 1) {
+  ASSIGN_OR_RETURN(const auto bytes, ReadWhole(blobs, blob));
+  ASSIGN_OR_RETURN(DatasetFile file, ReadDatasetFile(bytes));
+  if (FindIdBytes(file.tokens, 1) > 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat("every second one of its ", text::Grouped(file->tokens.size()),
+        absl::StrCat("every second one of its ", text::Grouped(file.tokens.size()),
                      " tokens is 0, as if ids of 32 bits were read as ids of 16; expected one "
                      "number per id. Read the ids with their own width"));
   }
-  FileFacts facts{file->kind, {}};
-  if (!file->lengths.empty()) {
-    const auto documents = engine::ReadDocuments(*bytes);
-    if (!documents.ok()) return documents.status();
-    facts.facts = engine::FactsOfEncoded(*documents);
+  FileFacts facts{file.kind, {}};
+  if (!file.lengths.empty()) {
+    ASSIGN_OR_RETURN(const auto documents, engine::ReadDocuments(bytes));
+    facts.facts = engine::FactsOfEncoded(documents);
     return facts;
   }
   // A tokenizer is a file without tokens.
-  const auto read = engine::ReadTokens(*std::move(file));
-  if (!read.ok()) return read.status();
-  facts.facts.characters = read->vocabulary();
-  facts.facts.code_points = read->tokens.size();
+  ASSIGN_OR_RETURN(const auto read, engine::ReadTokens(std::move(file)));
+  facts.facts.characters = read.vocabulary();
+  facts.facts.code_points = read.tokens.size();
   return facts;
 }
 
 absl::StatusOr<TaggedFacts> InspectTagged(storage::Blobs* blobs, const storage::Blobs::Pin& blob) {
-  const auto bytes = ReadWhole(blobs, blob);
-  if (!bytes.ok()) return bytes.status();
-  ConlluReader reader(*bytes);
+  ASSIGN_OR_RETURN(const auto bytes, ReadWhole(blobs, blob));
+  ConlluReader reader(bytes);
   TaggedSentence sentence;
   TaggedFacts facts;
   while (true) {
-    const absl::StatusOr<bool> found = reader.Next(sentence);
-    if (!found.ok()) return found.status();
-    if (!*found) break;
+    ASSIGN_OR_RETURN(const bool found, reader.Next(sentence));
+    if (!found) break;
     ++facts.sentences;
     facts.text_bytes += sentence.text.size();
   }
   if (facts.sentences == 0) return absl::InvalidArgumentError("it has no sentence");
-  if (!IsConllu(*bytes)) {  // then analyses wouldn't know it
+  if (!IsConllu(bytes)) {  // then analyses wouldn't know it
     return absl::InvalidArgumentError(absl::StrCat("its first word isn't within the first ",
                                                    text::Grouped(kConlluBeginningBytes), " bytes"));
   }
@@ -169,17 +163,15 @@ absl::StatusOr<EncodedText> EncodeText(const lookup::View& view, const storage::
   if (!known.ok()) return known.status();
   EncodedText encoded;
   if (known->has_value()) {
-    auto facts = analysis::FactsOf(view.store, **known, /*as_text=*/false);
-    if (!facts.ok()) return facts.status();
-    return EncodedText{**known, *std::move(facts), ""};
+    ASSIGN_OR_RETURN(auto facts, analysis::FactsOf(view.store, **known, /*as_text=*/false));
+    return EncodedText{**known, std::move(facts), ""};
   }
   if (text.bytes > kMaxEncodedText) {
     return absl::InvalidArgumentError(absl::StrCat(
         text.id, " has ", text::Grouped(text.bytes), " bytes; expected at most ",
         text::Grouped(kMaxEncodedText), " with a tokenizer. Divide it with `ablate data encode`"));
   }
-  const absl::Status divided = Divide(view.store, text, tokenizer, documents, &encoded);
-  if (!divided.ok()) return divided;
+  RETURN_IF_ERROR(Divide(view.store, text, tokenizer, documents, &encoded));
   storage::DatasetRecord& record = encoded.record;
   record.kind = DatasetKind::kTokens;
   record.documents = encoded.facts.documents;
@@ -204,18 +196,13 @@ absl::StatusOr<EncodedText> EncodeText(const lookup::View& view, const storage::
 absl::Status StoreEncoded(const Backend& backend, const EncodedText& encoded) {
   if (encoded.file.empty()) return absl::OkStatus();
   const storage::DatasetRecord& record = encoded.record;
-  const absl::Status allowed = CheckQuota(backend, record.owner, {0, record.bytes});
-  if (!allowed.ok()) return allowed;
-  const auto blobs = rpc::BlobsOf(backend.store);
-  if (!blobs.ok()) return blobs.status();
-  auto writer = (*blobs)->Create();
-  if (!writer.ok()) return writer.status();
-  if (const absl::Status written = (*writer)->Append(encoded.file); !written.ok()) return written;
-  const auto pin = (*writer)->Publish(record.sha256);
-  if (!pin.ok()) return pin.status();
-  const auto added = backend.store->AddDataset(record);
-  if (!added.ok()) return added.status();
-  return backend.store->KeepCounts(DatasetKey(*added), analysis::CountsOf(encoded.facts));
+  RETURN_IF_ERROR(CheckQuota(backend, record.owner, {0, record.bytes}));
+  ASSIGN_OR_RETURN(const auto blobs, rpc::BlobsOf(backend.store));
+  ASSIGN_OR_RETURN(auto writer, blobs->Create());
+  RETURN_IF_ERROR(writer->Append(encoded.file));
+  ASSIGN_OR_RETURN(const auto pin, writer->Publish(record.sha256));
+  ASSIGN_OR_RETURN(const auto added, backend.store->AddDataset(record));
+  return backend.store->KeepCounts(DatasetKey(added), analysis::CountsOf(encoded.facts));
 }
 
 }  // namespace ablate::submit

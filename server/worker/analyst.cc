@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/status_macros.h"
 #include "proto/reflect/text.h"
 
 namespace ablate::worker {
@@ -86,19 +87,19 @@ absl::StatusOr<std::optional<v1::AnalysisResult>> Analyst::Make(const v1::Analyz
                                                                 RunControl& control) {
   v1::AnalysisResult end;
   if (analyze.has_samples()) {
-    absl::StatusOr<v1::SamplesResult> samples = MakeSamples(analyze, control);
-    if (!samples.ok()) return samples.status();
-    *end.mutable_samples() = *std::move(samples);
+    ASSIGN_OR_RETURN(v1::SamplesResult samples, MakeSamples(analyze, control));
+    *end.mutable_samples() = std::move(samples);
     return end;
   }
   if (!analyze.has_computation()) {
     return absl::UnimplementedError("this worker does not know the analysis that was asked for");
   }
-  auto computed = MakeComputation(analyze.id(), analyze.computation(),
-                                  {tools_.make, blobs_, &data_sets_, send_, tools_.pace}, control);
-  if (!computed.ok()) return computed.status();
-  if (!computed->has_value()) return std::nullopt;
-  *end.mutable_computation() = **std::move(computed);
+  ASSIGN_OR_RETURN(
+      auto computed,
+      MakeComputation(analyze.id(), analyze.computation(),
+                      {tools_.make, blobs_, &data_sets_, send_, tools_.pace}, control));
+  if (!computed.has_value()) return std::nullopt;
+  *end.mutable_computation() = *std::move(computed);
   return end;
 }
 
@@ -108,25 +109,24 @@ void Analyst::ReportWithdrawn(const std::string& id) {
 
 absl::StatusOr<v1::SamplesResult> Analyst::MakeSamples(const v1::Analyze& analyze,
                                                        RunControl& control) {
-  absl::StatusOr<engine::RunConfig> config =
-      ReadConfig(analyze.spec(), {analyze.id(), analyze.dataset_blob()}, &data_sets_, control);
-  if (!config.ok()) return config.status();
+  ASSIGN_OR_RETURN(
+      engine::RunConfig config,
+      ReadConfig(analyze.spec(), {analyze.id(), analyze.dataset_blob()}, &data_sets_, control));
   // Those of this worker, whatever trained the model.
-  config->device = engine::Device::kCpu;
-  config->precision = engine::Precision::kFloat32;
-  const absl::StatusOr<SharedBytes> checkpoint =
-      blobs_->Read(analyze.id(), analyze.checkpoint_blob(), control);
-  if (!checkpoint.ok()) return checkpoint.status();
+  config.device = engine::Device::kCpu;
+  config.precision = engine::Precision::kFloat32;
+  ASSIGN_OR_RETURN(const SharedBytes checkpoint,
+                   blobs_->Read(analyze.id(), analyze.checkpoint_blob(), control));
   const auto report = [&](std::vector<engine::Sample> samples) {
     if (control.abandoned()) return;
     for (v1::FromWorker& part : PartsOf(analyze.id(), std::move(samples))) send_(std::move(part));
   };
-  const auto counts = tools_.generate(*config, checkpoint->view(), OptionsOf(analyze.samples()),
-                                      control.stop(), report);
-  if (!counts.ok()) return counts.status();
+  ASSIGN_OR_RETURN(const auto counts,
+                   tools_.generate(config, checkpoint.view(), OptionsOf(analyze.samples()),
+                                   control.stop(), report));
   v1::SamplesResult result;
-  result.set_distinct(counts->distinct);
-  result.set_in_training_data(counts->in_training_data);
+  result.set_distinct(counts.distinct);
+  result.set_in_training_data(counts.in_training_data);
   return result;
 }
 

@@ -8,6 +8,7 @@
 #include "ablate/worker/v1/worker.grpc.pb.h"
 #include "absl/strings/str_cat.h"
 #include "base/sha256.h"
+#include "base/status_macros.h"
 #include "server/worker/channel.h"
 
 namespace ablate::worker {
@@ -74,9 +75,7 @@ class GrpcBlobChannel : public BlobChannel {
     }
     for (int attempt = 0; attempt < kHashAttempts; ++attempt) {
       std::string bytes;
-      absl::Status read =
-          Persist(control, [&] { return ReadOnce(grant, sha256, control, &bytes); });
-      if (!read.ok()) return read;
+      RETURN_IF_ERROR(Persist(control, [&] { return ReadOnce(grant, sha256, control, &bytes); }));
       if (Sha256Hex(bytes) == sha256) return SharedBytes(std::move(bytes));
     }
     return absl::DataLossError(absl::StrCat("blob ", sha256, " arrives with other bytes"));
@@ -85,9 +84,7 @@ class GrpcBlobChannel : public BlobChannel {
   absl::StatusOr<std::string> Write(const std::string& lease, absl::string_view bytes,
                                     RunControl& control) override {
     const std::string sha256 = Sha256Hex(bytes);
-    absl::Status written =
-        Persist(control, [&] { return WriteOnce(lease, sha256, bytes, control); });
-    if (!written.ok()) return written;
+    RETURN_IF_ERROR(Persist(control, [&] { return WriteOnce(lease, sha256, bytes, control); }));
     return sha256;
   }
 

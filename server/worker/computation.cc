@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "server/config/analysis_options.h"
 #include "server/engine/analysis_names.h"
 
@@ -21,10 +22,9 @@ absl::StatusOr<engine::AnalysisRequest> RequestOf(const std::string& id,
                                                   const v1::Computation& asked,
                                                   const ComputationHands& hands,
                                                   RunControl& control) {
-  absl::StatusOr<engine::AnalysisOptions> options = spec::ToEngineOptions(asked.analysis());
-  if (!options.ok()) return options.status();
+  ASSIGN_OR_RETURN(engine::AnalysisOptions options, spec::ToEngineOptions(asked.analysis()));
   engine::AnalysisRequest request;
-  request.options = *std::move(options);
+  request.options = std::move(options);
   request.inputs.tokens = asked.inputs().tokens();
   request.inputs.prompt = asked.inputs().prompt();
   request.inputs.documents = asked.inputs().documents();
@@ -38,14 +38,13 @@ absl::StatusOr<engine::AnalysisRequest> RequestOf(const std::string& id,
   }
   request.seed = asked.seed();
   for (const v1::ComputationSubject& from : asked.subjects()) {
-    auto config = ReadConfig(from.spec(), {id, from.dataset_blob()}, hands.data_sets, control);
-    if (!config.ok()) return config.status();
+    ASSIGN_OR_RETURN(auto config,
+                     ReadConfig(from.spec(), {id, from.dataset_blob()}, hands.data_sets, control));
     // Those of this worker, whatever trained the model.
-    config->device = engine::Device::kCpu;
-    config->precision = engine::Precision::kFloat32;
-    auto checkpoint = hands.blobs->Read(id, from.checkpoint_blob(), control);
-    if (!checkpoint.ok()) return checkpoint.status();
-    request.subjects.push_back({*std::move(config), *std::move(checkpoint)});
+    config.device = engine::Device::kCpu;
+    config.precision = engine::Precision::kFloat32;
+    ASSIGN_OR_RETURN(auto checkpoint, hands.blobs->Read(id, from.checkpoint_blob(), control));
+    request.subjects.push_back({std::move(config), std::move(checkpoint)});
   }
   return request;
 }
@@ -54,13 +53,11 @@ absl::StatusOr<std::unique_ptr<engine::Analysis>> Begin(const std::string& id,
                                                         const v1::Computation& asked,
                                                         const ComputationHands& hands,
                                                         RunControl& control) {
-  auto request = RequestOf(id, asked, hands, control);
-  if (!request.ok()) return request.status();
-  auto analysis = hands.make(*std::move(request));
+  ASSIGN_OR_RETURN(auto request, RequestOf(id, asked, hands, control));
+  auto analysis = hands.make(std::move(request));
   if (!analysis.ok() || asked.state_blob().empty()) return analysis;
-  const auto state = hands.blobs->Read(id, asked.state_blob(), control);
-  if (!state.ok()) return state.status();
-  const absl::Status restored = (*analysis)->Restore(state->view());
+  ASSIGN_OR_RETURN(const auto state, hands.blobs->Read(id, asked.state_blob(), control));
+  const absl::Status restored = (*analysis)->Restore(state.view());
   // The state is from another kind of device, or from a program that divides the analysis into
   // other pieces: its progress is lost, but not the analysis.
   if (absl::IsInvalidArgument(restored)) {
@@ -119,8 +116,7 @@ class Making {
       const absl::Duration unsaved = now - saved_, least = kSavingShare * MovingTakes();
       const bool yields = control_.halted() && unsaved >= least;
       if (yields || unsaved >= std::max(save_every_, least)) {
-        absl::Status saved = Save(yields);
-        if (!saved.ok()) return saved;
+        RETURN_IF_ERROR(Save(yields));
         if (yields) return false;
       } else if (now - said_ >= hands_.pace.say_every) {
         Say({}, 0, false);
@@ -130,17 +126,14 @@ class Making {
   }
 
   absl::StatusOr<v1::ComputationResult> Finish() {
-    const absl::StatusOr<engine::AnalysisResult> result = analysis_->Finish();
-    if (!result.ok()) return result.status();
+    ASSIGN_OR_RETURN(const engine::AnalysisResult result, analysis_->Finish());
     v1::ComputationResult end;
-    *end.mutable_analysis() = MessageOf(*result);
-    if (!result->arrays.empty()) {
-      const absl::StatusOr<std::string> file = engine::WriteArrays(result->arrays);
-      if (!file.ok()) return file.status();
-      absl::StatusOr<std::string> blob = hands_.blobs->Write(id_, *file, control_);
-      if (!blob.ok()) return blob.status();
-      end.mutable_analysis()->set_artifact(*std::move(blob));
-      end.mutable_analysis()->set_artifact_bytes(file->size());
+    *end.mutable_analysis() = MessageOf(result);
+    if (!result.arrays.empty()) {
+      ASSIGN_OR_RETURN(const std::string file, engine::WriteArrays(result.arrays));
+      ASSIGN_OR_RETURN(std::string blob, hands_.blobs->Write(id_, file, control_));
+      end.mutable_analysis()->set_artifact(std::move(blob));
+      end.mutable_analysis()->set_artifact_bytes(file.size());
     }
     end.set_busy_us(CountBusy());
     return end;
@@ -155,13 +148,11 @@ class Making {
 
   absl::Status Save(bool yields) {
     const absl::Duration begun = MonotonicNow();
-    const absl::StatusOr<std::string> state = analysis_->Save();
-    if (!state.ok()) return state.status();
-    absl::StatusOr<std::string> blob = hands_.blobs->Write(id_, *state, control_);
-    if (!blob.ok()) return blob.status();
+    ASSIGN_OR_RETURN(const std::string state, analysis_->Save());
+    ASSIGN_OR_RETURN(std::string blob, hands_.blobs->Write(id_, state, control_));
     saved_ = MonotonicNow();
     save_every_ = std::max(hands_.pace.save_every, kSavingShare * (saved_ - begun));
-    Say(*std::move(blob), state->size(), yields);
+    Say(std::move(blob), state.size(), yields);
     return absl::OkStatus();
   }
 
@@ -201,15 +192,11 @@ absl::StatusOr<std::optional<v1::ComputationResult>> MakeComputation(const std::
                                                                      const v1::Computation& asked,
                                                                      ComputationHands hands,
                                                                      RunControl& control) {
-  const auto analysis = Begin(id, asked, hands, control);
-  if (!analysis.ok()) return analysis.status();
-  Making making(id, hands, control, analysis->get());
-  const absl::StatusOr<bool> complete = making.MakePieces();
-  if (!complete.ok()) return complete.status();
-  if (!*complete) return std::nullopt;
-  absl::StatusOr<v1::ComputationResult> result = making.Finish();
-  if (!result.ok()) return result.status();
-  return *std::move(result);
+  ASSIGN_OR_RETURN(const auto analysis, Begin(id, asked, hands, control));
+  Making making(id, hands, control, analysis.get());
+  ASSIGN_OR_RETURN(const bool complete, making.MakePieces());
+  if (!complete) return std::nullopt;
+  return making.Finish();
 }
 
 }  // namespace ablate::worker

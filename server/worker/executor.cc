@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "server/config/estimate.h"
 #include "server/worker/point_buffer.h"
 
@@ -81,14 +82,13 @@ class Training {
     started.mutable_started();
     outbox_.Post(std::move(started));
     control_.Progressed(step_);
-    const auto config = setup.Read(grant_, control_);
-    if (!config.ok()) return config.status();
-    const double bytes = gate_.checks() ? spec::DeviceBytes(*config) : 0;
+    ASSIGN_OR_RETURN(const auto config, setup.Read(grant_, control_));
+    const double bytes = gate_.checks() ? spec::DeviceBytes(config) : 0;
     while (true) {
       if (!share_.Enter(bytes, control_)) {
         return control_.abandoned() ? absl::CancelledError("withdrawn") : Release();
       }
-      absl::Status status = Train(setup, *config);
+      absl::Status status = Train(setup, config);
       const bool out_of_memory = gate_.checks() && IsOutOfMemory(status);
       const absl::Status kept = out_of_memory ? KeepState() : absl::OkStatus();
       trainer_.reset();
@@ -131,13 +131,10 @@ class Training {
   // Reports what was made before the memory was out, and keeps the state for the next attempt.
   absl::Status KeepState() {
     if (trainer_ == nullptr) return absl::OkStatus();
-    absl::StatusOr<engine::RunProgress> made = Advance(0);
-    if (!made.ok()) return made.status();
-    absl::Status taken = Take(*std::move(made));
-    if (!taken.ok()) return taken;
-    absl::StatusOr<std::string> state = trainer_->ExportState();
-    if (!state.ok()) return state.status();
-    state_ = *std::move(state);
+    ASSIGN_OR_RETURN(engine::RunProgress made, Advance(0));
+    RETURN_IF_ERROR(Take(std::move(made)));
+    ASSIGN_OR_RETURN(std::string state, trainer_->ExportState());
+    state_ = std::move(state);
     return absl::OkStatus();
   }
 
@@ -155,10 +152,9 @@ class Training {
       AwaitCredit();
       if (control_.abandoned()) return absl::CancelledError("withdrawn");
       if (control_.halted()) return Release();
-      absl::StatusOr<engine::RunProgress> progress = Advance(pacer_.steps());
-      if (!progress.ok()) return progress.status();
-      const bool ended = progress->outcome != engine::Outcome::kTraining;
-      absl::Status taken = Take(*std::move(progress));
+      ASSIGN_OR_RETURN(engine::RunProgress progress, Advance(pacer_.steps()));
+      const bool ended = progress.outcome != engine::Outcome::kTraining;
+      absl::Status taken = Take(std::move(progress));
       if (!taken.ok() || ended) return taken;
     }
   }
@@ -197,8 +193,7 @@ class Training {
     const bool due = MonotonicNow() - flushed_at_ >= options_.flush_every;
     if (first || due || ended || !progress.checkpoints.empty()) Flush();
     for (engine::Checkpoint& checkpoint : progress.checkpoints) {
-      absl::Status saved = SaveCheckpoint(std::move(checkpoint));
-      if (!saved.ok()) return saved;
+      RETURN_IF_ERROR(SaveCheckpoint(std::move(checkpoint)));
     }
     if (ended) return Finish(progress);
     if (step_ != saved_step_ && control_.TakeSave()) return SaveState();
@@ -251,18 +246,17 @@ class Training {
     if (step_ == saved_step_) return outbox_.status();
     // Waits before the next state is created, because one large state is all the memory that a run
     // may use.
-    if (absl::Status room = outbox_.AwaitRoom(); !room.ok()) return room;
+    RETURN_IF_ERROR(outbox_.AwaitRoom());
     Flush();
     saved_step_ = step_;
     saved_at_ = MonotonicNow();
     published_before_ = outbox_.publishing_time();
-    absl::StatusOr<std::string> state =
-        trainer_ != nullptr ? trainer_->ExportState() : std::move(state_);
-    if (!state.ok()) return state.status();
+    ASSIGN_OR_RETURN(std::string state,
+                     trainer_ != nullptr ? trainer_->ExportState() : std::move(state_));
     exporting_ = MonotonicNow() - saved_at_;
     v1::Event event;
     event.mutable_resume_state()->set_step(step_);
-    return outbox_.PostBlob(std::move(event), *std::move(state));
+    return outbox_.PostBlob(std::move(event), std::move(state));
   }
 
   // Returns the time that the last state has cost: this lane's, and the background's since then.
@@ -273,13 +267,12 @@ class Training {
   absl::Status Finish(const engine::RunProgress& progress) {
     const bool diverged = progress.outcome == engine::Outcome::kDiverged;
     if (grant_.run().keep_state() && !diverged) {
-      absl::Status saved = SaveState();
-      if (!saved.ok()) return saved;
+      RETURN_IF_ERROR(SaveState());
     }
     v1::Event event;
     event.mutable_finished()->set_diverged(diverged);
     event.mutable_finished()->set_step(progress.step);
-    if (absl::Status room = outbox_.AwaitRoom(); !room.ok()) return room;
+    RETURN_IF_ERROR(outbox_.AwaitRoom());
     if (!outbox_.publishing()) return End(std::move(event));
     // The lane needn't wait for the server before it starts another run.
     trainer_.reset();

@@ -23,6 +23,7 @@
 #include "base/log_file.h"
 #include "base/machine.h"
 #include "base/random.h"
+#include "base/status_macros.h"
 #include "proto/join/channel.h"
 #include "proto/join/join_file.h"
 #include "proto/join/tls_trouble.h"
@@ -171,17 +172,16 @@ v1::Hello HelloOf(const Flags& flags, const engine::Accelerator* accelerator) {
 
 absl::StatusOr<join::ServerAddress> ServerOf(const Flags& flags) {
   if (flags.join.empty()) return join::ServerAddress{flags.server};
-  const absl::StatusOr<ablate::v1::JoinFile> file = join::ReadJoinFile(flags.join);
-  if (!file.ok()) return file.status();
-  const absl::Time expires = absl::FromUnixSeconds(file->expire_time().seconds());
+  ASSIGN_OR_RETURN(const ablate::v1::JoinFile file, join::ReadJoinFile(flags.join));
+  const absl::Time expires = absl::FromUnixSeconds(file.expire_time().seconds());
   const absl::string_view day = "%Y-%m-%d";
   const std::string until = absl::FormatTime(day, expires, absl::UTCTimeZone());
   if (expires - absl::Now() < kWarnOfExpiry) {
     spdlog::warn("the token of {} is good until {}: it needs a new join file by then", flags.join,
                  until);
   }
-  spdlog::info("joining {} as {}", file->address(), file->user());
-  return join::AddressOf(*file, file->user());
+  spdlog::info("joining {} as {}", file.address(), file.user());
+  return join::AddressOf(file, file.user());
 }
 
 // Initialises a lane. FAILED_PRECONDITION if its accelerator can't train, which the first lane

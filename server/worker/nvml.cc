@@ -14,6 +14,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 
 namespace ablate::worker {
 namespace {
@@ -82,9 +83,7 @@ absl::StatusOr<Nvml> Nvml::Load() {
 
 absl::StatusOr<Nvml> Nvml::Make(NvmlFunctions functions) {
   Nvml nvml(std::move(functions));
-  if (absl::Status status = nvml.Check(nvml.functions_.init(), "start"); !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(nvml.Check(nvml.functions_.init(), "start"));
   return nvml;
 }
 
@@ -113,8 +112,7 @@ absl::Status Nvml::CheckDriver(int driver, int cuda) const {
 
 absl::StatusOr<std::vector<DeviceInfo>> Nvml::List() const {
   uint32_t count = 0;
-  absl::Status status = Check(functions_.count(&count), "count its devices");
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(Check(functions_.count(&count), "count its devices"));
   std::vector<DeviceInfo> devices;
   for (uint32_t index = 0; index < count; ++index) {
     NvmlDevice device = nullptr;

@@ -4,6 +4,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/status_macros.h"
+
 namespace ablate::worker {
 namespace {
 
@@ -41,7 +43,7 @@ void Outbox::Post(v1::Event event) {
 }
 
 absl::Status Outbox::PostBlob(v1::Event event, std::string blob) {
-  if (absl::Status room = AwaitRoomFor(blob.size()); !room.ok()) return room;
+  RETURN_IF_ERROR(AwaitRoomFor(blob.size()));
   if (!thread_.joinable() && !StartThread()) return PublishNow(std::move(event), blob);
   event.set_lease(lease_);
   MutexLock lock(&mutex_);
@@ -146,13 +148,12 @@ void Outbox::Work() {
 }
 
 absl::Status Outbox::Publish(v1::Event* event, const std::string& blob, RunControl& control) {
-  const absl::StatusOr<std::string> sha256 = blobs_->Write(lease_, blob, control);
-  if (!sha256.ok()) return sha256.status();
+  ASSIGN_OR_RETURN(const std::string sha256, blobs_->Write(lease_, blob, control));
   if (event->has_checkpoint()) {
-    event->mutable_checkpoint()->set_blob(*sha256);
+    event->mutable_checkpoint()->set_blob(sha256);
     event->mutable_checkpoint()->set_bytes(blob.size());
   } else {
-    event->mutable_resume_state()->set_blob(*sha256);
+    event->mutable_resume_state()->set_blob(sha256);
     event->mutable_resume_state()->set_bytes(blob.size());
   }
   return absl::OkStatus();

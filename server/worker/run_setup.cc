@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "server/config/engine_config.h"
 #include "server/config/fields.h"
 
@@ -32,9 +33,8 @@ absl::StatusOr<std::shared_ptr<const engine::TaskData>> DataSets::Get(const Gran
     MutexLock lock(&mutex_);
     if (auto known = Find(key)) return known;
   }
-  const absl::StatusOr<SharedBytes> file = blobs_->Read(blob.grant, blob.sha256, control);
-  if (!file.ok()) return file.status();
-  absl::StatusOr<std::shared_ptr<const engine::TaskData>> data = task.read(file->view());
+  ASSIGN_OR_RETURN(const SharedBytes file, blobs_->Read(blob.grant, blob.sha256, control));
+  absl::StatusOr<std::shared_ptr<const engine::TaskData>> data = task.read(file.view());
   if (!data.ok()) return data;
   return Keep({key, *std::move(data)});
 }
@@ -78,13 +78,11 @@ absl::StatusOr<std::unique_ptr<engine::Trainer>> RunSetup::Make(const engine::Ru
   auto trainer = make_trainer_(config);
   if (!trainer.ok()) return trainer;
   if (!resume.empty()) {
-    const absl::Status imported = (*trainer)->ImportState(resume);
-    if (!imported.ok()) return imported;
+    RETURN_IF_ERROR((*trainer)->ImportState(resume));
     return trainer;
   }
   if (run.resume_blob().empty()) {
-    const absl::Status started = StartFrom(grant, trainer->get(), control);
-    if (!started.ok()) return started;
+    RETURN_IF_ERROR(StartFrom(grant, trainer->get(), control));
     return trainer;
   }
   const absl::StatusOr<SharedBytes> state = blobs_->Read(grant.lease(), run.resume_blob(), control);
@@ -100,9 +98,8 @@ absl::Status RunSetup::StartFrom(const v1::Grant& grant, engine::Trainer* traine
                                  RunControl& control) {
   const std::string& blob = grant.run().initial_blob();
   if (blob.empty()) return absl::OkStatus();
-  const absl::StatusOr<SharedBytes> checkpoint = blobs_->Read(grant.lease(), blob, control);
-  if (!checkpoint.ok()) return checkpoint.status();
-  const absl::Status started = trainer->StartFrom(checkpoint->view());
+  ASSIGN_OR_RETURN(const SharedBytes checkpoint, blobs_->Read(grant.lease(), blob, control));
+  const absl::Status started = trainer->StartFrom(checkpoint.view());
   return started.ok() ? started : Annotate(started, "cannot begin with model_from");
 }
 
@@ -111,7 +108,7 @@ absl::StatusOr<engine::RunConfig> ReadConfig(ablate::v1::RunSpec run, const Gran
   // A server older than this worker omits fields that it lacks. A default never changes.
   spec::FillFields(run.mutable_spec());
   // Before anything is fetched for it.
-  if (absl::Status known = spec::CheckKnown(run); !known.ok()) return known;
+  RETURN_IF_ERROR(spec::CheckKnown(run));
   engine::TaskConfig task = spec::ToEngineTask(run.spec().task());
   const engine::TaskKind& kind = engine::KindOf(task);
   if (kind.read != nullptr) {
@@ -123,9 +120,8 @@ absl::StatusOr<engine::RunConfig> ReadConfig(ablate::v1::RunSpec run, const Gran
     }
     kind.set_data(*std::move(data), &task);
   }
-  const absl::StatusOr<engine::TaskShape> shape = kind.shape(task);
-  if (!shape.ok()) return shape.status();
-  absl::StatusOr<engine::RunConfig> config = spec::ToEngineConfig(run, *shape);
+  ASSIGN_OR_RETURN(const engine::TaskShape shape, kind.shape(task));
+  absl::StatusOr<engine::RunConfig> config = spec::ToEngineConfig(run, shape);
   if (config.ok()) config->task = std::move(task);
   return config;
 }

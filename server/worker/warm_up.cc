@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "base/status_macros.h"
 #include "server/engine/names.h"
 #include "server/engine/samples.h"
 #include "server/engine/task.h"
@@ -18,13 +19,11 @@ constexpr char kTinyText[] = "a warm start\nis half\nthe race\nfor everyone\nels
 // Returns a tiny run that goes through every stage of a real one.
 absl::StatusOr<engine::RunConfig> TinyRun() {
   engine::RunConfig config;
-  absl::StatusOr<engine::DocumentsTask> task = engine::ReadDocumentsTask(kTinyText, 2);
-  if (!task.ok()) return task.status();
-  config.task = *std::move(task);
-  const absl::StatusOr<engine::TaskShape> shape = engine::KindOf(config.task).shape(config.task);
-  if (!shape.ok()) return shape.status();
-  config.model.vocabulary = shape->vocabulary;
-  config.model.loss = shape->loss;
+  ASSIGN_OR_RETURN(engine::DocumentsTask task, engine::ReadDocumentsTask(kTinyText, 2));
+  config.task = std::move(task);
+  ASSIGN_OR_RETURN(const engine::TaskShape shape, engine::KindOf(config.task).shape(config.task));
+  config.model.vocabulary = shape.vocabulary;
+  config.model.loss = shape.loss;
   config.model.layers = 1;
   config.model.width = 16;
   config.model.heads = 2;
@@ -38,17 +37,15 @@ absl::StatusOr<engine::RunConfig> TinyRun() {
 
 absl::Status WarmUpTrainer(engine::TrainerKind kind,
                            const std::shared_ptr<engine::Accelerator>& accelerator) {
-  absl::StatusOr<engine::RunConfig> config = TinyRun();
-  if (!config.ok()) return config.status();
-  config->training.trainer = kind;
-  if (accelerator != nullptr) config->device = engine::Device::kCuda;
-  const uint32_t steps = config->training.steps;
-  const auto trainer = engine::MakeTrainer(*config, accelerator);
-  if (!trainer.ok()) return trainer.status();
-  if (const auto advanced = (*trainer)->Advance(steps, [] { return false; }); !advanced.ok()) {
+  ASSIGN_OR_RETURN(engine::RunConfig config, TinyRun());
+  config.training.trainer = kind;
+  if (accelerator != nullptr) config.device = engine::Device::kCuda;
+  const uint32_t steps = config.training.steps;
+  ASSIGN_OR_RETURN(const auto trainer, engine::MakeTrainer(config, accelerator));
+  if (const auto advanced = trainer->Advance(steps, [] { return false; }); !advanced.ok()) {
     return advanced.status();
   }
-  return (*trainer)->ExportState().status();
+  return trainer->ExportState().status();
 }
 
 }  // namespace
@@ -69,14 +66,11 @@ absl::Status WarmUpTraining(const std::shared_ptr<engine::Accelerator>& accelera
 }
 
 absl::Status WarmUpAnalyses() {
-  const absl::StatusOr<engine::RunConfig> config = TinyRun();
-  if (!config.ok()) return config.status();
-  const auto trainer = engine::MakeTrainer(*config);
-  if (!trainer.ok()) return trainer.status();
-  const absl::StatusOr<std::string> checkpoint = (*trainer)->ExportCheckpoint();
-  if (!checkpoint.ok()) return checkpoint.status();
+  ASSIGN_OR_RETURN(const engine::RunConfig config, TinyRun());
+  ASSIGN_OR_RETURN(const auto trainer, engine::MakeTrainer(config));
+  ASSIGN_OR_RETURN(const std::string checkpoint, trainer->ExportCheckpoint());
   const std::atomic<bool> never{false};
-  return engine::GenerateSamples(*config, *checkpoint, {}, never, [](const auto&) {}).status();
+  return engine::GenerateSamples(config, checkpoint, {}, never, [](const auto&) {}).status();
 }
 
 }  // namespace ablate::worker

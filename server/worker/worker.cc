@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/status_macros.h"
+
 namespace ablate::worker {
 namespace {
 
@@ -43,7 +45,7 @@ Worker::~Worker() {
 
 absl::Status Worker::Run() {
   lanes_.WaitUntilReady();
-  if (absl::Status lost = Lost(); !lost.ok()) return lost;
+  RETURN_IF_ERROR(Lost());
   loop_.Run(Requests());
   if (options_.measure_lanes) governor_ = std::thread([this] { GovernLanes(); });
   const absl::Status end = WaitForEnd();

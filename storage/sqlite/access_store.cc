@@ -13,6 +13,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "storage/sqlite/access_rows.h"
 #include "storage/sqlite/connection.h"
 #include "storage/sqlite/ids.h"
@@ -119,7 +120,7 @@ absl::Status CheckUndamaged(Connection& db) {
 }
 
 absl::StatusOr<std::unique_ptr<Connection>> OpenDatabase(const std::string& path) {
-  if (absl::Status whole = CheckNotCutOff(path); !whole.ok()) return whole;
+  RETURN_IF_ERROR(CheckNotCutOff(path));
   auto db = Connection::OpenFile(path, Connection::Access::kReadWrite);
   if (!db.ok()) return db.status();
   // Two processes with the file open would not see each other's revocations. The lock is taken
@@ -199,7 +200,7 @@ AccessStore::~AccessStore() = default;
 
 absl::StatusOr<std::unique_ptr<AccessStore>> AccessStore::Open(AccessOptions options) {
   const std::string path = options.path;
-  if (absl::Status status = MakePrivateFile(path); !status.ok()) return status;
+  RETURN_IF_ERROR(MakePrivateFile(path));
   auto db = OpenDatabase(path);
   absl::Status status = db.status();
   if (status.ok()) {
@@ -247,7 +248,7 @@ absl::Status AccessStore::LoadUsers() {
 }
 
 absl::StatusOr<User> AccessStore::Initialize(const std::string& admin_name, absl::Time now) {
-  if (absl::Status status = CheckName(admin_name); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckName(admin_name));
   MutexLock change(&db_mutex_);
   const std::vector<User> users = ListUsers();
   if (!users.empty()) {
@@ -277,7 +278,7 @@ absl::StatusOr<User> AccessStore::CreateUser(const std::string& name, Role role,
 
 absl::StatusOr<User> AccessStore::AddUser(const User& user, const Actor& actor) {
   const Quota& quota = user.quota;
-  const absl::Status status =
+  RETURN_IF_ERROR(
       Change(MakeAudit(actor, user.created, "CreateUser", UserResource(user.name),
                        absl::StrCat("role ", RoleName(user.role),
                                     quota == Quota() ? "" : absl::StrCat(", ", ToText(quota)))),
@@ -287,8 +288,7 @@ absl::StatusOr<User> AccessStore::AddUser(const User& user, const Actor& actor) 
                          quota.queued_runs.value_or(kNoLimit),
                          quota.stored_bytes.value_or(kNoLimit), absl::ToUnixMicros(user.created))
                    .Run();
-             });
-  if (!status.ok()) return status;
+             }));
   MutexLock lock(&mutex_);
   users_[user.name] = user;
   return user;
@@ -308,19 +308,17 @@ absl::Status AccessStore::SetRole(const std::string& name, Role role, const Acto
   std::vector<std::string> tokens;
   {
     MutexLock change(&db_mutex_);
-    const auto user = GetUser(name);
-    if (!user.ok()) return user.status();
-    if (user->role == role) return absl::OkStatus();
-    if (absl::Status status = CheckAdminIsLeft(*user); !status.ok()) return status;
+    ASSIGN_OR_RETURN(const auto user, GetUser(name));
+    if (user.role == role) return absl::OkStatus();
+    RETURN_IF_ERROR(CheckAdminIsLeft(user));
     tokens = ValidTokens(name, now);
-    const absl::Status status = Change(
+    RETURN_IF_ERROR(Change(
         MakeAudit(actor, now, "SetRole", UserResource(name),
-                  absl::StrCat("role ", RoleName(role), ", was ", RoleName(user->role))),
+                  absl::StrCat("role ", RoleName(role), ", was ", RoleName(user.role))),
         [&](Connection& db) {
           Statement(db, "UPDATE users SET role = ?2 WHERE name = ?1", name, static_cast<int>(role))
               .Run();
-        });
-    if (!status.ok()) return status;
+        }));
     MutexLock lock(&mutex_);
     users_[name].role = role;
   }
@@ -330,20 +328,18 @@ absl::Status AccessStore::SetRole(const std::string& name, Role role, const Acto
 
 absl::Status AccessStore::SetQuota(const std::string& name, const Quota& quota, const Actor& actor,
                                    absl::Time now) {
-  if (absl::Status status = CheckQuota(quota); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckQuota(quota));
   MutexLock change(&db_mutex_);
-  const auto user = GetUser(name);
-  if (!user.ok()) return user.status();
-  if (user->quota == quota) return absl::OkStatus();
-  const absl::Status status = Change(
+  ASSIGN_OR_RETURN(const auto user, GetUser(name));
+  if (user.quota == quota) return absl::OkStatus();
+  RETURN_IF_ERROR(Change(
       MakeAudit(actor, now, "SetQuota", UserResource(name), ToText(quota)), [&](Connection& db) {
         Statement(
             db, "UPDATE users SET lanes = ?2, queued_runs = ?3, stored_bytes = ?4 WHERE name = ?1",
             name, quota.lanes.value_or(kNoLimit), quota.queued_runs.value_or(kNoLimit),
             quota.stored_bytes.value_or(kNoLimit))
             .Run();
-      });
-  if (!status.ok()) return status;
+      }));
   MutexLock lock(&mutex_);
   users_[name].quota = quota;
   return absl::OkStatus();
@@ -353,9 +349,8 @@ absl::Status AccessStore::DeleteUser(const std::string& name, const Actor& actor
   std::vector<std::string> tokens;
   {
     MutexLock change(&db_mutex_);
-    const auto user = GetUser(name);
-    if (!user.ok()) return user.status();
-    if (absl::Status status = CheckAdminIsLeft(*user); !status.ok()) return status;
+    ASSIGN_OR_RETURN(const auto user, GetUser(name));
+    RETURN_IF_ERROR(CheckAdminIsLeft(user));
     tokens = ValidTokens(name, now);
     const absl::Status status =
         Change(MakeAudit(actor, now, "DeleteUser", UserResource(name),

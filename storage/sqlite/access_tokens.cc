@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/random.h"
 #include "base/sha256.h"
+#include "base/status_macros.h"
 #include "base/utf8.h"
 #include "storage/access_store.h"
 #include "storage/sqlite/access_rows.h"
@@ -171,14 +172,13 @@ absl::Status AccessStore::RevokeToken(const std::string& id, const Actor& actor,
     }
     if (token.revoked.has_value()) return absl::OkStatus();
     was_valid = !EndOf(token, now).has_value();
-    const absl::Status status = Change(
-        MakeAudit(actor, now, "RevokeToken", TokenResource(id),
-                  absl::StrCat("of users/", token.user)),
-        [&](Connection& db) {
-          Statement(db, "UPDATE tokens SET revoked = ?2 WHERE id = ?1", id, absl::ToUnixMicros(now))
-              .Run();
-        });
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(Change(MakeAudit(actor, now, "RevokeToken", TokenResource(id),
+                                     absl::StrCat("of users/", token.user)),
+                           [&](Connection& db) {
+                             Statement(db, "UPDATE tokens SET revoked = ?2 WHERE id = ?1", id,
+                                       absl::ToUnixMicros(now))
+                                 .Run();
+                           }));
     MutexLock lock(&mutex_);
     tokens_[id].token.revoked = WholeMicros(now);
   }
@@ -245,11 +245,10 @@ absl::Status AccessStore::CheckStill(const Caller& caller, absl::Time now) const
   MutexLock lock(&mutex_);
   const auto found = tokens_.find(caller.token);
   if (found == tokens_.end()) return NoToken();
-  const auto same = CallerOf(found->second.token, now);
-  if (!same.ok()) return same.status();
-  if (same->role == caller.role) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const auto same, CallerOf(found->second.token, now));
+  if (same.role == caller.role) return absl::OkStatus();
   return absl::AbortedError(absl::StrCat("the role of user '", caller.user, "' changed to ",
-                                         RoleName(same->role), " during the call. Call again"));
+                                         RoleName(same.role), " during the call. Call again"));
 }
 
 absl::StatusOr<Caller> AccessStore::CallerOf(const Token& token, absl::Time now) const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/database.h"
 #include "storage/sqlite/experiment_analyses.h"
@@ -121,16 +122,15 @@ absl::StatusOr<std::vector<int64_t>> FindSubjects(Connection& db,
                                                   const std::vector<AnalysisSubject>& subjects) {
   std::vector<int64_t> runs;
   for (const AnalysisSubject& subject : subjects) {
-    const auto run = FindRunRow(db, subject.run);
-    if (!run.ok()) return run.status();
+    ASSIGN_OR_RETURN(const auto run, FindRunRow(db, subject.run));
     Statement checkpoint(
-        db, "SELECT 1 FROM artifacts WHERE run = ?1 AND kind = 'checkpoint' AND step = ?2", *run,
+        db, "SELECT 1 FROM artifacts WHERE run = ?1 AND kind = 'checkpoint' AND step = ?2", run,
         subject.step);
     if (!checkpoint.Row()) {
       return absl::NotFoundError(
           absl::StrCat("run '", subject.run, "' has no checkpoint of step ", subject.step));
     }
-    runs.push_back(*run);
+    runs.push_back(run);
   }
   return runs;
 }
@@ -218,9 +218,8 @@ absl::StatusOr<int64_t> CheckLabel(Connection& db, const AnalysisLabel& label,
 
 absl::Status AddLabels(Transaction& t, const NewAnalysis& analysis) {
   for (const AnalysisLabel& label : analysis.labels) {
-    const auto experiment = CheckLabel(t.db, label, analysis);
-    if (!experiment.ok()) return experiment.status();
-    Statement(t.db, "INSERT OR REPLACE INTO analysis_labels VALUES (?1, ?2, ?3)", *experiment,
+    ASSIGN_OR_RETURN(const auto experiment, CheckLabel(t.db, label, analysis));
+    Statement(t.db, "INSERT OR REPLACE INTO analysis_labels VALUES (?1, ?2, ?3)", experiment,
               label.label, analysis.signature)
         .Run();
   }
@@ -244,18 +243,17 @@ absl::StatusOr<CreatedAnalysis> Answer(Transaction& t, const NewAnalysis& analys
 absl::StatusOr<std::optional<CreatedAnalysis>> Create(Transaction& t, Blobs* blobs,
                                                       const NewAnalysis& analysis,
                                                       uint32_t most_open) {
-  if (absl::Status labelled = AddLabels(t, analysis); !labelled.ok()) return labelled;
+  RETURN_IF_ERROR(AddLabels(t, analysis));
   const std::optional<AnalysisRow> known = FindAnalysis(t.db, analysis.id);
   // An analysis that an experiment's spec has asked for isn't computed again because it asks again.
   const bool asked = known.has_value() && IsLinked(t.db, analysis, known->id);
   if (asked || (known.has_value() && IsThere(blobs, *known))) {
     return Answer(t, analysis, known->id, /*reused=*/true);
   }
-  const auto runs = FindSubjects(t.db, analysis.subjects);
-  if (!runs.ok()) return runs.status();
+  ASSIGN_OR_RETURN(const auto runs, FindSubjects(t.db, analysis.subjects));
   if (CountOpen(t.db) >= most_open) return std::nullopt;
   if (known.has_value()) QueueAgain(t, *known);
-  const int64_t id = known.has_value() ? known->id : InsertAnalysis(t, analysis, *runs);
+  const int64_t id = known.has_value() ? known->id : InsertAnalysis(t, analysis, runs);
   t.NextChange();
   return Answer(t, analysis, id, /*reused=*/false);
 }
@@ -357,8 +355,7 @@ absl::StatusOr<bool> Store::IsAnalysisThere(absl::string_view id) {
 absl::Status Store::CheckLabels(const NewAnalysis& analysis) {
   return db_->Read([&](Connection& db) -> absl::Status {
     for (const AnalysisLabel& label : analysis.labels) {
-      const auto checked = CheckLabel(db, label, analysis);
-      if (!checked.ok()) return checked.status();
+      RETURN_IF_ERROR(CheckLabel(db, label, analysis).status());
     }
     return absl::OkStatus();
   });
@@ -366,11 +363,12 @@ absl::Status Store::CheckLabels(const NewAnalysis& analysis) {
 
 absl::StatusOr<CreatedAnalysis> Store::CreateAnalysis(const NewAnalysis& analysis,
                                                       uint32_t most_open) {
-  auto created = db_->Write([&](Transaction& t) -> absl::StatusOr<std::optional<CreatedAnalysis>> {
-    return Create(t, blobs_.get(), analysis, most_open);
-  });
-  if (!created.ok()) return created.status();
-  if (created->has_value()) return **std::move(created);
+  ASSIGN_OR_RETURN(
+      auto created,
+      db_->Write([&](Transaction& t) -> absl::StatusOr<std::optional<CreatedAnalysis>> {
+        return Create(t, blobs_.get(), analysis, most_open);
+      }));
+  if (created.has_value()) return *std::move(created);
   // Returned as the request's own error it would mean that the disk is full.
   return absl::ResourceExhaustedError(absl::StrCat("the analysis queue is full (", most_open,
                                                    "). Retry when one has ended, or cancel one"));
@@ -407,12 +405,11 @@ absl::StatusOr<std::vector<AnalysisRecord>> Store::ListAnalyses(const Viewer& vi
                                                                 absl::string_view after,
                                                                 uint32_t limit) {
   return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<AnalysisRecord>> {
-    const auto end = PageEnd(db, viewer, after);
-    if (!end.ok()) return end.status();
+    ASSIGN_OR_RETURN(const auto end, PageEnd(db, viewer, after));
     Statement row(db,
                   "SELECT id FROM analyses WHERE id < ?1 AND (?3 OR private_to IN ('', ?4)) "
                   "ORDER BY id DESC LIMIT ?2",
-                  *end, limit, viewer.sees_all, viewer.user);
+                  end, limit, viewer.sees_all, viewer.user);
     return ReadAnalyses(db, row);
   });
 }
@@ -422,16 +419,14 @@ absl::StatusOr<std::vector<AnalysisRecord>> Store::RunAnalyses(const Viewer& vie
                                                                absl::string_view after,
                                                                uint32_t limit) {
   return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<AnalysisRecord>> {
-    const auto found = FindRunRow(db, run);
-    if (!found.ok()) return found.status();
-    const auto end = PageEnd(db, viewer, after);
-    if (!end.ok()) return end.status();
+    ASSIGN_OR_RETURN(const auto found, FindRunRow(db, run));
+    ASSIGN_OR_RETURN(const auto end, PageEnd(db, viewer, after));
     Statement row(db,
                   "SELECT DISTINCT analysis FROM analysis_subjects "
                   "JOIN analyses ON analyses.id = analysis "
                   "WHERE run = ?3 AND analysis < ?1 AND (?4 OR private_to IN ('', ?5)) "
                   "ORDER BY analysis DESC LIMIT ?2",
-                  *end, limit, *found, viewer.sees_all, viewer.user);
+                  end, limit, found, viewer.sees_all, viewer.user);
     return ReadAnalyses(db, row);
   });
 }
@@ -441,10 +436,8 @@ absl::StatusOr<std::vector<AnalysisRecord>> Store::ExperimentAnalyses(const View
                                                                       absl::string_view after,
                                                                       uint32_t limit) {
   return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<AnalysisRecord>> {
-    const auto found = FindExperimentRow(db, experiment);
-    if (!found.ok()) return found.status();
-    const auto end = PageEnd(db, viewer, after);
-    if (!end.ok()) return end.status();
+    ASSIGN_OR_RETURN(const auto found, FindExperimentRow(db, experiment));
+    ASSIGN_OR_RETURN(const auto end, PageEnd(db, viewer, after));
     Statement row(db,
                   "SELECT id FROM analyses WHERE id IN ("
                   "SELECT analysis FROM cells "
@@ -453,9 +446,9 @@ absl::StatusOr<std::vector<AnalysisRecord>> Store::ExperimentAnalyses(const View
                   "UNION SELECT analysis FROM experiment_analyses "
                   "WHERE experiment = ?3 AND analysis < ?1) "
                   "AND (?4 OR private_to IN ('', ?5)) ORDER BY id DESC LIMIT ?2",
-                  *end, limit, *found, viewer.sees_all, viewer.user);
+                  end, limit, found, viewer.sees_all, viewer.user);
     std::vector<AnalysisRecord> records = ReadAnalyses(db, row);
-    for (AnalysisRecord& record : records) record.labels = LabelsIn(db, *found, record.id);
+    for (AnalysisRecord& record : records) record.labels = LabelsIn(db, found, record.id);
     return records;
   });
 }
@@ -463,14 +456,13 @@ absl::StatusOr<std::vector<AnalysisRecord>> Store::ExperimentAnalyses(const View
 absl::StatusOr<std::vector<LabelledAnalysis>> Store::LabelledAnalyses(absl::string_view experiment,
                                                                       absl::string_view label) {
   return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<LabelledAnalysis>> {
-    const auto found = FindExperimentRow(db, experiment);
-    if (!found.ok()) return found.status();
+    ASSIGN_OR_RETURN(const auto found, FindExperimentRow(db, experiment));
     std::vector<LabelledAnalysis> labelled;
     // Most experiments have no labels, but may have very many cells.
     if (!Statement(db,
                    "SELECT 1 FROM analysis_labels "
                    "WHERE experiment = ?1 AND (?2 = '' OR label = ?2) LIMIT 1",
-                   *found, label)
+                   found, label)
              .Row()) {
       return labelled;
     }
@@ -487,7 +479,7 @@ absl::StatusOr<std::vector<LabelledAnalysis>> Store::LabelledAnalyses(absl::stri
         "  (SELECT 1 FROM analysis_subjects AS other WHERE other.analysis = analyses.id "
         "   AND (other.run != subjects.run OR other.place > subjects.place)) "
         "ORDER BY label, runs.name, subjects.step, analyses.id",
-        *found, label);
+        found, label);
     while (row.Row()) {
       labelled.push_back(
           {row.Text(0), row.Text(1), {row.Text(2), row.As<uint32_t>(3)}, row.Text(4)});
@@ -523,8 +515,7 @@ absl::Status Store::SaveAnalysis(absl::string_view id, const AnalysisProgress& p
     const std::optional<AnalysisRow> analysis = FindOpenAnalysis(t.db, id);
     if (!analysis.has_value()) return absl::OkStatus();
     if (!progress.state_blob.empty()) {
-      const absl::Status published = CheckPublished(blobs_.get(), progress.state_blob);
-      if (!published.ok()) return published;
+      RETURN_IF_ERROR(CheckPublished(blobs_.get(), progress.state_blob));
       SetState(t, *analysis, progress.state_blob,
                SizeOf(blobs_.get(), progress.state_blob, progress.state_bytes),
                progress.state_on_gpu);
@@ -559,8 +550,7 @@ absl::Status Store::EndAnalysis(absl::string_view id, const AnalysisEnd& end) {
       return absl::OkStatus();
     }
     if (!end.artifact.empty()) {
-      const absl::Status published = CheckPublished(blobs_.get(), end.artifact);
-      if (!published.ok()) return published;
+      RETURN_IF_ERROR(CheckPublished(blobs_.get(), end.artifact));
     }
     Statement(t.db,
               "UPDATE analyses SET progress = 1, result = ?2, artifact = nullif(?3, ''), "
@@ -577,11 +567,10 @@ absl::Status Store::EndAnalysis(absl::string_view id, const AnalysisEnd& end) {
 absl::StatusOr<std::map<std::string, uint64_t>> Store::CountDoneAnalyses(
     const std::vector<std::string>& runs) {
   std::map<std::string, uint64_t> counts;
-  const absl::Status read = db_->ReadEach(runs.size(), [&](Connection& db, size_t i) {
+  RETURN_IF_ERROR(db_->ReadEach(runs.size(), [&](Connection& db, size_t i) {
     CountDone(db, runs[i], &counts);
     return absl::OkStatus();
-  });
-  if (!read.ok()) return read;
+  }));
   return counts;
 }
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "storage/sqlite/database.h"
 #include "storage/sqlite/ids.h"
 #include "storage/store.h"
@@ -35,12 +36,11 @@ constexpr char kNamesOfBlob[] =
 
 absl::StatusOr<std::vector<ArtifactRecord>> Store::ListArtifacts(absl::string_view run) {
   return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<ArtifactRecord>> {
-    const auto found = FindRunRow(db, run);
-    if (!found.ok()) return found.status();
+    ASSIGN_OR_RETURN(const auto found, FindRunRow(db, run));
     std::vector<ArtifactRecord> artifacts;
     Statement row(
         db, "SELECT kind, step, blob, bytes FROM artifacts WHERE run = ?1 ORDER BY kind, step",
-        *found);
+        found);
     while (row.Row()) {
       artifacts.push_back(
           {std::string(run), row.Text(0), row.As<uint32_t>(1), row.Text(2), row.As<uint64_t>(3)});

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "storage/sqlite/bytes.h"
 #include "storage/sqlite/database.h"
 #include "storage/sqlite/final_values.h"
@@ -201,17 +202,16 @@ absl::StatusOr<std::vector<std::string>> Store::UndescribedExperiments() {
 }
 
 absl::Status Store::DescribeExperiment(absl::string_view id, const CellFields& fields) {
-  const auto numbered = db_->Read([&](Connection& db) { return NumberCells(db, id); });
-  if (!numbered.ok()) return numbered.status();
+  ASSIGN_OR_RETURN(const auto numbered,
+                   db_->Read([&](Connection& db) { return NumberCells(db, id); }));
   // Repeating a slice changes nothing, so that an experiment that was left halfway begins again.
   size_t begin = 0;
   do {
-    const size_t end = std::min(begin + kDescribedCells, numbered->cells.size());
-    const absl::Status status = db_->Write(
-        [&](Transaction& t) { return DescribeCells(t, id, *numbered, fields, begin, end); });
-    if (!status.ok()) return status;
+    const size_t end = std::min(begin + kDescribedCells, numbered.cells.size());
+    RETURN_IF_ERROR(db_->Write(
+        [&](Transaction& t) { return DescribeCells(t, id, numbered, fields, begin, end); }));
     begin = end;
-  } while (begin < numbered->cells.size());
+  } while (begin < numbered.cells.size());
   return absl::OkStatus();
 }
 

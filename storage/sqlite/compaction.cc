@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "storage/sqlite/maintenance.h"
 #include "storage/sqlite/points.h"
 #include "storage/sqlite/runs.h"
@@ -60,11 +61,11 @@ absl::StatusOr<std::map<uint32_t, Series>> Collect(Connection& db, CompactedSlic
       slice->run);
   while (slice->points < kSlicePoints && group.Row()) {
     slice->last_group = group.As<uint64_t>(0);
-    const auto columns = DecodePoints(
-        GroupPlace(slice->name, slice->last_group, group.As<uint32_t>(2), group.As<uint32_t>(3)),
-        group.View(1));
-    if (!columns.ok()) return columns.status();
-    for (const DecodedColumn& column : *columns) {
+    ASSIGN_OR_RETURN(const auto columns,
+                     DecodePoints(GroupPlace(slice->name, slice->last_group, group.As<uint32_t>(2),
+                                             group.As<uint32_t>(3)),
+                                  group.View(1)));
+    for (const DecodedColumn& column : columns) {
       Series& series = all[column.key];
       series.steps.insert(series.steps.end(), column.steps.begin(), column.steps.end());
       series.values.insert(series.values.end(), column.values.begin(), column.values.end());
@@ -134,11 +135,10 @@ absl::Status Maintenance::CompactAll() {
   while (!stopping()) {
     const absl::StatusOr<std::vector<CompactedSlice>> slices = db_->Read(NextSlices);
     if (!slices.ok() || slices->empty()) return slices.status();
-    const absl::Status status = db_->Write([&](Transaction& t) {
+    RETURN_IF_ERROR(db_->Write([&](Transaction& t) {
       for (const CompactedSlice& slice : *slices) StoreSlice(t, slice);
       return absl::OkStatus();
-    });
-    if (!status.ok()) return status;
+    }));
   }
   return absl::OkStatus();
 }

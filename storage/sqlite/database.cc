@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/status_macros.h"
+
 namespace ablate::storage {
 namespace {
 
@@ -36,14 +38,13 @@ absl::Status Database::RunRead(const std::function<absl::Status(Connection&)>& r
 absl::Status Database::ReadEach(
     size_t count, const std::function<absl::Status(Connection& db, size_t place)>& read) {
   for (size_t begin = 0; begin < count; begin += kReadTogether) {
-    const absl::Status status = RunRead([&](Connection& db) {
+    RETURN_IF_ERROR(RunRead([&](Connection& db) {
       absl::Status each;
       for (size_t i = begin; i < std::min(begin + kReadTogether, count) && each.ok(); ++i) {
         each = read(db, i);
       }
       return each;
-    });
-    if (!status.ok()) return status;
+    }));
   }
   return absl::OkStatus();
 }

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "base/status_macros.h"
 #include "storage/sqlite/connection.h"
 #include "storage/sqlite/writer.h"
 
@@ -92,11 +93,10 @@ class Database {
       return (writer_.*method)(work);
     } else {
       Result result = absl::InternalError("the request did not run");
-      const absl::Status status = (writer_.*method)([&](Transaction& transaction) {
+      RETURN_IF_ERROR((writer_.*method)([&](Transaction& transaction) {
         result = work(transaction);
         return result.status();
-      });
-      if (!status.ok()) return status;
+      }));
       return result;
     }
   }

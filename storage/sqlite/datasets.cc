@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/database.h"
 #include "storage/sqlite/ids.h"
@@ -110,7 +111,7 @@ absl::Status Publish(Transaction& t, DatasetRecord* upload) {
   upload->private_to.clear();
   upload->becomes_public = false;
   upload->expire_time = 0;
-  if (const absl::Status free = CheckKeyIsFree(t.db, *upload); !free.ok()) return free;
+  RETURN_IF_ERROR(CheckKeyIsFree(t.db, *upload));
   Statement(t.db,
             "UPDATE datasets SET name = ?2, private_to = '', unused_until = 0 WHERE name = ?1", key,
             upload->id)
@@ -175,10 +176,10 @@ absl::StatusOr<DatasetRecord> Store::AddDataset(const DatasetRecord& dataset) {
     for (DatasetRecord& same : known) {
       const bool own = same.becomes_public && same.private_to == dataset.owner;
       if (!own || !dataset.private_to.empty()) continue;
-      if (const absl::Status published = Publish(t, &same); !published.ok()) return published;
+      RETURN_IF_ERROR(Publish(t, &same));
       return std::move(same);
     }
-    if (const absl::Status free = CheckKeyIsFree(t.db, dataset); !free.ok()) return free;
+    RETURN_IF_ERROR(CheckKeyIsFree(t.db, dataset));
     if (blobs_ != nullptr && !blobs_->Size(dataset.sha256).ok()) {
       return absl::FailedPreconditionError(
           absl::StrCat("data set '", dataset.id, "': its blob isn't published. Publish it first"));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/database.h"
 #include "storage/sqlite/ids.h"
@@ -188,14 +189,13 @@ void LeaveChain(Transaction& t, absl::string_view name, int64_t experiment) {
 
 absl::Status Store::DeleteExperiment(absl::string_view id) {
   return db_->Free([&](Transaction& t) -> absl::Status {
-    const auto experiment = FindToDelete(t.db, id);
-    if (!experiment.ok()) return experiment.status();
+    ASSIGN_OR_RETURN(const auto experiment, FindToDelete(t.db, id));
     // Hides the experiment; Maintenance removes its rows. Its request_id is free again, so that
     // sending it now makes a new experiment.
     Statement(t.db, "UPDATE experiments SET deleted = 1, request_id = NULL WHERE id = ?1",
-              *experiment)
+              experiment)
         .Run();
-    LeaveChain(t, id, *experiment);
+    LeaveChain(t, id, experiment);
     t.needs_maintenance = true;
     return absl::OkStatus();
   });
@@ -203,9 +203,8 @@ absl::Status Store::DeleteExperiment(absl::string_view id) {
 
 absl::StatusOr<Deletion> Store::PlanDeletion(const Viewer& viewer, absl::string_view id) {
   return db_->Read([&](Connection& db) -> absl::StatusOr<Deletion> {
-    const auto experiment = FindToDelete(db, id);
-    if (!experiment.ok()) return experiment.status();
-    return DeletionSum(db, blobs_.get(), viewer, *experiment).Sum();
+    ASSIGN_OR_RETURN(const auto experiment, FindToDelete(db, id));
+    return DeletionSum(db, blobs_.get(), viewer, experiment).Sum();
   });
 }
 

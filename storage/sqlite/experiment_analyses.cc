@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "storage/sqlite/database.h"
 #include "storage/sqlite/ids.h"
 #include "storage/sqlite/leases.h"
@@ -37,14 +38,12 @@ int64_t LastPlaceOf(Connection& db, int64_t experiment) {
 }  // namespace
 
 absl::Status LinkAnalysis(Transaction& t, const NewAnalysis& asked, int64_t analysis) {
-  const auto experiment = FindExperimentRow(t.db, asked.asked_by);
-  if (!experiment.ok()) return experiment.status();
-  if (!Statement(t.db, "SELECT 1 FROM experiments WHERE id = ?1 AND state = 0", *experiment)
-           .Row()) {
+  ASSIGN_OR_RETURN(const auto experiment, FindExperimentRow(t.db, asked.asked_by));
+  if (!Statement(t.db, "SELECT 1 FROM experiments WHERE id = ?1 AND state = 0", experiment).Row()) {
     return absl::FailedPreconditionError(
         absl::StrCat("experiment ", asked.asked_by, " is no longer active"));
   }
-  Statement(t.db, "INSERT OR IGNORE INTO experiment_analyses VALUES (?1, ?2, ?3)", *experiment,
+  Statement(t.db, "INSERT OR IGNORE INTO experiment_analyses VALUES (?1, ?2, ?3)", experiment,
             asked.asked_as, analysis)
       .Run();
   return absl::OkStatus();
@@ -128,18 +127,17 @@ absl::StatusOr<Unplanned> Store::UnplannedExperiments() {
 absl::Status Store::PlannedAnalyses(const UnplannedExperiment& experiment,
                                     const std::string& failure) {
   return db_->Write([&](Transaction& t) -> absl::Status {
-    const auto id = FindExperimentRow(t.db, experiment.id);
-    if (!id.ok()) return id.status();
-    if (LastPlaceOf(t.db, *id) != experiment.last_place) {
-      Statement(t.db, "DELETE FROM experiment_analyses WHERE experiment = ?1", *id).Run();
+    ASSIGN_OR_RETURN(const auto id, FindExperimentRow(t.db, experiment.id));
+    if (LastPlaceOf(t.db, id) != experiment.last_place) {
+      Statement(t.db, "DELETE FROM experiment_analyses WHERE experiment = ?1", id).Run();
       return absl::OkStatus();
     }
     Statement(t.db,
               "UPDATE experiments SET analyses = 2, analyses_failure = ?2 "
               "WHERE id = ?1 AND analyses = 1 AND state = 0 AND queued + leased = 0",
-              *id, ShortenMessage(failure))
+              id, ShortenMessage(failure))
         .Run();
-    SettleAnalyses(t, *id);
+    SettleAnalyses(t, id);
     t.NextChange();
     return absl::OkStatus();
   });
@@ -147,14 +145,13 @@ absl::Status Store::PlannedAnalyses(const UnplannedExperiment& experiment,
 
 absl::StatusOr<std::vector<AskedAnalysis>> Store::AskedAnalyses(absl::string_view experiment) {
   return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<AskedAnalysis>> {
-    const auto id = FindExperimentRow(db, experiment);
-    if (!id.ok()) return id.status();
+    ASSIGN_OR_RETURN(const auto id, FindExperimentRow(db, experiment));
     std::vector<AskedAnalysis> asked;
     Statement row(db,
                   "SELECT label, analyses.name, analyses.state FROM experiment_analyses AS asked "
                   "JOIN analyses ON analyses.id = asked.analysis "
                   "WHERE experiment = ?1 ORDER BY label, analysis",
-                  *id);
+                  id);
     while (row.Row()) asked.push_back({row.Text(0), row.Text(1), row.As<AnalysisState>(2)});
     return asked;
   });

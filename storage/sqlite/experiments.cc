@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/random.h"
+#include "base/status_macros.h"
 #include "storage/sqlite/analyses.h"
 #include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/cell_fields.h"
@@ -77,8 +78,7 @@ absl::StatusOr<std::optional<int64_t>> FindDatasetRow(Transaction& t, const NewR
 
 absl::StatusOr<ChosenRun> InsertRun(Transaction& t, const NewRun& run, int64_t generation,
                                     const NewExperiment& experiment) {
-  const auto dataset = FindDatasetRow(t, run, experiment.private_to);
-  if (!dataset.ok()) return dataset.status();
+  ASSIGN_OR_RETURN(const auto dataset, FindDatasetRow(t, run, experiment.private_to));
   if (!run.initial_blob.empty() && !IsNamed(t.db, run.initial_blob)) {
     return NotFound("checkpoint with hash", run.initial_blob);
   }
@@ -94,7 +94,7 @@ absl::StatusOr<ChosenRun> InsertRun(Transaction& t, const NewRun& run, int64_t g
       "?15, ?16, ?17, ?18, ?19, ?20, ?21) "
       "RETURNING id",
       chosen.name, run.fingerprint, generation, run.trajectory, run.seed, run.steps, run.parameters,
-      run.device_kind, run.shape, dataset->value_or(0), experiment.priority, change, t.now,
+      run.device_kind, run.shape, dataset.value_or(0), experiment.priority, change, t.now,
       run.numerics_version, run.growth, run.trainer, experiment.private_to, run.expected_bytes,
       experiment.owner, run.initial_blob, run.lanes);
   if (insert.Row()) chosen.id = insert.Int(0);
@@ -264,8 +264,7 @@ absl::Status CheckOpenRuns(Connection& db, const NewExperiment& experiment) {
 // Archives the extended experiment, if there is one, and takes over the labels of its analyses.
 absl::Status Extend(Transaction& t, int64_t id, const NewExperiment& experiment) {
   if (experiment.extends.empty()) return absl::OkStatus();
-  const auto extended = FindExperimentRow(t.db, experiment.extends);
-  if (!extended.ok()) return extended.status();
+  ASSIGN_OR_RETURN(const auto extended, FindExperimentRow(t.db, experiment.extends));
   Statement other(t.db,
                   "SELECT name FROM experiments WHERE extends = ?1 AND extends <> '' "
                   "AND deleted = 0 AND id <> ?2",
@@ -274,11 +273,11 @@ absl::Status Extend(Transaction& t, int64_t id, const NewExperiment& experiment)
     return absl::FailedPreconditionError(absl::StrCat(
         "extends: ", experiment.extends, " is extended by ", other.View(0), "; extend that one"));
   }
-  Statement(t.db, "UPDATE experiments SET archived = 1 WHERE id = ?1", *extended).Run();
+  Statement(t.db, "UPDATE experiments SET archived = 1 WHERE id = ?1", extended).Run();
   Statement(t.db,
             "INSERT INTO analysis_labels SELECT ?1, label, signature FROM analysis_labels "
             "WHERE experiment = ?2 AND instr(?3, char(10) || label || char(10)) = 0",
-            id, *extended, absl::StrCat("\n", EncodeLines(experiment.labels)))
+            id, extended, absl::StrCat("\n", EncodeLines(experiment.labels)))
       .Run();
   return absl::OkStatus();
 }
@@ -376,11 +375,10 @@ std::optional<CreatedExperiment> FindRepeated(Connection& db, const NewExperimen
 }
 
 absl::StatusOr<CreatedExperiment> Create(Transaction& t, const NewExperiment& experiment) {
-  auto known = FindAnswer(t.db, experiment.owner, experiment.request_id, experiment.request_hash);
-  if (!known.ok()) return known.status();
-  if (known->has_value()) return **std::move(known);
-  const absl::Status valid = CheckGrid(experiment);
-  if (!valid.ok()) return valid;
+  ASSIGN_OR_RETURN(auto known, FindAnswer(t.db, experiment.owner, experiment.request_id,
+                                          experiment.request_hash));
+  if (known.has_value()) return *std::move(known);
+  RETURN_IF_ERROR(CheckGrid(experiment));
   if (std::optional<CreatedExperiment> same = FindRepeated(t.db, experiment)) {
     return *std::move(same);
   }
@@ -389,18 +387,15 @@ absl::StatusOr<CreatedExperiment> Create(Transaction& t, const NewExperiment& ex
   }
   ChosenRuns runs;
   for (const NewRun& run : experiment.runs) {
-    auto chosen = ChooseRun(t, run, experiment);
-    if (!chosen.ok()) return chosen.status();
-    runs.emplace(run.fingerprint, *std::move(chosen));
+    ASSIGN_OR_RETURN(auto chosen, ChooseRun(t, run, experiment));
+    runs.emplace(run.fingerprint, std::move(chosen));
   }
   CreatedExperiment created;
   const int64_t id = InsertExperiment(t, experiment, &created.id);
-  const absl::Status extended = Extend(t, id, experiment);
-  if (!extended.ok()) return extended;
+  RETURN_IF_ERROR(Extend(t, id, experiment));
   InsertCells(t, id, experiment, runs, &created);
   CountCells(t, id, runs);
-  const absl::Status allowed = CheckOpenRuns(t.db, experiment);
-  if (!allowed.ok()) return allowed;
+  RETURN_IF_ERROR(CheckOpenRuns(t.db, experiment));
   return created;
 }
 
@@ -496,9 +491,8 @@ absl::StatusOr<std::optional<CreatedExperiment>> Store::FindRequest(absl::string
 
 absl::StatusOr<ExperimentRecord> Store::GetExperiment(absl::string_view id) {
   return db_->Read([&](Connection& db) -> absl::StatusOr<ExperimentRecord> {
-    const auto row = FindExperimentRow(db, id);
-    if (!row.ok()) return row.status();
-    std::vector<ExperimentRecord> found = ReadBefore(db, kServer, {}, *row + 1, 1);
+    ASSIGN_OR_RETURN(const auto row, FindExperimentRow(db, id));
+    std::vector<ExperimentRecord> found = ReadBefore(db, kServer, {}, row + 1, 1);
     if (found.empty()) return NotFound("experiment", id);
     return std::move(found.front());
   });
@@ -579,9 +573,8 @@ absl::StatusOr<std::string> Store::ExtensionOf(absl::string_view id) {
 
 absl::Status Store::UpdateExperiment(absl::string_view id, const ExperimentUpdate& update) {
   return db_->Write([&](Transaction& t) -> absl::Status {
-    const auto experiment = FindExperimentRow(t.db, id);
-    if (!experiment.ok()) return experiment.status();
-    Statement stored(t.db, "SELECT tags FROM experiments WHERE id = ?1", *experiment);
+    ASSIGN_OR_RETURN(const auto experiment, FindExperimentRow(t.db, id));
+    Statement stored(t.db, "SELECT tags FROM experiments WHERE id = ?1", experiment);
     std::set<std::string> tags;
     if (stored.Row()) {
       for (std::string& tag : DecodeLines(stored.View(0))) tags.insert(std::move(tag));
@@ -596,7 +589,7 @@ absl::Status Store::UpdateExperiment(absl::string_view id, const ExperimentUpdat
     Statement(t.db,
               "UPDATE experiments SET title = iif(?2 = '', title, ?2), tags = ?3, "
               "note = iif(?4, ?5, note), archived = iif(?6, ?7, archived) WHERE id = ?1",
-              *experiment, update.name, EncodeLines({tags.begin(), tags.end()}),
+              experiment, update.name, EncodeLines({tags.begin(), tags.end()}),
               update.note.has_value(), update.note.value_or(""), update.archived.has_value(),
               update.archived.value_or(false))
         .Run();
@@ -606,8 +599,7 @@ absl::Status Store::UpdateExperiment(absl::string_view id, const ExperimentUpdat
 
 absl::StatusOr<std::vector<Withdrawal>> Store::LeasedOnlyBy(absl::string_view id) {
   return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<Withdrawal>> {
-    const auto experiment = FindExperimentRow(db, id);
-    if (!experiment.ok()) return experiment.status();
+    ASSIGN_OR_RETURN(const auto experiment, FindExperimentRow(db, id));
     std::vector<Withdrawal> runs;
     Statement row(db,
                   "SELECT DISTINCT lease, worker FROM cells JOIN runs ON runs.id = cells.run "
@@ -616,7 +608,7 @@ absl::StatusOr<std::vector<Withdrawal>> Store::LeasedOnlyBy(absl::string_view id
                   " JOIN experiments ON experiments.id = other.experiment "
                   " WHERE other.run = runs.id AND other.experiment != ?1 "
                   " AND experiments.state = 0 AND deleted = 0)",
-                  *experiment);
+                  experiment);
     while (row.Row()) runs.push_back({row.Text(0), row.Text(1)});
     return runs;
   });
@@ -648,8 +640,7 @@ absl::StatusOr<CancelledExperiment> Store::CancelExperiment(absl::string_view id
 absl::StatusOr<std::vector<CellRecord>> Store::ListCells(absl::string_view experiment,
                                                          uint32_t first, uint32_t limit) {
   return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<CellRecord>> {
-    const auto id = FindExperimentRow(db, experiment);
-    if (!id.ok()) return id.status();
+    ASSIGN_OR_RETURN(const auto id, FindExperimentRow(db, experiment));
     std::vector<CellRecord> cells;
     Statement row(db,
                   "SELECT cells.place, cells.name, labels, cells.seed, runs.name, reused, state, "
@@ -658,7 +649,7 @@ absl::StatusOr<std::vector<CellRecord>> Store::ListCells(absl::string_view exper
                   "FROM cells JOIN runs ON runs.id = cells.run "
                   "LEFT JOIN origins ON origins.run = runs.id "
                   "WHERE experiment = ?1 AND cells.place >= ?2 ORDER BY cells.place LIMIT ?3",
-                  *id, first, limit);
+                  id, first, limit);
     while (row.Row()) {
       cells.push_back(ReadCell(row));
       cells.back().first_experiment = row.Int(13);
@@ -670,15 +661,14 @@ absl::StatusOr<std::vector<CellRecord>> Store::ListCells(absl::string_view exper
 absl::StatusOr<std::vector<CellRecord>> Store::ChangedCells(absl::string_view experiment,
                                                             uint64_t after, uint32_t limit) {
   return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<CellRecord>> {
-    const auto id = FindExperimentRow(db, experiment);
-    if (!id.ok()) return id.status();
+    ASSIGN_OR_RETURN(const auto id, FindExperimentRow(db, experiment));
     std::vector<CellRecord> cells;
-    ReadChanged(db, *id, after, INT64_MAX, 0, limit, &cells);
+    ReadChanged(db, id, after, INT64_MAX, 0, limit, &cells);
     if (cells.size() < limit || cells.empty()) return cells;
     const uint64_t last = cells.back().change;
     uint32_t have = 0;
     for (const CellRecord& cell : cells) have += cell.change == last ? 1 : 0;
-    ReadChanged(db, *id, last - 1, last, have, UINT32_MAX, &cells);
+    ReadChanged(db, id, last - 1, last, have, UINT32_MAX, &cells);
     return cells;
   });
 }

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/status_macros.h"
 
 namespace ablate::storage {
 namespace {
@@ -57,8 +58,7 @@ absl::StatusOr<process::FileDescriptor> LockFolder(const std::string& folder) {
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot create folder ", folder));
   }
-  const absl::Status local = CheckFileSystem(folder);
-  if (!local.ok()) return local;
+  RETURN_IF_ERROR(CheckFileSystem(folder));
   // Locks the folder itself: a file in it could be removed, and another one locked.
   process::FileDescriptor lock(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!lock.open()) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", folder));

@@ -7,6 +7,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/database.h"
 #include "storage/sqlite/last_states.h"
@@ -142,8 +143,7 @@ absl::Status ApplyTo(const Context& c, const ResumeStateEvent& event) {
 }
 
 absl::Status ApplyTo(const Context& c, const FinishedEvent& event) {
-  const absl::Status valid = CheckEnd(c, event);
-  if (!valid.ok()) return valid;
+  RETURN_IF_ERROR(CheckEnd(c, event));
   RunRow& run = *c.run;
   run.step = event.step;
   run.failures = run.losses = 0;
@@ -222,9 +222,8 @@ absl::StatusOr<std::vector<Applied>> ApplyAll(Transaction& t, const Surroundings
   std::vector<Applied> results;
   results.reserve(events.size());
   for (const LeaseEvent& event : events) {
-    const auto result = ApplyOne(t, store, incarnation, event, &charges);
-    if (!result.ok()) return result.status();
-    results.push_back(*result);
+    ASSIGN_OR_RETURN(const auto result, ApplyOne(t, store, incarnation, event, &charges));
+    results.push_back(result);
   }
   for (const auto& [user, device_time] : charges) Charge(t, user, device_time);
   return results;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/database.h"
 #include "storage/sqlite/origins.h"
@@ -276,9 +277,8 @@ void Store::GrantAsync(std::vector<NewLease> leases, Done<Grants> done) {
         Grants granted;
         granted.reserve(leases.size());
         for (const NewLease& wanted : leases) {
-          auto one = GrantOne(t, blobs, keeps_states, wanted);
-          if (!one.ok()) return one.status();
-          granted.push_back(*std::move(one));
+          ASSIGN_OR_RETURN(auto one, GrantOne(t, blobs, keeps_states, wanted));
+          granted.push_back(std::move(one));
         }
         return granted;
       },

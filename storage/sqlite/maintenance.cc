@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/status_macros.h"
 #include "storage/sqlite/datasets.h"
 #include "storage/sqlite/last_states.h"
 
@@ -124,8 +125,7 @@ absl::Status Maintenance::Repeat(bool frees, const std::function<bool(Transactio
     return absl::OkStatus();
   };
   while (more && !stopping()) {
-    const absl::Status status = frees ? db_->Free(next) : db_->Write(next);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(frees ? db_->Free(next) : db_->Write(next));
   }
   return absl::OkStatus();
 }

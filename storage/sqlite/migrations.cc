@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "storage/sqlite/final_values.h"
 
 namespace ablate::storage {
@@ -459,8 +460,7 @@ absl::Status CheckOwner(Connection& db, int64_t application) {
 const Schema& StoreSchema() { return kStoreSchema; }
 
 absl::Status CheckSchema(Connection& db, const Schema& schema) {
-  const absl::Status owner = CheckOwner(db, schema.application);
-  if (!owner.ok()) return owner;
+  RETURN_IF_ERROR(CheckOwner(db, schema.application));
   const int64_t version = ReadNumber(db, "PRAGMA user_version");
   if (version > schema.newest()) {
     return absl::FailedPreconditionError(absl::StrCat("the database has schema version ", version,
@@ -479,8 +479,7 @@ absl::Status CheckSchema(Connection& db, const Schema& schema) {
 bool IsEmpty(Connection& db) { return ReadNumber(db, "PRAGMA user_version") == 0; }
 
 absl::Status Migrate(Connection& db, const Schema& schema) {
-  const absl::Status accepted = CheckSchema(db, schema);
-  if (!accepted.ok()) return accepted;
+  RETURN_IF_ERROR(CheckSchema(db, schema));
   const int64_t version = ReadNumber(db, "PRAGMA user_version");
   for (int64_t next = std::max(version + 1, schema.first); next <= schema.newest(); ++next) {
     db.Execute("BEGIN IMMEDIATE");

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/database.h"
 #include "storage/sqlite/ids.h"
@@ -53,9 +54,7 @@ absl::StatusOr<ModelRecord> Store::AddModel(const ModelRecord& model) {
       return absl::AlreadyExistsError(
           absl::StrCat("model '", model.name, "' exists with other content. Choose another name"));
     }
-    if (const absl::Status status = CheckPublished(blobs_.get(), model.sha256); !status.ok()) {
-      return status;
-    }
+    RETURN_IF_ERROR(CheckPublished(blobs_.get(), model.sha256));
     ModelRecord added = model;
     if (added.create_time == 0) added.create_time = t.now;
     Statement(t.db,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/last_states.h"
 #include "storage/sqlite/row_groups.h"
@@ -86,7 +87,7 @@ absl::Status CopyCheckpoints(Transaction& t, Blobs* blobs, const Origin& origin,
   }
   for (const CheckpointEvent& checkpoint : checkpoints) {
     const std::string what = absl::StrCat("its checkpoint at step ", checkpoint.step);
-    if (absl::Status there = CheckBlob(blobs, what, checkpoint.blob); !there.ok()) return there;
+    RETURN_IF_ERROR(CheckBlob(blobs, what, checkpoint.blob));
     AddCheckpoint(t, run, checkpoint, t.NextChange());
   }
   return absl::OkStatus();
@@ -99,8 +100,7 @@ absl::StatusOr<LastState> UsableLastState(Connection& db, Blobs* blobs, const Le
   if (!state.has_value()) {
     return absl::NotFoundError(absl::StrCat("its saved training state ", WhyLost(db, origin.run)));
   }
-  absl::Status there = CheckBlob(blobs, "its saved training state", state->blob);
-  if (!there.ok()) return there;
+  RETURN_IF_ERROR(CheckBlob(blobs, "its saved training state", state->blob));
   if (state->environment.empty() || state->environment == holder.environment) {
     return *std::move(state);
   }
@@ -137,16 +137,15 @@ absl::Status BeginFromOrigin(Transaction& t, Blobs* blobs, const LeaseHolder& ho
                              const Origin& origin, absl::string_view name, RunRow* run) {
   const std::optional<RunRow> shorter = LoadRun(t.db, origin.run);
   if (!shorter.has_value()) return absl::NotFoundError("it was removed");
-  const absl::StatusOr<LastState> state = UsableLastState(t.db, blobs, holder, origin);
-  if (!state.ok()) return state.status();
+  ASSIGN_OR_RETURN(const LastState state, UsableLastState(t.db, blobs, holder, origin));
   absl::Status copied = CopyPoints(t, origin, {run->id, name});
   if (copied.ok()) copied = CopyCheckpoints(t, blobs, origin, *run);
   if (!copied.ok()) return copied;
   run->step = origin.step;
   // The cost of training up to this step.
   run->spent = shorter->spent;
-  run->environment = state->environment;
-  SaveResumeState(t, *run, {state->step, state->blob, state->bytes}, t.NextChange());
+  run->environment = state.environment;
+  SaveResumeState(t, *run, {state.step, state.blob, state.bytes}, t.NextChange());
   Statement(t.db, "UPDATE origins SET taken = 1 WHERE run = ?1", run->id).Run();
   return absl::OkStatus();
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <initializer_list>
 
+#include "base/status_macros.h"
 #include "storage/sqlite/bytes.h"
 
 namespace ablate::storage {
@@ -191,9 +192,8 @@ std::string EncodePoints(absl::string_view place, const std::vector<EncodedColum
 
 absl::StatusOr<std::vector<DecodedColumn>> DecodePoints(absl::string_view place,
                                                         absl::string_view bytes) {
-  const auto content = Unseal(place, bytes);
-  if (!content.ok()) return content.status();
-  ByteReader in(*content);
+  ASSIGN_OR_RETURN(const auto content, Unseal(place, bytes));
+  ByteReader in(content);
   const Head head = ReadHead(&in);
   if (!in.ok()) return Malformed();
   std::vector<DecodedColumn> columns;
@@ -213,9 +213,8 @@ absl::StatusOr<std::vector<DecodedColumn>> DecodePoints(absl::string_view place,
 absl::Status AppendPoints(absl::string_view place, absl::string_view bytes, uint32_t key,
                           uint32_t first_step, uint32_t last_step, std::vector<uint32_t>* steps,
                           std::vector<double>* values) {
-  const auto content = Unseal(place, bytes);
-  if (!content.ok()) return content.status();
-  ByteReader in(*content);
+  ASSIGN_OR_RETURN(const auto content, Unseal(place, bytes));
+  ByteReader in(content);
   const Head head = ReadHead(&in);
   if (!in.ok()) return Malformed();
   for (const ColumnHead& column : head.columns) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "storage/sqlite/analyses.h"
 #include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/last_states.h"
@@ -242,32 +243,29 @@ absl::Status Maintenance::SweepFolder(bool list, Sweeps* sweeps) {
 }
 
 absl::Status Maintenance::SweepLeftovers(Sweeps* sweeps) {
-  const auto all = blobs_->List();
-  if (!all.ok()) return all.status();
-  const auto leftovers = Unnamed(*all);
-  if (!leftovers.ok()) return leftovers.status();
-  const bool most = leftovers->size() > kFewLeftovers && leftovers->size() > all->size() / 2;
+  ASSIGN_OR_RETURN(const auto all, blobs_->List());
+  ASSIGN_OR_RETURN(const auto leftovers, Unnamed(all));
+  const bool most = leftovers.size() > kFewLeftovers && leftovers.size() > all.size() / 2;
   if (most && !options_.sweep_leftovers) {
     Log(absl::StrCat(
-        "of the ", all->size(), " blobs beside the database it does not name ", leftovers->size(),
+        "of the ", all.size(), " blobs beside the database it does not name ", leftovers.size(),
         ": it may be an older one that was put back, so none of them is swept. Put the newer "
         "database in its place, or let them go: ablated --sweep-leftovers"));
     return absl::OkStatus();
   }
-  return SweepAll(*leftovers, sweeps);
+  return SweepAll(leftovers, sweeps);
 }
 
 absl::StatusOr<std::vector<std::string>> Maintenance::Unnamed(
     const std::vector<std::string>& hashes) {
   std::vector<std::string> unnamed;
   for (size_t begin = 0; begin < hashes.size() && !stopping(); begin += kReadHashes) {
-    const absl::Status read = db_->Read([&](Connection& db) {
+    RETURN_IF_ERROR(db_->Read([&](Connection& db) {
       for (size_t i = begin; i < std::min(begin + kReadHashes, hashes.size()); ++i) {
         if (!IsNamed(db, hashes[i])) unnamed.push_back(hashes[i]);
       }
       return absl::OkStatus();
-    });
-    if (!read.ok()) return read;
+    }));
   }
   return unnamed;
 }
@@ -277,11 +275,10 @@ absl::Status Maintenance::SweepAll(const std::vector<std::string>& hashes, Sweep
     const size_t end = std::min(begin + kSliceBlobs, hashes.size());
     const std::vector<std::string> some(hashes.begin() + static_cast<std::ptrdiff_t>(begin),
                                         hashes.begin() + static_cast<std::ptrdiff_t>(end));
-    const absl::Status status = db_->Free([&](Transaction& t) {
+    RETURN_IF_ERROR(db_->Free([&](Transaction& t) {
       SweepUnnamed(t, blobs_, some, sweeps);
       return absl::OkStatus();
-    });
-    if (!status.ok()) return status;
+    }));
   }
   return absl::OkStatus();
 }
@@ -292,10 +289,9 @@ absl::Status Maintenance::EmptyTrash() {
   if (blobs_ == nullptr || std::abs(now - trash_looked_at_) < kTrashPause) return absl::OkStatus();
   trash_looked_at_ = now;
   blobs_->partials().Trim();
-  const auto removed = blobs_->EmptyTrash(now - kTrashAge);
-  if (!removed.ok()) return removed.status();
-  if (*removed > 0) {
-    Log(absl::StrCat(*removed, " blobs were in the trash for ", kTrashDays,
+  ASSIGN_OR_RETURN(const auto removed, blobs_->EmptyTrash(now - kTrashAge));
+  if (removed > 0) {
+    Log(absl::StrCat(removed, " blobs were in the trash for ", kTrashDays,
                      " days and are removed for good"));
   }
   return absl::OkStatus();

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "storage/sqlite/cell_fields.h"
 #include "storage/sqlite/database.h"
 #include "storage/sqlite/final_values.h"
@@ -109,9 +110,8 @@ absl::StatusOr<QueriedStore> ReadExperiments(Connection& db, const RunQuery& que
   }
   int64_t only = 0;
   if (!query.experiment.empty()) {
-    const auto id = FindExperimentRow(db, query.experiment);
-    if (!id.ok()) return id.status();
-    only = *id;
+    ASSIGN_OR_RETURN(const auto id, FindExperimentRow(db, query.experiment));
+    only = id;
   }
   Statement row(db,
                 "SELECT id, name, title, owner, create_time, "
@@ -365,13 +365,11 @@ std::vector<std::string> ReadNames(Connection& db, const Viewer& viewer, NameKin
 
 absl::StatusOr<std::vector<FoundCell>> Store::FindCells(const RunQuery& query) {
   return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<FoundCell>> {
-    const auto store = ReadExperiments(db, query);
-    if (!store.ok()) return store.status();
+    ASSIGN_OR_RETURN(const auto store, ReadExperiments(db, query));
     std::vector<FoundCell> found;
-    for (const Match& match : ReadPage(*store)) {
-      auto row = ReadRow(*store, match);
-      if (!row.ok()) return row.status();
-      found.push_back(*std::move(row));
+    for (const Match& match : ReadPage(store)) {
+      ASSIGN_OR_RETURN(auto row, ReadRow(store, match));
+      found.push_back(std::move(row));
     }
     return found;
   });

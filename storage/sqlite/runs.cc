@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/database.h"
 #include "storage/sqlite/final_values.h"
@@ -256,11 +257,10 @@ absl::StatusOr<std::vector<KnownRun>> Store::LookUpRuns(const std::vector<NewRun
                                                         absl::string_view owner) {
   std::vector<KnownRun> known;
   known.reserve(runs.size());
-  const absl::Status read = db_->ReadEach(runs.size(), [&](Connection& db, size_t i) {
+  RETURN_IF_ERROR(db_->ReadEach(runs.size(), [&](Connection& db, size_t i) {
     known.push_back(LookUpRun(db, runs[i], owner));
     return absl::OkStatus();
-  });
-  if (!read.ok()) return read;
+  }));
   return known;
 }
 
@@ -329,13 +329,12 @@ absl::StatusOr<std::vector<std::string>> Store::VisibleRuns(const Viewer& viewer
 
 absl::StatusOr<std::vector<RunEventRecord>> Store::RunEvents(absl::string_view run) {
   return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<RunEventRecord>> {
-    const auto found = FindRunRow(db, run);
-    if (!found.ok()) return found.status();
+    ASSIGN_OR_RETURN(const auto found, FindRunRow(db, run));
     std::vector<RunEventRecord> events;
     Statement row(db,
                   "SELECT time, kind, step, worker, message FROM run_events WHERE run = ?1 "
                   "ORDER BY id",
-                  *found);
+                  found);
     while (row.Row()) {
       events.push_back({row.Int(0), row.Text(1), row.As<uint32_t>(2), row.Text(3), row.Text(4)});
     }

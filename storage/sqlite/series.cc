@@ -1,6 +1,7 @@
 #include "storage/sqlite/series.h"
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "storage/sqlite/ids.h"
 #include "storage/sqlite/points.h"
 #include "storage/sqlite/row_groups.h"
@@ -20,10 +21,9 @@ absl::Status ReadChunks(Connection& db, const NamedRun& run, uint32_t key, uint3
                   "AND last_step >= ?3 AND first_step <= ?4 ORDER BY first_step",
                   run.id, key, page->next.next_step, last_step);
   while (page->steps.size() < kPagePoints && chunk.Row()) {
-    const absl::Status status = AppendPoints(
+    RETURN_IF_ERROR(AppendPoints(
         ChunkPlace(run.name, key, chunk.As<uint32_t>(1), chunk.As<uint32_t>(2)), chunk.View(0), key,
-        static_cast<uint32_t>(page->next.next_step), last_step, &page->steps, &page->values);
-    if (!status.ok()) return status;
+        static_cast<uint32_t>(page->next.next_step), last_step, &page->steps, &page->values));
   }
   return absl::OkStatus();
 }
@@ -41,11 +41,10 @@ absl::Status ReadGroups(Connection& db, const NamedRun& run, uint32_t key, uint3
     page->next.last_group = group.As<uint64_t>(0);
     const absl::string_view data = group.View(1);
     if (data.empty()) continue;
-    const absl::Status status = AppendPoints(
+    RETURN_IF_ERROR(AppendPoints(
         GroupPlace(run.name, page->next.last_group, group.As<uint32_t>(2), group.As<uint32_t>(3)),
         data, key, static_cast<uint32_t>(page->next.next_step), last_step, &page->steps,
-        &page->values);
-    if (!status.ok()) return status;
+        &page->values));
   }
   page->at_end = page->steps.size() < kPagePoints && groups < kPageGroups;
   return absl::OkStatus();
@@ -95,12 +94,11 @@ absl::Status DamagedSummaries(absl::string_view run, const absl::Status& why) {
 absl::Status ReadPage(Connection& db, const SeriesQuery& query, SeriesPage* page) {
   page->steps.clear();
   page->values.clear();
-  const auto id = FindRunRow(db, query.run);
-  if (!id.ok()) return id.status();
-  const NamedRun run{*id, query.run};
-  const auto key = LoadKey(db, *id, query.run, query.key);
+  ASSIGN_OR_RETURN(const auto id, FindRunRow(db, query.run));
+  const NamedRun run{id, query.run};
+  const auto key = LoadKey(db, id, query.run, query.key);
   if (!key.ok()) return DamagedSummaries(query.run, key.status());
-  NoteChange(db, *id, page);
+  NoteChange(db, id, page);
   page->at_end = !key->has_value() || page->next.next_step > query.last_step;
   if (!key->has_value()) return absl::OkStatus();
   absl::Status status;

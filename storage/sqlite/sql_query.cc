@@ -18,6 +18,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "base/random.h"
+#include "base/status_macros.h"
 #include "base/utf8.h"
 #include "storage/sqlite/connection.h"
 #include "storage/sqlite/sql_tables.h"
@@ -182,8 +183,8 @@ class SqlGate {
 };
 
 absl::Status SqlGate::Open() {
-  if (absl::Status opened = OpenDatabase(); !opened.ok()) return opened;
-  if (absl::Status listed = ListTables(); !listed.ok()) return listed;
+  RETURN_IF_ERROR(OpenDatabase());
+  RETURN_IF_ERROR(ListTables());
   for (const StoredTable& table : StoredTables()) {
     if (absl::Status made = MakeCopy(table); !made.ok()) return made;
   }
@@ -192,8 +193,7 @@ absl::Status SqlGate::Open() {
     if (absl::Status made = MakeView(view); !made.ok()) return made;
   }
   // A virtual table is made at its first use, which the authorizer would refuse.
-  const absl::Status used = Execute("SELECT 1 FROM metrics, points LIMIT 0");
-  if (!used.ok()) return used;
+  RETURN_IF_ERROR(Execute("SELECT 1 FROM metrics, points LIMIT 0"));
   for (const SqlSwitch& one : kSqlSwitches) {
     sqlite3_db_config(db_, one.id, one.value, static_cast<int*>(nullptr));
   }
@@ -204,9 +204,8 @@ absl::Status SqlGate::Open() {
 
 absl::Status SqlGate::OpenDatabase() {
   const std::string path = absl::StrCat(query_.folder, "/ablate.db");
-  auto store = Connection::OpenFile(path, Connection::Access::kReadOnly);
-  if (!store.ok()) return store.status();
-  store_ = *std::move(store);
+  ASSIGN_OR_RETURN(auto store, Connection::OpenFile(path, Connection::Access::kReadOnly));
+  store_ = std::move(store);
   source_ = std::make_unique<SqlTableSource>(SqlTableSource{*store_, hidden_ + "runs"});
   // The connection's first read opens its files.
   Statement(*store_, "SELECT change FROM store").Run();
@@ -261,9 +260,8 @@ int SqlGate::AddFunctions() {
 }
 
 absl::Status SqlGate::MakeView(const SqlView& view) {
-  const absl::Status made =
-      Execute(absl::StrCat("CREATE TEMP VIEW ", hidden_, view.name, " AS ", SelectOf(view)));
-  if (!made.ok()) return made;
+  RETURN_IF_ERROR(
+      Execute(absl::StrCat("CREATE TEMP VIEW ", hidden_, view.name, " AS ", SelectOf(view))));
   return Execute(
       absl::StrCat("CREATE TEMP VIEW ", view.name, " AS SELECT * FROM temp.", hidden_, view.name));
 }
@@ -483,7 +481,7 @@ absl::Status SqlGate::Run(SqlSink* sink) {
   for (int i = 0; i < count; ++i) {
     names.emplace_back(absl::NullSafeStringView(sqlite3_column_name(statement_, i)));
   }
-  if (absl::Status taken = sink->Columns(names); !taken.ok()) return taken;
+  RETURN_IF_ERROR(sink->Columns(names));
   std::vector<SqlValue> values(names.size());
   int code = sqlite3_step(statement_);
   for (; code == SQLITE_ROW; code = sqlite3_step(statement_)) {
@@ -500,11 +498,11 @@ absl::Status AnswerSql(const SqlQuery& query, void (*opened)(), SqlSink* sink) {
   sqlite3_initialize();
   sqlite3_hard_heap_limit64(kMaxSqlHeapBytes);
   SqlGate gate(query);
-  if (absl::Status open = gate.Open(); !open.ok()) return open;
+  RETURN_IF_ERROR(gate.Open());
   if (opened != nullptr) opened();
-  if (absl::Status prepared = gate.Prepare(); !prepared.ok()) return prepared;
-  if (absl::Status copied = gate.CopyRows(); !copied.ok()) return copied;
-  if (absl::Status prepared = gate.Prepare(); !prepared.ok()) return prepared;
+  RETURN_IF_ERROR(gate.Prepare());
+  RETURN_IF_ERROR(gate.CopyRows());
+  RETURN_IF_ERROR(gate.Prepare());
   return gate.Run(sink);
 }
 

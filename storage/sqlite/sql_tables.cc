@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/status_macros.h"
 #include "storage/sqlite/ids.h"
 #include "storage/sqlite/series.h"
 #include "storage/sqlite/summaries.h"
@@ -89,7 +90,7 @@ class MetricsCursor : public sqlite3_vtab_cursor {
     at_end_ = false;
     summaries_.clear();
     place_ = 0;
-    if (absl::Status opened = runs_.Open(range.run); !opened.ok()) return opened;
+    RETURN_IF_ERROR(runs_.Open(range.run));
     return Settle();
   }
   void End() { at_end_ = true; }
@@ -126,11 +127,10 @@ class MetricsCursor : public sqlite3_vtab_cursor {
   absl::Status Settle() {
     for (;; ++place_) {
       while (place_ >= summaries_.size()) {
-        auto run = runs_.Next();
-        if (!run.ok()) return run.status();
-        at_end_ = !run->has_value();
+        ASSIGN_OR_RETURN(auto run, runs_.Next());
+        at_end_ = !run.has_value();
         if (at_end_) return db_.error();
-        run_ = **std::move(run);
+        run_ = *std::move(run);
         Statement row(db_, "SELECT data FROM summaries JOIN runs ON run = runs.id WHERE name = ?1",
                       run_);
         if (!row.Row()) continue;
@@ -167,10 +167,9 @@ class PointsCursor : public sqlite3_vtab_cursor {
     query_ = {*range.run, *range.key};
     page_ = SeriesPage();
     place_ = 0;
-    if (absl::Status opened = runs_.Open(query_.run); !opened.ok()) return opened;
-    const auto run = runs_.Next();
-    if (!run.ok()) return run.status();
-    if (!run->has_value()) return NotFound("run", query_.run);
+    RETURN_IF_ERROR(runs_.Open(query_.run));
+    ASSIGN_OR_RETURN(const auto run, runs_.Next());
+    if (!run.has_value()) return NotFound("run", query_.run);
     return Settle();
   }
   void End() { page_ = SeriesPage(); }

@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/file.h"
+#include "base/status_macros.h"
 #include "storage/disk_room.h"
 #include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/database.h"
@@ -44,11 +45,10 @@ void EndProcess(const absl::Status& why) {
 // Refuses blobs without a database: a new database names none, so that all would be swept.
 absl::Status CheckNoBlobs(const std::string& folder) {
   const std::string blobs = absl::StrCat(folder, "/blobs");
-  const auto count = Blobs::Count(blobs);
-  if (!count.ok()) return count.status();
-  if (*count == 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const auto count, Blobs::Count(blobs));
+  if (count == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("folder ", folder, " has no database (ablate.db), but ", *count, " blobs in ",
+      absl::StrCat("folder ", folder, " has no database (ablate.db), but ", count, " blobs in ",
                    blobs, ", which a new database would delete. Restore the database, or move ",
                    blobs, " away to start again"));
 }
@@ -76,12 +76,11 @@ absl::StatusOr<std::unique_ptr<Connection>> OpenDatabase(const std::string& fold
 // them; the trash is emptied without checking names.
 absl::Status TakeBackFromTrash(Connection& db, Blobs* blobs,
                                const std::function<void(const std::string&)>& log) {
-  const auto trash = blobs->ListTrash();
-  if (!trash.ok()) return trash.status();
+  ASSIGN_OR_RETURN(const auto trash, blobs->ListTrash());
   size_t taken = 0;
-  for (const std::string& hash : *trash) {
+  for (const std::string& hash : trash) {
     if (!IsNamed(db, hash)) continue;
-    if (absl::Status found = blobs->Find(hash).status(); !found.ok()) return found;
+    RETURN_IF_ERROR(blobs->Find(hash).status());
     ++taken;
   }
   if (taken > 0 && log) {
@@ -104,16 +103,14 @@ absl::Status CheckIsFile(const std::string& path) {
 absl::Status OpenFiles(const StoreOptions& options, OpenedFiles* files) {
   files->db.reset();  // of an earlier attempt
   const std::string path = absl::StrCat(options.folder, "/ablate.db");
-  if (absl::Status is_file = CheckIsFile(path); !is_file.ok()) return is_file;
-  auto db = OpenDatabase(options.folder, path);
-  if (!db.ok()) return db.status();
-  files->db = *std::move(db);
+  RETURN_IF_ERROR(CheckIsFile(path));
+  ASSIGN_OR_RETURN(auto db, OpenDatabase(options.folder, path));
+  files->db = std::move(db);
   files->path = path;
-  if (absl::Status status = Migrate(*files->db, StoreSchema()); !status.ok()) return status;
-  auto blobs = Blobs::Open(absl::StrCat(options.folder, "/blobs"),
-                           {options.now, options.log, files->room.get()});
-  if (!blobs.ok()) return blobs.status();
-  files->blobs = *std::move(blobs);
+  RETURN_IF_ERROR(Migrate(*files->db, StoreSchema()));
+  ASSIGN_OR_RETURN(auto blobs, Blobs::Open(absl::StrCat(options.folder, "/blobs"),
+                                           {options.now, options.log, files->room.get()}));
+  files->blobs = std::move(blobs);
   return TakeBackFromTrash(*files->db, files->blobs.get(), options.log);
 }
 
@@ -121,9 +118,8 @@ absl::Status OpenFolder(const StoreOptions& options, OpenedFiles* files) {
   if (!options.image.empty()) {
     return absl::InvalidArgumentError("image: only a store in memory begins as one");
   }
-  auto lock = LockFolder(options.folder);
-  if (!lock.ok()) return lock.status();
-  files->lock = *std::move(lock);
+  ASSIGN_OR_RETURN(auto lock, LockFolder(options.folder));
+  files->lock = std::move(lock);
   files->room =
       std::make_unique<DiskRoom>(options.folder, options.ballast_bytes, options.free_bytes);
   const auto free = files->room->Free();
@@ -135,9 +131,8 @@ absl::Status OpenFolder(const StoreOptions& options, OpenedFiles* files) {
 }
 
 absl::Status OpenMemory(const StoreOptions& options, OpenedFiles* files) {
-  auto db = Connection::OpenMemory(options.image);
-  if (!db.ok()) return db.status();
-  files->db = *std::move(db);
+  ASSIGN_OR_RETURN(auto db, Connection::OpenMemory(options.image));
+  files->db = std::move(db);
   return Migrate(*files->db, StoreSchema());
 }
 
@@ -147,9 +142,8 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(StoreOptions options) {
   if (!options.now) options.now = [] { return absl::ToUnixMicros(absl::Now()); };
   if (!options.fatal) options.fatal = EndProcess;
   OpenedFiles files;
-  absl::Status status =
-      options.folder.empty() ? OpenMemory(options, &files) : OpenFolder(options, &files);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(options.folder.empty() ? OpenMemory(options, &files)
+                                         : OpenFolder(options, &files));
   {
     Statement read(*files.db, "SELECT generation FROM store");
     if (read.Row()) files.generation = read.Text(0);
@@ -208,8 +202,7 @@ absl::StatusOr<uint64_t> Store::FreeBytes() const {
 uint64_t Store::change_number() const { return db_->writer().change_number(); }
 
 absl::Status Store::Maintain() {
-  const absl::Status status = maintenance_->RunAll();
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(maintenance_->RunAll());
   return db_->writer().Checkpoint();
 }
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "storage/sqlite/bytes.h"
 
 namespace ablate::storage {
@@ -70,8 +71,7 @@ auto LoadWith(Connection& db, int64_t run, const Decode& decode) -> decltype(dec
   Statement stored(db, "SELECT data FROM summaries WHERE run = ?1", run);
   const absl::string_view bytes = stored.Row() ? stored.View(0) : "";
   if (bytes.empty()) {
-    const absl::Status status = CheckHasNoPoints(db, run);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(CheckHasNoPoints(db, run));
   }
   auto decoded = decode(bytes);
   if (decoded.ok()) return decoded;
@@ -121,9 +121,8 @@ std::string EncodeSummaries(absl::string_view run, const KeySummaries& summaries
 absl::StatusOr<KeySummaries> DecodeSummaries(absl::string_view run, absl::string_view bytes) {
   KeySummaries summaries;
   if (bytes.empty()) return summaries;
-  const auto content = Unseal(PlaceOf(run), bytes);
-  if (!content.ok()) return content.status();
-  ByteReader in(*content);
+  ASSIGN_OR_RETURN(const auto content, Unseal(PlaceOf(run), bytes));
+  ByteReader in(content);
   while (in.ok() && !in.empty()) {
     KeySummary entry;
     Summary& s = entry.summary;
@@ -150,9 +149,8 @@ absl::StatusOr<std::optional<FoundKey>> FindKey(absl::string_view run, absl::str
                                                 absl::string_view key) {
   std::optional<FoundKey> found;
   if (bytes.empty()) return found;
-  const auto content = Unseal(PlaceOf(run), bytes);
-  if (!content.ok()) return content.status();
-  ByteReader in(*content);
+  ASSIGN_OR_RETURN(const auto content, Unseal(PlaceOf(run), bytes));
+  ByteReader in(content);
   for (uint32_t number = 0; !in.empty() && !found.has_value(); ++number) {
     const bool wanted = in.Text() == key;
     const absl::string_view stored = in.Take(sizeof(Numbers));

@@ -11,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/decimal.h"
+#include "base/status_macros.h"
 #include "server/engine/analyze/analysis_context.h"
 #include "server/engine/analyze/computation.h"
 #include "server/engine/core/analyses/inputs.h"
@@ -84,7 +85,7 @@ class PiecewiseAnalysis : public Analysis {
   static absl::StatusOr<std::unique_ptr<Analysis>> Make(
       AnalysisRequest request, const std::shared_ptr<Accelerator>& accelerator) {
     auto made = std::make_unique<PiecewiseAnalysis>(request.options, request.inputs, accelerator);
-    const absl::Status status = made->OnDevice([&]() -> absl::Status {
+    RETURN_IF_ERROR(made->OnDevice([&]() -> absl::Status {
       auto analysis = ReadAnalysisContext(std::move(request), made->on_stream_.device());
       if (!analysis.ok()) return analysis.status();
       made->analysis_ = *std::move(analysis);
@@ -93,8 +94,7 @@ class PiecewiseAnalysis : public Analysis {
       if (!computation.ok()) return computation.status();
       made->computation_ = *std::move(computation);
       return absl::OkStatus();
-    });
-    if (!status.ok()) return status;
+    }));
     return made;
   }
 
@@ -147,11 +147,10 @@ class PiecewiseAnalysis : public Analysis {
 
   absl::Status Restore(absl::string_view bytes) override {
     return OnDevice([&]() -> absl::Status {
-      const absl::StatusOr<SafetensorsFile> file = ParseSafetensors(bytes);
-      if (!file.ok()) return file.status();
+      ASSIGN_OR_RETURN(const SafetensorsFile file, ParseSafetensors(bytes));
       const auto said = [&](const char* key) {
-        const auto found = file->metadata.find(key);
-        return found == file->metadata.end() ? std::string() : found->second;
+        const auto found = file.metadata.find(key);
+        return found == file.metadata.end() ? std::string() : found->second;
       };
       int64_t made = 0;
       if (said(kKind) != KindOf(options_).name) return NoState("it is of another kind");
@@ -170,13 +169,13 @@ class PiecewiseAnalysis : public Analysis {
       }
       const std::vector<StateTensor> state = computation_->State();
       for (const StateTensor& to : state) {
-        const TensorView* from = file->Find(to.name);
+        const TensorView* from = file.Find(to.name);
         const bool fits = from != nullptr && PartOfShape(to, from->shape).defined() &&
                           from->type == TensorTypeOf(to.tensor);
         if (!fits) return NoState(absl::StrCat("it has no ", to.name, " of the same shape"));
       }
       for (const StateTensor& to : state) {
-        const TensorView& from = *file->Find(to.name);
+        const TensorView& from = *file.Find(to.name);
         const at::Tensor read = at::empty(from.shape, to.tensor.scalar_type());
         if (!from.bytes.empty()) {
           std::memcpy(read.mutable_data_ptr(), from.bytes.data(), from.bytes.size());
@@ -250,7 +249,7 @@ absl::Status CheckRequest(const AnalysisRequest& request) {
 
 absl::StatusOr<std::unique_ptr<Analysis>> MakeAnalysis(
     AnalysisRequest request, const std::shared_ptr<Accelerator>& accelerator) {
-  if (const absl::Status checked = CheckRequest(request); !checked.ok()) return checked;
+  RETURN_IF_ERROR(CheckRequest(request));
   return AtBoundary([&] { return PiecewiseAnalysis::Make(std::move(request), accelerator); });
 }
 

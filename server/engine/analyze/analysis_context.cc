@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "server/engine/analyze/large_vectors.h"
 #include "server/engine/core/checkpoint.h"
 #include "server/engine/core/data/random.h"
@@ -59,11 +60,10 @@ absl::StatusOr<SubjectModel> ReadSubject(RunConfig config, const SharedBytes& ch
                                          at::Device device) {
   SubjectModel subject;
   subject.layout = MakeLayout(config.model, config.training.rule);
-  const absl::StatusOr<CheckpointTensors> read = ReadCheckpoint(subject.layout, checkpoint.view());
-  if (!read.ok()) return read.status();
+  ASSIGN_OR_RETURN(const CheckpointTensors read, ReadCheckpoint(subject.layout, checkpoint.view()));
   subject.config = std::move(config);
-  subject.values = ParametersOf(*read, checkpoint).to(device);
-  const at::Tensor buffers = FlatTensor(read->type, read->buffers);
+  subject.values = ParametersOf(read, checkpoint).to(device);
+  const at::Tensor buffers = FlatTensor(read.type, read.buffers);
   if (buffers.numel() > 0) subject.buffers = buffers.to(device);
   subject.parameters =
       BindParameters(subject.config.model, subject.layout,
@@ -86,11 +86,10 @@ absl::StatusOr<AnalysisContext> ReadAnalysisContext(AnalysisRequest request, at:
     configs.push_back(&from.config);
   }
   if (KindOf(request.options).default_tokens == 0) return analysis;
-  absl::StatusOr<SequencesRead> read = ReadSequences(request.options, request.inputs, configs);
-  if (!read.ok()) return read.status();
-  if (absl::Status refused = RefusalOf(read->problems); !refused.ok()) return refused;
-  analysis.batches = std::move(read->batches);
-  analysis.tagged = std::move(read->tagged);
+  ASSIGN_OR_RETURN(SequencesRead read, ReadSequences(request.options, request.inputs, configs));
+  RETURN_IF_ERROR(RefusalOf(read.problems));
+  analysis.batches = std::move(read.batches);
+  analysis.tagged = std::move(read.tagged);
   for (const TokenBatch& batch : analysis.batches) analysis.tokens += batch.tokens();
   return analysis;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "server/engine/analyze/computation.h"
 #include "server/engine/analyze/repeated_tokens.h"
 #include "server/engine/core/analyses/inputs.h"
@@ -151,9 +152,8 @@ class Induction : public Computation {
 };
 
 absl::StatusOr<DrawnTokens> DrawnTokensOf(const TaskConfig& task) {
-  const absl::StatusOr<TaskShape> shape = KindOf(task).shape(task);
-  if (!shape.ok()) return shape.status();
-  const auto vocabulary = static_cast<uint64_t>(shape->vocabulary);
+  ASSIGN_OR_RETURN(const TaskShape shape, KindOf(task).shape(task));
+  const auto vocabulary = static_cast<uint64_t>(shape.vocabulary);
   const auto* documents = std::get_if<DocumentsTask>(&task);
   if (documents == nullptr) return DrawnTokens{vocabulary, vocabulary};
   return DrawnTokens{vocabulary - 1, documents->documents->bos()};
@@ -162,9 +162,8 @@ absl::StatusOr<DrawnTokens> DrawnTokensOf(const TaskConfig& task) {
 }  // namespace
 
 MadeComputation Compute(const InductionOptions& options, const AnalysisContext& analysis) {
-  const absl::StatusOr<DrawnTokens> drawn = DrawnTokensOf(analysis.subjects[0].config.task);
-  if (!drawn.ok()) return drawn.status();
-  return std::make_unique<Induction>(options, *drawn, analysis);
+  ASSIGN_OR_RETURN(const DrawnTokens drawn, DrawnTokensOf(analysis.subjects[0].config.task));
+  return std::make_unique<Induction>(options, drawn, analysis);
 }
 
 }  // namespace ablate::engine

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "base/status_macros.h"
 #include "server/engine/analyze/computation.h"
 #include "server/engine/analyze/large_vectors.h"
 #include "server/engine/analyze/moved_model.h"
@@ -240,9 +241,8 @@ class LossLandscape : public Computation {
 }  // namespace
 
 MadeComputation Compute(const LossLandscapeOptions& options, const AnalysisContext& analysis) {
-  absl::StatusOr<MovedModel> model = MovedModel::Make(analysis, analysis.subjects[0]);
-  if (!model.ok()) return model.status();
-  return std::make_unique<LossLandscape>(options, analysis, *std::move(model));
+  ASSIGN_OR_RETURN(MovedModel model, MovedModel::Make(analysis, analysis.subjects[0]));
+  return std::make_unique<LossLandscape>(options, analysis, std::move(model));
 }
 
 }  // namespace ablate::engine

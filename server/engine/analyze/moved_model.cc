@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "base/status_macros.h"
 #include "server/engine/core/supports.h"
 #include "server/engine/torch/model/parameters.h"
 
@@ -30,10 +31,10 @@ absl::StatusOr<MovedModel> MovedModel::Make(const AnalysisContext& analysis,
   MovedModel model(analysis, subject);
   const bool has_native = subject.values.is_cpu() && subject.values.scalar_type() == at::kFloat;
   if (has_native && WhyNotNative(subject.config).empty()) {
-    auto made = native::NativeForward::Make(subject.config,
-                                            {FloatsIn(subject.values), FloatsIn(subject.buffers)});
-    if (!made.ok()) return made.status();
-    model.native_ = *std::move(made);
+    ASSIGN_OR_RETURN(auto made,
+                     native::NativeForward::Make(
+                         subject.config, {FloatsIn(subject.values), FloatsIn(subject.buffers)}));
+    model.native_ = std::move(made);
     model.values_ =
         at::from_blob(model.native_->values().data(), subject.values.sizes(), at::kFloat);
     return model;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "server/engine/analyze/computation.h"
 #include "server/engine/analyze/token_text.h"
 #include "server/engine/core/analyses/inputs.h"
@@ -323,12 +324,11 @@ class Patching : public Computation {
 }  // namespace
 
 MadeComputation Compute(const PatchOptions& options, const AnalysisContext& analysis) {
-  absl::StatusOr<PairsRead> read = ReadPairs(options, analysis.subjects[0].config);
-  if (!read.ok()) return read.status();
-  if (!read->problems.empty()) {
-    return RefusalOf({InRequest(KindOf(options), read->problems.front())});
+  ASSIGN_OR_RETURN(PairsRead read, ReadPairs(options, analysis.subjects[0].config));
+  if (!read.problems.empty()) {
+    return RefusalOf({InRequest(KindOf(options), read.problems.front())});
   }
-  return std::make_unique<Patching>(options, std::move(read->pairs), analysis);
+  return std::make_unique<Patching>(options, std::move(read.pairs), analysis);
 }
 
 }  // namespace ablate::engine

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "server/engine/analyze/computation.h"
 #include "server/engine/analyze/perturbed_scores.h"
 #include "server/engine/analyze/replaced_words.h"
@@ -407,9 +408,8 @@ MadeComputation Compute(const RobustnessOptions& options, const AnalysisContext&
   std::optional<WordReplacer> words;
   std::vector<TokenBatch> batches = analysis.batches;
   if (!used.replace_words.empty()) {
-    const absl::StatusOr<SampledData> data = SampledDataOf(config);
-    if (!data.ok()) return data.status();
-    words.emplace(data->codec(), config.model.context);
+    ASSIGN_OR_RETURN(const SampledData data, SampledDataOf(config));
+    words.emplace(data.codec(), config.model.context);
     const auto parameters = static_cast<double>(analysis.subjects[0].layout.size);
     batches = PartsToReplace(
         batches, *words, *std::max_element(used.replace_words.begin(), used.replace_words.end()),

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "base/status_macros.h"
 #include "server/engine/analyze/torch_reader.h"
 #include "server/engine/core/analyses/inputs.h"
 #include "server/engine/core/analyses/sampling.h"
@@ -58,9 +59,8 @@ using ReaderMaker = std::function<std::unique_ptr<SequenceReader>(int sequences)
 
 absl::StatusOr<ReaderMaker> NativeReaders(const RunConfig& config, const CheckpointTensors& read) {
   const std::vector<float> values = FloatsOf(read.parameters), buffers = FloatsOf(read.buffers);
-  auto made = native::NativeForward::Make(config, {values, buffers});
-  if (!made.ok()) return made.status();
-  const std::shared_ptr<native::NativeForward> forward = *std::move(made);
+  ASSIGN_OR_RETURN(auto made, native::NativeForward::Make(config, {values, buffers}));
+  const std::shared_ptr<native::NativeForward> forward = std::move(made);
   return [forward](int sequences) { return forward->Read(sequences); };
 }
 
@@ -79,14 +79,13 @@ ReaderMaker TorchReaders(const ModelConfig& config, const ParameterLayout& layou
 absl::StatusOr<ReaderMaker> ReadersOf(const RunConfig& config, absl::string_view checkpoint,
                                       at::Device device) {
   const ParameterLayout layout = MakeLayout(config.model, config.training.rule);
-  const absl::StatusOr<CheckpointTensors> read = ReadCheckpoint(layout, checkpoint);
-  if (!read.ok()) return read.status();
+  ASSIGN_OR_RETURN(const CheckpointTensors read, ReadCheckpoint(layout, checkpoint));
   // A native reader allocates a whole vector of sequences, even for a few.
   const bool fits = device.is_cpu() && RowsAtOnce(config.model) >= native::kColumns;
-  if (fits && WhyNotNative(config).empty() && read->type == TensorType::kF32) {
-    return NativeReaders(config, *read);
+  if (fits && WhyNotNative(config).empty() && read.type == TensorType::kF32) {
+    return NativeReaders(config, read);
   }
-  return TorchReaders(config.model, layout, *read, device);
+  return TorchReaders(config.model, layout, read, device);
 }
 
 // Shared by all groups of samples of one request.
@@ -129,8 +128,7 @@ class Group {
       logits_.resize(open_.size() * static_cast<size_t>(request_.model.vocabulary));
       reader_->Next(Inputs(position), absl::MakeSpan(logits_));
       if (position + 1 < given) continue;
-      absl::Status drawn = DrawAll(position);
-      if (!drawn.ok()) return drawn;
+      RETURN_IF_ERROR(DrawAll(position));
     }
     return std::move(drafts_);
   }
@@ -199,27 +197,21 @@ absl::StatusOr<SampleCounts> Generate(const RunConfig& config, absl::string_view
                                       const SampleOptions& options, const std::atomic<bool>& stop,
                                       const std::function<void(std::vector<Sample>)>& on_samples,
                                       at::Device device) {
-  if (absl::Status refused = RefusalOf(CheckSampleOptions(options)); !refused.ok()) return refused;
-  const absl::StatusOr<SampledData> data = SampledDataOf(config);
-  if (!data.ok()) return data.status();
+  RETURN_IF_ERROR(RefusalOf(CheckSampleOptions(options)));
+  ASSIGN_OR_RETURN(const SampledData data, SampledDataOf(config));
   if (stop.load()) return Withdrawn();
-  const auto prompt = PromptOf(options, data->codec(), config.model);
-  if (!prompt.ok()) return prompt.status();
-  const absl::StatusOr<Opening> opening = OpeningOf(*data, *prompt);
-  if (!opening.ok()) return opening.status();
-  const absl::StatusOr<ReaderMaker> make_reader = ReadersOf(config, checkpoint, device);
-  if (!make_reader.ok()) return make_reader.status();
-  const absl::StatusOr<TaskShape> shape = KindOf(config.task).shape(config.task);
-  if (!shape.ok()) return shape.status();
-  const auto tokens = static_cast<size_t>(shape->vocabulary);
-  const Request request = {config.model,  *make_reader, options, *opening,
-                           data->codec(), tokens,       stop};
-  SampleWriter writer = WriterOf(*data, config);
+  ASSIGN_OR_RETURN(const auto prompt, PromptOf(options, data.codec(), config.model));
+  ASSIGN_OR_RETURN(const Opening opening, OpeningOf(data, prompt));
+  ASSIGN_OR_RETURN(const ReaderMaker make_reader, ReadersOf(config, checkpoint, device));
+  ASSIGN_OR_RETURN(const TaskShape shape, KindOf(config.task).shape(config.task));
+  const auto tokens = static_cast<size_t>(shape.vocabulary);
+  const Request request = {config.model, make_reader, options, opening, data.codec(), tokens, stop};
+  SampleWriter writer = WriterOf(data, config);
   const auto group = static_cast<uint32_t>(RowsAtOnce(config.model));
   for (uint32_t first = 0; first < options.count; first += group) {
-    const auto drafts = Group(request, first, std::min(group, options.count - first)).Run();
-    if (!drafts.ok()) return drafts.status();
-    on_samples(writer.Write(*drafts));
+    ASSIGN_OR_RETURN(const auto drafts,
+                     Group(request, first, std::min(group, options.count - first)).Run());
+    on_samples(writer.Write(drafts));
   }
   return writer.counts();
 }

@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/safetensors.h"
+#include "base/status_macros.h"
 #include "server/engine/config.h"
 #include "server/engine/core/data/batches.h"
 
@@ -106,10 +107,9 @@ class Backend {
   virtual absl::Status StepBlock(absl::Span<const UpdateRequest> updates,
                                  std::vector<UpdateResult>* results) {
     for (const UpdateRequest& update : updates) {
-      const absl::StatusOr<UpdateResult> result = Step(update);
-      if (!result.ok()) return result.status();
-      results->push_back(*result);
-      if (!result->made) break;
+      ASSIGN_OR_RETURN(const UpdateResult result, Step(update));
+      results->push_back(result);
+      if (!result.made) break;
     }
     return absl::OkStatus();
   }

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "server/engine/names.h"
 #include "server/engine/trainer.h"
 
@@ -179,18 +180,17 @@ absl::StatusOr<std::string> WriteCheckpoint(const CheckpointHeader& header,
 
 absl::StatusOr<CheckpointTensors> ReadCheckpoint(const ParameterLayout& layout,
                                                  absl::string_view file) {
-  const absl::StatusOr<SafetensorsFile> parsed = ParseSafetensors(file);
-  if (!parsed.ok()) return parsed.status();
+  ASSIGN_OR_RETURN(const SafetensorsFile parsed, ParseSafetensors(file));
   const size_t count = layout.parameters.size() + layout.buffers.size();
-  if (parsed->tensors.size() != count) {
-    return absl::InvalidArgumentError(absl::StrCat("checkpoint: it has ", parsed->tensors.size(),
+  if (parsed.tensors.size() != count) {
+    return absl::InvalidArgumentError(absl::StrCat("checkpoint: it has ", parsed.tensors.size(),
                                                    " tensors, but the model has ", count));
   }
   CheckpointTensors tensors;
-  const bool is_double = !parsed->tensors.empty() && parsed->tensors[0].type == TensorType::kF64;
+  const bool is_double = !parsed.tensors.empty() && parsed.tensors[0].type == TensorType::kF64;
   tensors.type = is_double ? TensorType::kF64 : TensorType::kF32;
-  absl::Status found = Find(*parsed, tensors.type, layout.parameters, &tensors.parameters);
-  if (found.ok()) found = Find(*parsed, tensors.type, layout.buffers, &tensors.buffers);
+  absl::Status found = Find(parsed, tensors.type, layout.parameters, &tensors.parameters);
+  if (found.ok()) found = Find(parsed, tensors.type, layout.buffers, &tensors.buffers);
   if (!found.ok()) return found;
   return tensors;
 }
@@ -198,17 +198,16 @@ absl::StatusOr<CheckpointTensors> ReadCheckpoint(const ParameterLayout& layout,
 absl::Status CopyParameters(const WantedModel& wanted, TensorType type, absl::string_view file,
                             std::string* parameters, std::string* buffers) {
   const ParameterLayout& layout = wanted.layout;
-  const absl::StatusOr<SafetensorsFile> parsed = ParseSafetensors(file);
-  if (!parsed.ok()) return parsed.status();
-  const auto vocabulary = parsed->metadata.find("vocabulary");
-  if (vocabulary != parsed->metadata.end() && !wanted.vocabulary.empty() &&
+  ASSIGN_OR_RETURN(const SafetensorsFile parsed, ParseSafetensors(file));
+  const auto vocabulary = parsed.metadata.find("vocabulary");
+  if (vocabulary != parsed.metadata.end() && !wanted.vocabulary.empty() &&
       WithoutOwnBoundary(vocabulary->second) != WithoutOwnBoundary(wanted.vocabulary)) {
     return absl::InvalidArgumentError(
         "its tokens stand for other text than the task's; expected the same characters or "
         "tokenizer");
   }
   for (const ParameterInfo& info : layout.parameters) {
-    const TensorView* view = parsed->Find(info.name);
+    const TensorView* view = parsed.Find(info.name);
     if (view == nullptr || !IsFloating(view->type) || !Holds(*view, info)) {
       return absl::InvalidArgumentError(absl::StrCat("the checkpoint has no tensor ", info.name,
                                                      " of shape [", absl::StrJoin(info.shape, ", "),
@@ -217,7 +216,7 @@ absl::Status CopyParameters(const WantedModel& wanted, TensorType type, absl::st
     CopyValues(*view, info.size, type, info.offset, parameters);
   }
   for (const BufferInfo& info : layout.buffers) {
-    const TensorView* view = parsed->Find(info.name);
+    const TensorView* view = parsed.Find(info.name);
     const bool is_statistic = info.role != BufferRole::kFeedback;
     if (!is_statistic || view == nullptr || !IsFloating(view->type) || view->shape != info.shape) {
       continue;

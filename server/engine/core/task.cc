@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "base/text_split.h"
 #include "base/utf8.h"
 #include "server/engine/core/data/batches.h"
@@ -28,9 +29,8 @@ using Json = nlohmann::ordered_json;
 // Reads a data set as `Data`, parsed from a file by `tokenize`.
 template <typename Data, absl::StatusOr<Data> (*tokenize)(absl::string_view file)>
 absl::StatusOr<std::shared_ptr<const TaskData>> ReadAs(absl::string_view file) {
-  absl::StatusOr<Data> data = tokenize(file);
-  if (!data.ok()) return data.status();
-  return std::make_shared<const Data>(*std::move(data));
+  ASSIGN_OR_RETURN(Data data, tokenize(file));
+  return std::make_shared<const Data>(std::move(data));
 }
 
 // Stores the parsed data in the task's member.
@@ -139,17 +139,15 @@ bool HasStoredTokens(const TaskConfig& task) {
 }
 
 absl::StatusOr<DocumentsTask> ReadDocumentsTask(absl::string_view text, uint32_t held_out) {
-  absl::StatusOr<TokenizedDocuments> documents = TokenizeDocuments(text);
-  if (!documents.ok()) return documents.status();
-  return DocumentsTask{false, std::make_shared<const TokenizedDocuments>(*std::move(documents)),
+  ASSIGN_OR_RETURN(TokenizedDocuments documents, TokenizeDocuments(text));
+  return DocumentsTask{false, std::make_shared<const TokenizedDocuments>(std::move(documents)),
                        held_out};
 }
 
 absl::StatusOr<TextTask> ReadTextTask(absl::string_view text, double validation) {
-  absl::StatusOr<TokenizedText> whole = TokenizeText(text);
-  if (!whole.ok()) return whole.status();
+  ASSIGN_OR_RETURN(TokenizedText whole, TokenizeText(text));
   TextTask task;
-  task.text = std::make_shared<const TokenizedText>(*std::move(whole));
+  task.text = std::make_shared<const TokenizedText>(std::move(whole));
   task.validation = validation;
   return task;
 }
@@ -180,7 +178,7 @@ absl::Status DocumentInspector::Add(absl::string_view piece) {
   if (!line_.empty()) {
     const size_t rest = lines.find('\n') + 1;
     line_.append(lines.data(), rest);
-    if (absl::Status status = Inspect(line_); !status.ok()) return status;
+    RETURN_IF_ERROR(Inspect(line_));
     lines.remove_prefix(rest);
   }
   line_ = std::string(piece.substr(end + 1));
@@ -188,7 +186,7 @@ absl::Status DocumentInspector::Add(absl::string_view piece) {
 }
 
 absl::StatusOr<DocumentFacts> DocumentInspector::Finish() {
-  if (absl::Status status = Inspect(line_); !status.ok()) return status;
+  RETURN_IF_ERROR(Inspect(line_));
   if (!problems_.empty()) return absl::InvalidArgumentError(absl::StrJoin(problems_, "; "));
   if (facts_.documents == 0) {
     return absl::InvalidArgumentError("the text has no document (a non-empty line)");
@@ -218,7 +216,7 @@ absl::Status DocumentInspector::Inspect(absl::string_view lines) {
 
 absl::StatusOr<DocumentFacts> InspectDocuments(absl::string_view text) {
   DocumentInspector inspector;
-  if (absl::Status status = inspector.Add(text); !status.ok()) return status;
+  RETURN_IF_ERROR(inspector.Add(text));
   return inspector.Finish();
 }
 

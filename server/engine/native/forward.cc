@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "server/engine/core/supports.h"
 #include "server/engine/native/reader.h"
 
@@ -50,8 +51,7 @@ absl::StatusOr<std::unique_ptr<NativeForward>> NativeForward::Make(const RunConf
   if (!why.empty()) return absl::InvalidArgumentError(why);
   try {
     std::unique_ptr<NativeForward> made(new NativeForward(config, signal, kernels));
-    const absl::Status moved = made->Move(point);
-    if (!moved.ok()) return moved;
+    RETURN_IF_ERROR(made->Move(point));
     return made;
   } catch (const std::bad_alloc&) {
     return OutOfMemory();

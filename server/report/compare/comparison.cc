@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "server/report/compare/grid.h"
 #include "server/report/compare/judging.h"
 #include "server/report/compare/warnings.h"
@@ -498,8 +499,7 @@ bool IsReselected(const Comparison& comparison) {
 }
 
 absl::StatusOr<Comparison> Compare(const ComparisonInput& input, const CompareOptions& options) {
-  const absl::StatusOr<CellGrid> grid = ArrangeCells(input);
-  if (!grid.ok()) return grid.status();
+  ASSIGN_OR_RETURN(const CellGrid grid, ArrangeCells(input));
   Comparison comparison;
   comparison.key = input.key;
   comparison.at = input.at;
@@ -510,41 +510,41 @@ absl::StatusOr<Comparison> Compare(const ComparisonInput& input, const CompareOp
   comparison.choice_key = input.choice_key;
   comparison.exploratory = input.exploratory;
   if (measure.margin.has_value()) comparison.margin = input.margin;
-  for (const size_t axis : grid->row_axes) comparison.row_axes.push_back(input.axes[axis].name);
-  for (const size_t axis : grid->tuned_axes) {
+  for (const size_t axis : grid.row_axes) comparison.row_axes.push_back(input.axes[axis].name);
+  for (const size_t axis : grid.tuned_axes) {
     comparison.tuned_axes.push_back(input.axes[axis].name);
     comparison.tuned_labels.push_back(input.axes[axis].labels);
   }
   comparison.edges_known =
-      !grid->tuned_axes.empty() &&
-      std::all_of(grid->tuned_axes.begin(), grid->tuned_axes.end(), [&input](size_t axis) {
+      !grid.tuned_axes.empty() &&
+      std::all_of(grid.tuned_axes.begin(), grid.tuned_axes.end(), [&input](size_t axis) {
         const std::vector<double>& values = input.axes[axis].values;
         return std::set<double>(values.begin(), values.end()).size() >= 3;
       });
-  for (const size_t axis : grid->within_axes) {
+  for (const size_t axis : grid.within_axes) {
     comparison.within_axes.push_back(input.axes[axis].name);
   }
   comparison.planned = input.cells.size();
 
   std::vector<Selection> selections;
   std::vector<std::vector<PickedRun>> runs;
-  for (const GridRow& row : grid->rows) {
+  for (const GridRow& row : grid.rows) {
     selections.push_back(SelectRow(input, row));
     runs.push_back(RunsOf(row, selections.back().picks));
     comparison.rows.push_back(
-        DescribeRow(input, measure.scale, *grid, row, selections.back().picks, runs.back()));
+        DescribeRow(input, measure.scale, grid, row, selections.back().picks, runs.back()));
     comparison.rows.back().baseline = row.baseline;
     if (row.baseline.has_value()) {
-      FindChanges(row, grid->rows[*row.baseline], &comparison.rows.back());
+      FindChanges(row, grid.rows[*row.baseline], &comparison.rows.back());
     }
   }
   CompareRows(measure, runs, options, &comparison.rows);
   // If another metric is used for selection, values that only selected runs have can't be compared.
   const bool whole = HaveValues(input);
-  if (!grid->tuned_axes.empty() && whole && options.tests) {
-    JudgeTunedRows(input, measure, *grid, options, &comparison.rows);
+  if (!grid.tuned_axes.empty() && whole && options.tests) {
+    JudgeTunedRows(input, measure, grid, options, &comparison.rows);
   }
-  Withhold(grid->rows, !input.exploratory.empty(), &comparison.rows);
+  Withhold(grid.rows, !input.exploratory.empty(), &comparison.rows);
   if (Stops(options)) return absl::CancelledError("the call was cancelled");
   if (!options.tests) return comparison;
   std::vector<ComparisonRow*> rows;
@@ -555,13 +555,13 @@ absl::StatusOr<Comparison> Compare(const ComparisonInput& input, const CompareOp
   }
   comparison.family = AdjustFamily(rows);
   FindPower(comparison.family, &comparison.rows);
-  if (!grid->tuned_axes.empty() && whole) {
-    comparison.matched = MatchAll(input, measure, *grid, options);
-    comparison.reference = ReferenceBlock(input, *grid, comparison);
+  if (!grid.tuned_axes.empty() && whole) {
+    comparison.matched = MatchAll(input, measure, grid, options);
+    comparison.reference = ReferenceBlock(input, grid, comparison);
   }
   if (Stops(options)) return absl::CancelledError("the call was cancelled");
   comparison.factorial = FindFactorial(comparison);
-  comparison.warnings = FindWarnings(input, *grid, selections, comparison);
+  comparison.warnings = FindWarnings(input, grid, selections, comparison);
   return comparison;
 }
 

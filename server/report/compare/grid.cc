@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 
 namespace ablate::report {
 namespace {
@@ -46,9 +47,7 @@ absl::Status CheckAxis(const Axis& axis) {
     return absl::InvalidArgumentError(
         absl::StrCat(field, ".labels: 0 labels; expected at least 1"));
   }
-  if (absl::Status status = CheckNames(absl::StrCat(field, ".labels"), axis.labels); !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(CheckNames(absl::StrCat(field, ".labels"), axis.labels));
   if (!axis.values.empty() && axis.values.size() != axis.labels.size()) {
     return absl::InvalidArgumentError(absl::StrCat(field, ".values: ", axis.values.size(),
                                                    " values; expected none, or ",
@@ -69,14 +68,14 @@ absl::Status CheckAxis(const Axis& axis) {
 absl::Status ArrangeAxes(const ComparisonInput& input, CellGrid* grid) {
   std::vector<std::string> names;
   for (const Axis& axis : input.axes) names.push_back(axis.name);
-  if (absl::Status status = CheckNames("axes", names); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckNames("axes", names));
   if (!input.by.empty() && !IndexOf(names, input.by).has_value()) {
     return NotOneOf("by", input.by, names);
   }
   std::vector<std::string> compared;
   for (size_t i = 0; i < input.axes.size(); ++i) {
     const Axis& axis = input.axes[i];
-    if (absl::Status status = CheckAxis(axis); !status.ok()) return status;
+    RETURN_IF_ERROR(CheckAxis(axis));
     const bool tuned = axis.tuned && axis.name != input.by;
     (tuned ? grid->tuned_axes : grid->row_axes).push_back(i);
     if (!tuned) compared.push_back(axis.name);
@@ -217,7 +216,7 @@ absl::Status CheckSequences(const ComparisonInput& input, const CellGrid& grid) 
 
 absl::StatusOr<CellGrid> ArrangeCells(const ComparisonInput& input) {
   CellGrid grid;
-  if (absl::Status status = ArrangeAxes(input, &grid); !status.ok()) return status;
+  RETURN_IF_ERROR(ArrangeAxes(input, &grid));
   LabelIndex index(input.axes.size());
   for (size_t i = 0; i < input.axes.size(); ++i) {
     for (size_t label = 0; label < input.axes[i].labels.size(); ++label) {
@@ -226,10 +225,9 @@ absl::StatusOr<CellGrid> ArrangeCells(const ComparisonInput& input) {
   }
   std::map<LabelIndices, RowCells> rows;
   for (const Cell& cell : input.cells) {
-    const absl::StatusOr<LabelIndices> labels = LabelsOf(cell, input, index);
-    if (!labels.ok()) return labels.status();
-    const LabelIndices candidate = Part(*labels, grid.tuned_axes);
-    RowCells& row = rows[Part(*labels, grid.row_axes)];
+    ASSIGN_OR_RETURN(const LabelIndices labels, LabelsOf(cell, input, index));
+    const LabelIndices candidate = Part(labels, grid.tuned_axes);
+    RowCells& row = rows[Part(labels, grid.row_axes)];
     if (!row.emplace(std::make_pair(candidate, cell.seed), &cell).second) {
       return absl::InvalidArgumentError(
           absl::StrCat("cells: ", absl::StrJoin(cell.labels, "/"), " with seed ", cell.seed,

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
+#include "base/status_macros.h"
 #include "server/report/compare/statistics.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/axes.h"
@@ -309,7 +310,7 @@ absl::StatusOr<Figure> DrawMultiples(const Input& input, const std::vector<Curve
                                      const std::vector<std::string>& footnote) {
   SmallMultiples grid(input.width, LeftRoomOf(input, panels, SmallMultiples::kPanelHeight),
                       LabelsOf(input.settings), panels.size(), !panels[0].title.empty(), footnote);
-  if (absl::Status fits = grid.Check(); !fits.ok()) return fits;
+  RETURN_IF_ERROR(grid.Check());
   for (size_t block = 0; block < panels.size(); ++block) {
     grid.TitleBlock(block, panels[block].title, panels[block].remark);
     for (size_t s = 0; s < input.settings.size(); ++s) {
@@ -556,12 +557,11 @@ absl::StatusOr<Figure> DrawPanels(const Input& input, const std::vector<CurvePan
 }
 
 absl::StatusOr<Drawing> DrawCurves(const Input& input, const std::vector<CurvePanel>& panels) {
-  auto figure = DrawPanels(
-      input, panels,
-      {"Step", AxisTitle(report::NameOfMetric(input.key)), CurveFootnote(input, panels)});
-  if (!figure.ok()) return figure.status();
+  ASSIGN_OR_RETURN(auto figure, DrawPanels(input, panels,
+                                           {"Step", AxisTitle(report::NameOfMetric(input.key)),
+                                            CurveFootnote(input, panels)}));
   Drawing drawing;
-  drawing.figure = *std::move(figure);
+  drawing.figure = std::move(figure);
   drawing.figure.title = CurveTitle(input);
   drawing.csv = CurveCsv(input, panels);
   return drawing;

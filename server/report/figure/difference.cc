@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "server/report/compare/decision.h"
 #include "server/report/compare/metric_names.h"
 #include "server/report/compare/scale.h"
@@ -139,12 +140,12 @@ absl::StatusOr<Drawing> DrawDifference(const Input& input) {
   if (many) statements.emplace_back("orange: the panel's own setting, grey: the others");
   const std::string footnote = FootnoteOf(std::move(statements), LeftOut(input), "drawn");
   const std::vector<CurvePanel> panels = {PanelOf(comparison)};
-  auto figure =
+  ASSIGN_OR_RETURN(
+      auto figure,
       DrawPanels(input, panels,
-                 {"Step", DifferenceTitle(comparison.scale, name, baseline, kYTitle), footnote});
-  if (!figure.ok()) return figure.status();
+                 {"Step", DifferenceTitle(comparison.scale, name, baseline, kYTitle), footnote}));
   Drawing drawing;
-  drawing.figure = *std::move(figure);
+  drawing.figure = std::move(figure);
   for (const ReducedSetting& setting : input.settings) {
     if (marked) AddCompared(comparison, setting, &drawing.figure.panels[0]);
   }

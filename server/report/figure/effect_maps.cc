@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/axes.h"
 #include "server/report/figure/figure.h"
@@ -167,11 +168,10 @@ absl::StatusOr<Drawing> DrawEffectMaps(const Input& input) {
                                           : "Token",
                           HasEmbedding(input) ? "Blocks passed (0: embedding)" : "Block (from 0)",
                           EffectFootnote(input, texts, holes)};
-  auto figure = DrawMaps(panels, EffectScale(input, maps), words, input.width);
-  if (!figure.ok()) return figure.status();
-  figure->title =
+  ASSIGN_OR_RETURN(auto figure, DrawMaps(panels, EffectScale(input, maps), words, input.width));
+  figure.title =
       AnalysedTitle(input, IsRemoval(input) ? "loss without a head" : "recovered by patching");
-  return Drawing{*std::move(figure), std::move(csv)};
+  return Drawing{std::move(figure), std::move(csv)};
 }
 
 std::string EffectMapsCaption(const Input& input) {

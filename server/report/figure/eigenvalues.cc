@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "server/report/compare/statistics.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/analysed.h"
@@ -76,12 +77,12 @@ absl::StatusOr<Drawing> DrawSpectra(const Input& input) {
   CurvePanel panel;
   panel.scale = ValueScale::kLogarithmic;
   panel.places = PlaceScale::kLogarithmic;
-  auto figure = DrawPanels(drawn, {panel},
-                           {"Index of eigenvalue", "Share of variance", SpectraFootnote(drawn)});
-  if (!figure.ok()) return figure.status();
-  figure->title = AnalysedTitle(input, "eigenvalues");
+  ASSIGN_OR_RETURN(auto figure, DrawPanels(drawn, {panel},
+                                           {"Index of eigenvalue", "Share of variance",
+                                            SpectraFootnote(drawn)}));
+  figure.title = AnalysedTitle(input, "eigenvalues");
   return Drawing{
-      *std::move(figure),
+      std::move(figure),
       LinesCsv(input, "label,setting,step,seed,index,share,low,high\n", spectra, SharesOf)};
 }
 

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clean.h"
 #include "base/decimal.h"
+#include "base/status_macros.h"
 #include "server/report/compare/metric_names.h"
 #include "server/report/compare/statistics.h"
 #include "server/report/compare/wording.h"
@@ -180,15 +181,14 @@ absl::StatusOr<Drawing> DrawFamily(const Input& input, Along along) {
   CurvePanel panel;
   panel.scale = data.log ? ValueScale::kLogarithmic : ValueScale::kLinear;
   if (along == Along::kLevels) panel.places = PlaceScale::kLinear;
-  auto figure =
-      DrawPanels(drawn, {panel},
-                 {PlaceTitle(input, along, data), AxisTitle(report::NameOfFamily(input.key)),
-                  FamilyFootnote(drawn, data)});
-  if (!figure.ok()) return figure.status();
-  figure->title = absl::StrCat(input.title, ": ", FamilyText(along, input.key),
-                               along == Along::kBlocks ? " over depth of " : " over levels of ",
-                               report::Enumerated(NamesOfDrawn(input.family), kMostNamed));
-  return Drawing{*std::move(figure), FamilyCsv(input, along, data)};
+  ASSIGN_OR_RETURN(auto figure, DrawPanels(drawn, {panel},
+                                           {PlaceTitle(input, along, data),
+                                            AxisTitle(report::NameOfFamily(input.key)),
+                                            FamilyFootnote(drawn, data)}));
+  figure.title = absl::StrCat(input.title, ": ", FamilyText(along, input.key),
+                              along == Along::kBlocks ? " over depth of " : " over levels of ",
+                              report::Enumerated(NamesOfDrawn(input.family), kMostNamed));
+  return Drawing{std::move(figure), FamilyCsv(input, along, data)};
 }
 
 std::string FamilyCaption(const Input& input, Along along) {

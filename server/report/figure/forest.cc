@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/decimal.h"
+#include "base/status_macros.h"
 #include "server/report/compare/column_digits.h"
 #include "server/report/compare/decision.h"
 #include "server/report/compare/phrases.h"
@@ -306,9 +307,8 @@ absl::StatusOr<Drawing> DrawForest(const Input& input) {
         "an experiment with an axis that isn't tuned");
   }
   AddWords(comparison, look, input.width, &dots);
-  absl::StatusOr<Figure> figure = DrawDotPlot(dots, input.width);
-  if (!figure.ok()) return figure.status();
-  drawing.figure = *std::move(figure);
+  ASSIGN_OR_RETURN(Figure figure, DrawDotPlot(dots, input.width));
+  drawing.figure = std::move(figure);
   drawing.figure.title = absl::StrCat(input.title, ": ", dots.groups[0].axis_title, ", paired by ",
                                       report::UnitName(comparison.unit));
   return drawing;

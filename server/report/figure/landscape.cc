@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clean.h"
+#include "base/status_macros.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/analysed.h"
 #include "server/report/figure/axes.h"
@@ -112,14 +113,12 @@ absl::StatusOr<Drawing> DrawLines(const Input& input) {
   CurvePanel panel;
   panel.scale = ValueScale::kLinear;
   panel.places = PlaceScale::kLinear;
-  auto figure =
-      DrawPanels(drawn, {panel},
-                 {"Distance α along the direction", absl::StrCat("Rise of loss (", unit, "nats)"),
-                  LinesFootnote(drawn, lines)});
-  if (!figure.ok()) return figure.status();
-  return Drawing{
-      *std::move(figure),
-      LinesCsv(input, "label,setting,step,seed,alpha,rise,low,high\n", lines.settings, RiseOf)};
+  ASSIGN_OR_RETURN(auto figure, DrawPanels(drawn, {panel},
+                                           {"Distance α along the direction",
+                                            absl::StrCat("Rise of loss (", unit, "nats)"),
+                                            LinesFootnote(drawn, lines)}));
+  return Drawing{std::move(figure), LinesCsv(input, "label,setting,step,seed,alpha,rise,low,high\n",
+                                             lines.settings, RiseOf)};
 }
 
 // Returns the first plane of each run.
@@ -174,10 +173,10 @@ absl::StatusOr<Drawing> DrawPlanes(const Input& input) {
       }
     }
   }
-  auto figure = DrawMaps(panels, scale, {"Distance α", "Distance β", PlanesFootnote(input, holes)},
-                         input.width);
-  if (!figure.ok()) return figure.status();
-  return Drawing{*std::move(figure), std::move(csv)};
+  ASSIGN_OR_RETURN(auto figure, DrawMaps(panels, scale,
+                                         {"Distance α", "Distance β", PlanesFootnote(input, holes)},
+                                         input.width));
+  return Drawing{std::move(figure), std::move(csv)};
 }
 
 absl::StatusOr<Drawing> DrawLandscape(const Input& input) {

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/layout.h"
 #include "server/report/figure/style.h"
@@ -349,9 +350,7 @@ absl::StatusOr<Figure> DrawMaps(const std::vector<MapPanel>& panels, const Color
                                 const MapWords& words, double width, size_t columns) {
   const std::vector<std::string> footnote = FootnoteLines(words.footnote, width);
   const double bar = BarTitleAt(BarTitle(scale));
-  if (absl::Status fits = CheckFits(panels, width, columns, footnote.size(), bar, words.remedy);
-      !fits.ok())
-    return fits;
+  RETURN_IF_ERROR(CheckFits(panels, width, columns, footnote.size(), bar, words.remedy));
   const Layout layout = LayoutOf(width, panels, panels.size(), columns, footnote.size(), bar);
   Figure figure;
   figure.width = width;

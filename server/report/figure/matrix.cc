@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/analysed.h"
 #include "server/report/figure/axes.h"
@@ -240,16 +241,15 @@ std::string MatrixCsv(const Input& input, const std::vector<Square>& squares) {
 
 absl::StatusOr<Drawing> DrawMatrix(const Input& input) {
   if (IsEffect(input)) return DrawEffectMaps(input);
-  const auto squares = SquaresOf(input);
-  if (!squares.ok()) return squares.status();
+  ASSIGN_OR_RETURN(const auto squares, SquaresOf(input));
   std::vector<MapPanel> panels;
   Found found;
-  const std::vector<std::string> texts = TextsOf(input, *squares);
-  for (const Square& square : *squares) panels.push_back(PanelOf(input, texts, square, &found));
+  const std::vector<std::string> texts = TextsOf(input, squares);
+  for (const Square& square : squares) panels.push_back(PanelOf(input, texts, square, &found));
   MapWords words;
   words.x = "Key token";
   words.y = "Query token";
-  words.footnote = MatrixFootnote(input, *squares, texts, found);
+  words.footnote = MatrixFootnote(input, squares, texts, found);
   if (!IsCka(input)) {
     words.remedy = absl::StrCat("Use a shorter prompt",
                                 IsOfHeads(input) ? absl::StrCat(", or ", kLayerMaps) : "");
@@ -257,11 +257,10 @@ absl::StatusOr<Drawing> DrawMatrix(const Input& input) {
     words.x = words.y = HasDefaultSites(input) ? "Blocks passed (0: embedding)" : "Site";
   }
   // A row of panels has all heads of a block if there is room.
-  const size_t columns = IsOfHeads(input) ? HeadsOf((*squares)[0]) : 0;
-  auto figure = DrawMaps(panels, ScaleOf(input), words, input.width, columns);
-  if (!figure.ok()) return figure.status();
-  figure->title = AnalysedTitle(input, IsCka(input) ? "similarity of sites" : "attention");
-  return Drawing{*std::move(figure), MatrixCsv(input, *squares)};
+  const size_t columns = IsOfHeads(input) ? HeadsOf(squares[0]) : 0;
+  ASSIGN_OR_RETURN(auto figure, DrawMaps(panels, ScaleOf(input), words, input.width, columns));
+  figure.title = AnalysedTitle(input, IsCka(input) ? "similarity of sites" : "attention");
+  return Drawing{std::move(figure), MatrixCsv(input, squares)};
 }
 
 std::string MatrixCaption(const Input& input) {

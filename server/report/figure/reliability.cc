@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clean.h"
+#include "base/status_macros.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/analysed.h"
 #include "server/report/figure/axes.h"
@@ -168,14 +169,14 @@ std::string ReliabilityCsv(const Input& input) {
 }
 
 absl::StatusOr<Drawing> DrawReliability(const Input& input) {
-  if (absl::Status bins = CheckBins(input); !bins.ok()) return bins;
+  RETURN_IF_ERROR(CheckBins(input));
   const Input drawn = Reduced(input);
   CurvePanel panel;
   panel.places = PlaceScale::kLinear;
   panel.scale = ValueScale::kLinear;
   panel.diagonal = true;
-  auto figure = DrawPanels(drawn, {panel}, {"Confidence", "Accuracy", ReliabilityFootnote(drawn)});
-  if (!figure.ok()) return figure.status();
+  ASSIGN_OR_RETURN(auto figure, DrawPanels(drawn, {panel},
+                                           {"Confidence", "Accuracy", ReliabilityFootnote(drawn)}));
   // Small multiples have a panel for each setting with runs.
   const bool multiples = InSmallMultiples(drawn);
   size_t panel_of = 0;
@@ -183,10 +184,10 @@ absl::StatusOr<Drawing> DrawReliability(const Input& input) {
     if (setting.seeds.empty()) continue;
     const bool black = HasOneBaseline(*input.comparison) && setting.style == 0;
     const Color color = !multiples ? StyleOf(setting.style).line : black ? kInk : kOwn;
-    AddShares(setting, color, &figure->panels[multiples ? panel_of++ : 0]);
+    AddShares(setting, color, &figure.panels[multiples ? panel_of++ : 0]);
   }
-  figure->title = AnalysedTitle(input, "reliability of predictions");
-  return Drawing{*std::move(figure), ReliabilityCsv(input)};
+  figure.title = AnalysedTitle(input, "reliability of predictions");
+  return Drawing{std::move(figure), ReliabilityCsv(input)};
 }
 
 std::string ReliabilityCaption(const Input& input) {

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/clean.h"
+#include "base/status_macros.h"
 
 namespace ablate::figure {
 namespace {
@@ -85,9 +86,7 @@ absl::StatusOr<std::string> Pdf(const Figure& figure) {
                                  "2000-01-01T00:00:00Z");
   cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_TITLE,
                                  text::CleanText(figure.title).c_str());
-  if (const absl::Status drawn = Draw(figure, width, height, surface.get()); !drawn.ok()) {
-    return drawn;
-  }
+  RETURN_IF_ERROR(Draw(figure, width, height, surface.get()));
   cairo_surface_finish(surface.get());
   const cairo_status_t finished = cairo_surface_status(surface.get());
   if (finished != CAIRO_STATUS_SUCCESS) return CairoError(finished);
@@ -101,9 +100,7 @@ absl::StatusOr<std::string> Png(const Figure& figure) {
   const Surface surface(
       cairo_image_surface_create(CAIRO_FORMAT_RGB24, pixels(figure.width), pixels(figure.height)));
   const double width = figure.width * kPixelsAnInch, height = figure.height * kPixelsAnInch;
-  if (const absl::Status drawn = Draw(figure, width, height, surface.get()); !drawn.ok()) {
-    return drawn;
-  }
+  RETURN_IF_ERROR(Draw(figure, width, height, surface.get()));
   std::string png;
   const cairo_status_t written = cairo_surface_write_to_png_stream(surface.get(), Append, &png);
   if (written != CAIRO_STATUS_SUCCESS) return CairoError(written);
@@ -120,7 +117,7 @@ absl::string_view MediaType(Format format) {
 
 absl::StatusOr<std::string> Render(const Figure& figure, Format format) {
   if (format == Format::kSvg) return Svg(figure);
-  if (const absl::Status fonts = CheckFonts(); !fonts.ok()) return fonts;
+  RETURN_IF_ERROR(CheckFonts());
   return format == Format::kPdf ? Pdf(figure) : Png(figure);
 }
 

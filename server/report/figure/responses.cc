@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/analysed.h"
 #include "server/report/figure/axes.h"
@@ -357,7 +358,7 @@ absl::StatusOr<Figure> DrawMultiples(const Responses& responses, const std::stri
   };
   const Axis y = MetricAxis(responses, TicksOver(SmallMultiples::kPanelHeight));
   SmallMultiples grid(width, LeftRoom(y), LabelsOf(settings), 1, false, footnote);
-  if (absl::Status fits = grid.Check(); !fits.ok()) return fits;
+  RETURN_IF_ERROR(grid.Check());
   for (size_t own = 0; own < settings.size(); ++own) {
     Panel panel = grid.PanelAt(0, own);
     std::vector<double> places;
@@ -441,11 +442,11 @@ absl::StatusOr<Drawing> DrawResponses(const absl::StatusOr<Responses>& responses
   if (!responses.ok()) return responses.status();
   const std::string& key = input.comparison->key;
   const Responses drawn = DrawnPart(*responses);
-  auto figure = drawn.settings.size() > kMaxInOnePanel ? DrawMultiples(drawn, key, input.width)
-                                                       : DrawTogether(drawn, key, input.width);
-  if (!figure.ok()) return figure.status();
+  ASSIGN_OR_RETURN(auto figure, drawn.settings.size() > kMaxInOnePanel
+                                    ? DrawMultiples(drawn, key, input.width)
+                                    : DrawTogether(drawn, key, input.width));
   Drawing drawing;
-  drawing.figure = *std::move(figure);
+  drawing.figure = std::move(figure);
   drawing.figure.title =
       absl::StrCat(input.title, ": ", report::NameOfMetric(key).text, " over ", responses->axis);
   drawing.csv = ResponsesCsv(*responses);

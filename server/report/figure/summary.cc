@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/decimal.h"
+#include "base/status_macros.h"
 #include "server/report/compare/metric_names.h"
 #include "server/report/compare/scale.h"
 #include "server/report/compare/statistics.h"
@@ -155,9 +156,8 @@ absl::StatusOr<Drawing> DrawSummary(const Input& input) {
   if (windows == 0 && HasManySettings(*input.comparison)) {
     absl::StrAppend(&dots.footnote, "; ", kMarkText, ", stroke: baseline");
   }
-  absl::StatusOr<Figure> figure = DrawDotPlot(dots, input.width);
-  if (!figure.ok()) return figure.status();
-  drawing.figure = *std::move(figure);
+  ASSIGN_OR_RETURN(Figure figure, DrawDotPlot(dots, input.width));
+  drawing.figure = std::move(figure);
   drawing.figure.title = absl::StrCat(input.title, ": ", dots.groups[0].axis_title, " by setting");
   return drawing;
 }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clean.h"
+#include "base/status_macros.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/analysed.h"
 #include "server/report/figure/axes.h"
@@ -179,11 +180,12 @@ absl::StatusOr<Drawing> DrawTrajectory(const Input& input) {
     AddRows(input, plane, &csv);
   }
   ShareAxes(&panels);
-  auto figure = DrawMaps(
-      panels, scale, {"First axis", "Second axis", Footnote(input, planes, holes)}, input.width);
-  if (!figure.ok()) return figure.status();
-  figure->title = AnalysedTitle(input, "training trajectory");
-  return Drawing{*std::move(figure), std::move(csv)};
+  ASSIGN_OR_RETURN(
+      auto figure,
+      DrawMaps(panels, scale, {"First axis", "Second axis", Footnote(input, planes, holes)},
+               input.width));
+  figure.title = AnalysedTitle(input, "training trajectory");
+  return Drawing{std::move(figure), std::move(csv)};
 }
 
 std::string TrajectoryCaption(const Input& input) {

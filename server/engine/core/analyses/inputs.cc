@@ -11,6 +11,7 @@
 #include "base/conllu.h"
 #include "base/dataset_file.h"
 #include "base/decimal.h"
+#include "base/status_macros.h"
 #include "base/tokenizer/encoder.h"
 #include "server/engine/core/analyses/sampling.h"
 #include "server/engine/core/analyses/tagged_rows.h"
@@ -28,20 +29,18 @@ using Read = absl::StatusOr<SequencesRead>;
 
 // Reads the prompt as one row. Every token except the first is a target.
 Read ReadPrompt(const RunConfig& config, const std::string& prompt) {
-  const absl::StatusOr<SampledData> data = SampledDataOf(config);
-  if (!data.ok()) return data.status();
+  ASSIGN_OR_RETURN(const SampledData data, SampledDataOf(config));
   const auto context = static_cast<uint32_t>(config.model.context);
   const uint32_t longest =
-      std::min(kMaxPromptTokens, context) - (data->documents != nullptr ? 1 : 0);
+      std::min(kMaxPromptTokens, context) - (data.documents != nullptr ? 1 : 0);
   std::vector<uint32_t> tokens;
-  const auto wrong = EncodePrompt(prompt, data->codec(), longest, &tokens);
+  const auto wrong = EncodePrompt(prompt, data.codec(), longest, &tokens);
   if (wrong.has_value()) return UnreadableInputs("inputs.prompt", wrong->complaint, wrong->allowed);
-  const absl::StatusOr<Opening> opening = OpeningOf(*data, tokens);
-  if (!opening.ok()) return opening.status();
+  ASSIGN_OR_RETURN(const Opening opening, OpeningOf(data, tokens));
   TokenBatch batch;
   batch.rows = 1;
-  batch.length = static_cast<int64_t>(opening->tokens.size());
-  batch.inputs.assign(opening->tokens.begin(), opening->tokens.end());
+  batch.length = static_cast<int64_t>(opening.tokens.size());
+  batch.inputs.assign(opening.tokens.begin(), opening.tokens.end());
   batch.targets.assign(batch.inputs.begin() + 1, batch.inputs.end());
   batch.targets.push_back(TokenBatch::kIgnored);
   batch.lengths = {batch.length};
@@ -144,9 +143,8 @@ Read ReadOtherDocuments(const TokenizedDocuments& own, int64_t context,
   std::vector<uint32_t> encoded;
   uint64_t taken = 0;
   while (inputs.documents == 0 || documents->documents() < inputs.documents) {
-    const absl::StatusOr<bool> found = reader.Next(document);
-    if (!found.ok()) return found.status();
-    if (!*found) break;
+    ASSIGN_OR_RETURN(const bool found, reader.Next(document));
+    if (!found) break;
     encoded.clear();
     if (encoder.has_value()) {
       encoder->EncodeBeginning(Utf8Of(document), static_cast<size_t>(context), &encoded);
@@ -180,9 +178,8 @@ absl::StatusOr<std::optional<SequencesRead>> EncodeCharacters(absl::string_view 
   LineReader reader(text, 1);
   std::u32string line;
   for (uint64_t number = 1; tokens->size() < most; ++number) {
-    const absl::StatusOr<bool> found = reader.Next(line);
-    if (!found.ok()) return found.status();
-    if (!*found) break;
+    ASSIGN_OR_RETURN(const bool found, reader.Next(line));
+    if (!found) break;
     line.resize(std::min<size_t>(line.size(), most - tokens->size()));
     auto wrong = Encode(line, own.alphabet, "line", number, tokens);
     if (wrong.has_value()) return wrong;
@@ -207,9 +204,8 @@ Read ReadOtherText(const TokenizedText& own, int64_t context, const AnalysisInpu
     unit = " tokens";
     tokenizer::Encoder(own.encoding).EncodeBeginning(*inputs.text, most, &text.tokens);
   } else {
-    auto wrong = EncodeCharacters(*inputs.text, own, most, &text.tokens);
-    if (!wrong.ok()) return wrong.status();
-    if (wrong->has_value()) return **std::move(wrong);
+    ASSIGN_OR_RETURN(auto wrong, EncodeCharacters(*inputs.text, own, most, &text.tokens));
+    if (wrong.has_value()) return *std::move(wrong);
   }
   if (text.tokens.size() <= length) {
     return UnreadableInputs(
@@ -222,12 +218,11 @@ Read ReadOtherText(const TokenizedText& own, int64_t context, const AnalysisInpu
 }
 
 Read ReadOther(const RunConfig& config, const AnalysisInputs& inputs) {
-  const absl::StatusOr<SampledData> own = SampledDataOf(config);
-  if (!own.ok()) return own.status();
+  ASSIGN_OR_RETURN(const SampledData own, SampledDataOf(config));
   const int64_t context = config.model.context;
-  if (IsConllu(*inputs.text)) return ReadTaggedSentences(*own, context, inputs);
-  return own->documents != nullptr ? ReadOtherDocuments(*own->documents, context, inputs)
-                                   : ReadOtherText(*own->text, context, inputs);
+  if (IsConllu(*inputs.text)) return ReadTaggedSentences(own, context, inputs);
+  return own.documents != nullptr ? ReadOtherDocuments(*own.documents, context, inputs)
+                                  : ReadOtherText(*own.text, context, inputs);
 }
 
 Read ReadOf(const RunConfig& config, const AnalysisInputs& inputs) {
@@ -261,9 +256,8 @@ absl::StatusOr<std::vector<OptionProblem>> CheckData(
     const std::vector<const RunConfig*>& subjects) {
   std::vector<OptionProblem> all;
   for (size_t i = 0; i < subjects.size(); ++i) {
-    auto problems = kind.check_data(options, *subjects[i]);
-    if (!problems.ok()) return problems.status();
-    for (OptionProblem& problem : *problems) {
+    ASSIGN_OR_RETURN(auto problems, kind.check_data(options, *subjects[i]));
+    for (OptionProblem& problem : problems) {
       all.push_back(OfSubject(i, subjects.size(), InRequest(kind, std::move(problem))));
     }
   }
@@ -382,9 +376,8 @@ absl::StatusOr<std::vector<OptionProblem>> CheckRead(
     const std::vector<const RunConfig*>& subjects) {
   const AnalysisKind& kind = KindOf(options);
   if (kind.check_data != nullptr) return CheckData(kind, options, subjects);
-  auto read = ReadSequences(options, inputs, subjects);
-  if (!read.ok()) return read.status();
-  return std::move(read->problems);
+  ASSIGN_OR_RETURN(auto read, ReadSequences(options, inputs, subjects));
+  return std::move(read.problems);
 }
 
 OptionProblem InRequest(const AnalysisKind& kind, OptionProblem problem) {

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clean.h"
+#include "base/status_macros.h"
 #include "server/engine/core/analyses/sampling.h"
 #include "server/engine/core/layout.h"
 #include "server/engine/task.h"
@@ -115,9 +116,8 @@ absl::StatusOr<PairsRead> ReadPairs(const PatchOptions& options, const RunConfig
           absl::StrCat("the tokens of ", KindOf(config.task).name, " are numbers, not text"),
           "a run of a documents or text task"}}};
   }
-  const absl::StatusOr<SampledData> data = SampledDataOf(config);
-  if (!data.ok()) return data.status();
-  return PairReader(*data, config.model).Read(options);
+  ASSIGN_OR_RETURN(const SampledData data, SampledDataOf(config));
+  return PairReader(data, config.model).Read(options);
 }
 
 int64_t PatchedPlaces(PatchedPart part, const ModelConfig& model) {
@@ -171,9 +171,8 @@ std::vector<OptionProblem> CheckPatch(const AnalysisOptions& options, const Mode
 
 absl::StatusOr<std::vector<OptionProblem>> CheckPairs(const AnalysisOptions& options,
                                                       const RunConfig& config) {
-  absl::StatusOr<PairsRead> read = ReadPairs(std::get<PatchOptions>(options), config);
-  if (!read.ok()) return read.status();
-  return std::move(read->problems);
+  ASSIGN_OR_RETURN(PairsRead read, ReadPairs(std::get<PatchOptions>(options), config));
+  return std::move(read.problems);
 }
 
 // The data may not be loaded: a character counts as a token, or, with a tokenizer, three of them.

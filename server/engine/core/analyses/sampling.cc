@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/clean.h"
+#include "base/status_macros.h"
 #include "base/tokenizer/encoder.h"
 #include "base/utf8.h"
 #include "server/engine/core/analyses/inputs.h"
@@ -229,11 +230,10 @@ absl::StatusOr<SampledData> SampledDataOf(const RunConfig& config) {
     return absl::FailedPreconditionError(
         "the run's task has no text: its tokens are numbers without a meaning");
   }
-  const absl::StatusOr<TaskShape> shape = KindOf(config.task).shape(config.task);
-  if (!shape.ok()) return shape.status();
-  if (shape->vocabulary <= config.model.vocabulary) return data;
+  ASSIGN_OR_RETURN(const TaskShape shape, KindOf(config.task).shape(config.task));
+  if (shape.vocabulary <= config.model.vocabulary) return data;
   return absl::InvalidArgumentError(absl::StrCat(
-      "the data has ", shape->vocabulary, " tokens, but the model has ", config.model.vocabulary));
+      "the data has ", shape.vocabulary, " tokens, but the model has ", config.model.vocabulary));
 }
 
 absl::StatusOr<Opening> OpeningOf(const SampledData& data, absl::Span<const uint32_t> prompt) {

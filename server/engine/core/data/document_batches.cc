@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "base/status_macros.h"
 #include "server/engine/core/data/batches.h"
 #include "server/engine/core/data/documents.h"
 #include "server/engine/core/data/random.h"
@@ -130,8 +131,7 @@ class DocumentBatches : public BatchSource {
   std::vector<uint64_t> Cursor() const override { return {kDocumentsCursor, training_, position_}; }
 
   absl::Status SetCursor(const std::vector<uint64_t>& cursor) override {
-    absl::Status ours = CheckCursor(cursor, 3, kDocumentsCursor, "documents");
-    if (!ours.ok()) return ours;
+    RETURN_IF_ERROR(CheckCursor(cursor, 3, kDocumentsCursor, "documents"));
     if (cursor[1] != training_ || cursor[2] >= training_) {
       return absl::InvalidArgumentError(absl::StrCat("the data cursor is at document ", cursor[2],
                                                      " of ", cursor[1], ", but this run trains on ",

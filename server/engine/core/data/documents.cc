@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/dataset_file.h"
+#include "base/status_macros.h"
 #include "base/tokenizer/encoder.h"
 #include "server/engine/core/data/whole_text.h"
 
@@ -23,9 +24,8 @@ absl::StatusOr<TokenizedDocuments> ReadLines(absl::string_view text, const Appen
   DocumentReader reader(text);
   std::u32string document;
   while (true) {
-    const absl::StatusOr<bool> found = reader.Next(document);
-    if (!found.ok()) return found.status();
-    if (!*found) break;
+    ASSIGN_OR_RETURN(const bool found, reader.Next(document));
+    if (!found) break;
     append(document, &documents.tokens);
     documents.starts.push_back(documents.tokens.size());
   }
@@ -94,22 +94,20 @@ absl::StatusOr<TokenizedDocuments> EncodeDocuments(
 
 absl::StatusOr<TokenizedDocuments> ReadDocuments(absl::string_view bytes) {
   if (IsText(bytes)) return TokenizeDocuments(bytes);
-  absl::StatusOr<DatasetFile> file = ReadDatasetFile(bytes);
-  if (!file.ok()) return file.status();
-  if (file->lengths.empty()) {
+  ASSIGN_OR_RETURN(DatasetFile file, ReadDatasetFile(bytes));
+  if (file.lengths.empty()) {
     return absl::InvalidArgumentError("it has no documents; expected the lengths of its documents");
   }
   TokenizedDocuments documents;
-  documents.starts.reserve(file->lengths.size() + 1);
+  documents.starts.reserve(file.lengths.size() + 1);
   documents.starts.push_back(0);
-  for (const uint32_t length : file->lengths) {
+  for (const uint32_t length : file.lengths) {
     documents.starts.push_back(documents.starts.back() + length);
   }
-  absl::StatusOr<TokenizedText> text = ReadTokens(*std::move(file));
-  if (!text.ok()) return text.status();
-  documents.boundary = BoundaryOf(*text->encoding);
-  documents.encoding = std::move(text->encoding);
-  documents.tokens = std::move(text->tokens);
+  ASSIGN_OR_RETURN(TokenizedText text, ReadTokens(std::move(file)));
+  documents.boundary = BoundaryOf(*text.encoding);
+  documents.encoding = std::move(text.encoding);
+  documents.tokens = std::move(text.tokens);
   const auto& tokens = documents.tokens;
   const auto inside = std::find(tokens.begin(), tokens.end(), documents.boundary);
   if (inside != tokens.end()) {

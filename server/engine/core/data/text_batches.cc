@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "server/engine/core/data/batches.h"
 #include "server/engine/core/data/random.h"
 #include "server/engine/core/data/whole_text.h"
@@ -72,8 +73,7 @@ class TextBatches : public BatchSource {
   }
 
   absl::Status SetCursor(const std::vector<uint64_t>& cursor) override {
-    absl::Status ours = CheckCursor(cursor, 3, kTextCursor, "text");
-    if (!ours.ok()) return ours;
+    RETURN_IF_ERROR(CheckCursor(cursor, 3, kTextCursor, "text"));
     if (cursor[1] != starts_) {
       return absl::InvalidArgumentError(
           absl::StrCat("the data cursor is of a text with ", cursor[1],

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/dataset_file.h"
+#include "base/status_macros.h"
 #include "server/engine/core/data/characters.h"
 
 namespace ablate::engine {
@@ -30,9 +31,8 @@ absl::StatusOr<TokenizedText> TokenizeText(absl::string_view text) {
   LineReader reader(text, 1);
   std::u32string line;
   while (true) {
-    const absl::StatusOr<bool> found = reader.Next(line);
-    if (!found.ok()) return found.status();
-    if (!*found) break;
+    ASSIGN_OR_RETURN(const bool found, reader.Next(line));
+    if (!found) break;
     whole.tokens.insert(whole.tokens.end(), line.begin(), line.end());
   }
   if (whole.tokens.empty()) return absl::InvalidArgumentError("the text is empty");
@@ -49,9 +49,8 @@ absl::StatusOr<std::shared_ptr<const tokenizer::BytePairEncoding>> ReadEncoding(
 }
 
 absl::StatusOr<TokenizedText> ReadTokens(DatasetFile file) {
-  auto encoding = ReadEncoding(file.tokenizer);
-  if (!encoding.ok()) return encoding.status();
-  const uint32_t vocabulary = (*encoding)->vocabulary();
+  ASSIGN_OR_RETURN(auto encoding, ReadEncoding(file.tokenizer));
+  const uint32_t vocabulary = encoding->vocabulary();
   const auto wrong = std::find_if(file.tokens.begin(), file.tokens.end(),
                                   [vocabulary](uint32_t token) { return token >= vocabulary; });
   if (wrong != file.tokens.end()) {
@@ -60,16 +59,15 @@ absl::StatusOr<TokenizedText> ReadTokens(DatasetFile file) {
                                                    ", the size of the vocabulary"));
   }
   TokenizedText text;
-  text.encoding = *std::move(encoding);
+  text.encoding = std::move(encoding);
   text.tokens = std::move(file.tokens);
   return text;
 }
 
 absl::StatusOr<TokenizedText> ReadText(absl::string_view bytes) {
   if (IsText(bytes)) return TokenizeText(bytes);
-  absl::StatusOr<DatasetFile> file = ReadDatasetFile(bytes);
-  if (!file.ok()) return file.status();
-  return ReadTokens(*std::move(file));
+  ASSIGN_OR_RETURN(DatasetFile file, ReadDatasetFile(bytes));
+  return ReadTokens(std::move(file));
 }
 
 }  // namespace ablate::engine

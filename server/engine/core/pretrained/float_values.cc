@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/decimal.h"
+#include "base/status_macros.h"
 
 namespace ablate::engine {
 namespace {
@@ -102,16 +103,14 @@ bool IsFloatType(TensorType type) {
 
 absl::Status CopyFloats(absl::string_view file, const TensorView& tensor,
                         absl::Span<float> floats) {
-  const absl::Status type = CheckFloatType(file, tensor);
-  if (!type.ok()) return type;
+  RETURN_IF_ERROR(CheckFloatType(file, tensor));
   ConvertRange(tensor, 0, floats);
   return CheckFinite(file, tensor, 0, floats);
 }
 
 absl::Status CopyTransposed(absl::string_view file, const TensorView& tensor,
                             absl::Span<float> floats) {
-  const absl::Status type = CheckFloatType(file, tensor);
-  if (!type.ok()) return type;
+  RETURN_IF_ERROR(CheckFloatType(file, tensor));
   const auto rows = static_cast<size_t>(tensor.shape[0]);
   const auto columns = static_cast<size_t>(tensor.shape[1]);
   // As many rows at a time as fill a cache line of the transposed matrix.
@@ -121,8 +120,7 @@ absl::Status CopyTransposed(absl::string_view file, const TensorView& tensor,
     const size_t count = std::min(kRowsAtOnce, rows - row);
     const absl::Span<float> piece = absl::MakeSpan(buffer).subspan(0, count * columns);
     ConvertRange(tensor, row * columns, piece);
-    const absl::Status finite = CheckFinite(file, tensor, row * columns, piece);
-    if (!finite.ok()) return finite;
+    RETURN_IF_ERROR(CheckFinite(file, tensor, row * columns, piece));
     for (size_t column = 0; column < columns; ++column) {
       for (size_t i = 0; i < count; ++i) {
         floats[column * rows + row + i] = piece[i * columns + column];

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/decimal.h"
+#include "base/status_macros.h"
 #include "server/engine/core/pretrained/gpt2_family.h"
 #include "server/engine/core/pretrained/json_members.h"
 #include "server/engine/names.h"
@@ -155,9 +156,8 @@ json RecordOf(const ModelConfig& model) {
 }  // namespace
 
 absl::StatusOr<Gpt2Config> ReadGpt2Config(absl::string_view bytes, const Gpt2Overrides& overrides) {
-  const absl::StatusOr<json> parsed = ParseJsonObject(kGpt2ConfigName, bytes, kMaxGpt2ConfigBytes);
-  if (!parsed.ok()) return parsed.status();
-  JsonMembers members(kGpt2ConfigName, *parsed);
+  ASSIGN_OR_RETURN(const json parsed, ParseJsonObject(kGpt2ConfigName, bytes, kMaxGpt2ConfigBytes));
+  JsonMembers members(kGpt2ConfigName, parsed);
   const json* record = members.Find(kGpt2RecordKey);
   std::string type;
   members.Require("model_type", absl::StrCat("'", kGpt2Type, "'"));

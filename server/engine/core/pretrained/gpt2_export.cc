@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/safetensors.h"
+#include "base/status_macros.h"
 #include "server/engine/core/checkpoint.h"
 #include "server/engine/core/layout.h"
 #include "server/engine/core/pretrained/float_values.h"
@@ -24,8 +25,7 @@ absl::string_view BytesOfFloats(absl::Span<const float> floats) {
 
 absl::StatusOr<std::vector<NamedFile>> WriteGpt2(const ModelConfig& model,
                                                  absl::Span<const float> parameters) {
-  const absl::Status fits = CheckGpt2Model(model);
-  if (!fits.ok()) return fits;
+  RETURN_IF_ERROR(CheckGpt2Model(model));
   const ParameterLayout layout = MakeLayout(model);
   if (parameters.size() != static_cast<size_t>(layout.size)) {
     return absl::InvalidArgumentError(absl::StrCat("parameters: there are ", parameters.size(),
@@ -40,36 +40,31 @@ absl::StatusOr<std::vector<NamedFile>> WriteGpt2(const ModelConfig& model,
     const TensorView own = {parameter.name, TensorType::kF32, parameter.shape,
                             BytesOfFloats(parameters.subspan(offset, size))};
     const auto copy = IsTransposed(parameter) ? CopyTransposed : CopyFloats;
-    const absl::Status copied = copy("model", own, floats);
-    if (!copied.ok()) return copied;
+    RETURN_IF_ERROR(copy("model", own, floats));
     const bool is_head = parameter.module == Module::kHead;
     tensors.push_back({absl::StrCat(is_head ? "" : kGpt2Prefix, Gpt2TensorName(parameter)),
                        TensorType::kF32, Gpt2TensorShape(parameter), BytesOfFloats(floats)});
   }
   // transformers reads only files that name the framework they were written with.
-  absl::StatusOr<std::string> file = WriteSafetensors(tensors, {{"format", "pt"}});
-  if (!file.ok()) return file.status();
+  ASSIGN_OR_RETURN(std::string file, WriteSafetensors(tensors, {{"format", "pt"}}));
   std::vector<NamedFile> files;
   files.push_back({kGpt2ConfigName, WriteGpt2Config(model)});
-  files.push_back({kGpt2TensorsName, *std::move(file)});
+  files.push_back({kGpt2TensorsName, std::move(file)});
   return files;
 }
 
 absl::StatusOr<std::vector<NamedFile>> ExportCheckpoint(const ModelConfig& model, LearningRule rule,
                                                         absl::string_view checkpoint) {
-  const absl::Status fits = CheckGpt2Model(model);
-  if (!fits.ok()) return fits;
+  RETURN_IF_ERROR(CheckGpt2Model(model));
   const ParameterLayout layout = MakeLayout(model, rule);
-  const absl::StatusOr<CheckpointTensors> tensors = ReadCheckpoint(layout, checkpoint);
-  if (!tensors.ok()) return tensors.status();
+  ASSIGN_OR_RETURN(const CheckpointTensors tensors, ReadCheckpoint(layout, checkpoint));
   std::vector<float> parameters(static_cast<size_t>(layout.size));
   for (size_t i = 0; i < layout.parameters.size(); ++i) {
     const ParameterInfo& parameter = layout.parameters[i];
-    const absl::Status copied = CopyFloats(
-        "checkpoint", {parameter.name, tensors->type, parameter.shape, tensors->parameters[i]},
+    RETURN_IF_ERROR(CopyFloats(
+        "checkpoint", {parameter.name, tensors.type, parameter.shape, tensors.parameters[i]},
         absl::MakeSpan(parameters)
-            .subspan(static_cast<size_t>(parameter.offset), static_cast<size_t>(parameter.size)));
-    if (!copied.ok()) return copied;
+            .subspan(static_cast<size_t>(parameter.offset), static_cast<size_t>(parameter.size))));
   }
   return WriteGpt2(model, parameters);
 }

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/decimal.h"
+#include "base/status_macros.h"
 #include "server/engine/names.h"
 
 namespace ablate::engine {
@@ -130,8 +131,7 @@ absl::Status CheckGpt2Model(const ModelConfig& model) {
     return NotGpt2("model.feed_forward.activation", NameOf(model.activation),
                    "gelu_tanh, gelu, relu or silu");
   }
-  const absl::Status norm = CheckGpt2Norm(model.norm);
-  if (!norm.ok()) return norm;
+  RETURN_IF_ERROR(CheckGpt2Norm(model.norm));
   const int64_t parameters = MakeLayout(model).size;
   if (parameters > kMaxGpt2Parameters) {
     return NotGpt2("model", absl::StrCat(parameters, " parameters"),

@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/status_macros.h"
 #include "base/utf8.h"
 #include "server/engine/core/pretrained/gpt2_config.h"
 #include "server/engine/core/pretrained/json_members.h"
@@ -51,10 +52,9 @@ absl::Status NoTensorFile(absl::Span<const FileView> files) {
 }
 
 absl::StatusOr<ShardOfTensor> ReadIndex(absl::string_view bytes) {
-  const auto parsed = ParseJsonObject(kGpt2IndexName, bytes, kMaxGpt2IndexBytes);
-  if (!parsed.ok()) return parsed.status();
-  const auto map = parsed->find("weight_map");
-  if (map == parsed->end() || !map->is_object() || map->empty()) {
+  ASSIGN_OR_RETURN(const auto parsed, ParseJsonObject(kGpt2IndexName, bytes, kMaxGpt2IndexBytes));
+  const auto map = parsed.find("weight_map");
+  if (map == parsed.end() || !map->is_object() || map->empty()) {
     return BadFile(kGpt2IndexName,
                    "weight_map is missing; expected an object with the file of "
                    "each tensor.");
@@ -113,8 +113,7 @@ absl::Status AddTensors(const FileView& file, const ShardOfTensor* index, Gpt2Fi
   if (!parsed.ok()) return BadFile(file.name, parsed.status().message());
   for (TensorView& view : parsed->tensors) {
     if (index != nullptr) {
-      const absl::Status indexed = CheckIndexed(file, view.name, *index);
-      if (!indexed.ok()) return indexed;
+      RETURN_IF_ERROR(CheckIndexed(file, view.name, *index));
     }
     const auto [place, is_new] = opened->tensors.try_emplace(PlainName(view.name));
     if (!is_new) {
@@ -162,8 +161,7 @@ absl::StatusOr<Gpt2Files> OpenGpt2Files(absl::Span<const FileView> files) {
   if (has_index) {
     index = ReadIndex(index_file->second->bytes);
     if (!index.ok()) return index.status();
-    const absl::Status shards = CheckShards(tensor_files, *index);
-    if (!shards.ok()) return shards;
+    RETURN_IF_ERROR(CheckShards(tensor_files, *index));
   } else if (tensor_files.size() > 1) {
     return BadFile(tensor_files[1]->name, "this is the second tensor file; expected one, or ",
                    kGpt2IndexName, ". Give the index.");
@@ -171,11 +169,9 @@ absl::StatusOr<Gpt2Files> OpenGpt2Files(absl::Span<const FileView> files) {
   Gpt2Files opened;
   opened.config = config->second->bytes;
   for (const FileView* file : tensor_files) {
-    const absl::Status added = AddTensors(*file, has_index ? &*index : nullptr, &opened);
-    if (!added.ok()) return added;
+    RETURN_IF_ERROR(AddTensors(*file, has_index ? &*index : nullptr, &opened));
   }
-  const absl::Status complete = CheckComplete(*index, opened);
-  if (!complete.ok()) return complete;
+  RETURN_IF_ERROR(CheckComplete(*index, opened));
   return opened;
 }
 

@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "server/engine/core/checkpoint.h"
 #include "server/engine/core/layout.h"
 #include "server/engine/core/pretrained/float_values.h"
@@ -15,20 +16,18 @@ namespace ablate::engine {
 
 absl::StatusOr<ImportedModel> ReadGpt2(absl::Span<const FileView> files,
                                        const Gpt2Overrides& overrides) {
-  absl::StatusOr<Gpt2Source> source = ReadGpt2Source(files, overrides);
-  if (!source.ok()) return source.status();
-  const ParameterLayout layout = MakeLayout(source->model);
-  ImportedModel imported = {source->model, std::vector<float>(static_cast<size_t>(layout.size)),
-                            std::move(source->notes)};
+  ASSIGN_OR_RETURN(Gpt2Source source, ReadGpt2Source(files, overrides));
+  const ParameterLayout layout = MakeLayout(source.model);
+  ImportedModel imported = {source.model, std::vector<float>(static_cast<size_t>(layout.size)),
+                            std::move(source.notes)};
   size_t rounded = 0;
   for (const ParameterInfo& parameter : layout.parameters) {
-    const Gpt2Tensor& tensor = source->files.tensors.at(Gpt2TensorName(parameter));
+    const Gpt2Tensor& tensor = source.files.tensors.at(Gpt2TensorName(parameter));
     const auto floats =
         absl::MakeSpan(imported.parameters)
             .subspan(static_cast<size_t>(parameter.offset), static_cast<size_t>(parameter.size));
     const auto copy = IsTransposed(parameter) ? CopyTransposed : CopyFloats;
-    const absl::Status copied = copy(tensor.file, tensor.view, floats);
-    if (!copied.ok()) return copied;
+    RETURN_IF_ERROR(copy(tensor.file, tensor.view, floats));
     if (tensor.view.type == TensorType::kF64) ++rounded;
   }
   if (rounded > 0) {

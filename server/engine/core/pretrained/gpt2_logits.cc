@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "server/engine/core/pretrained/float_values.h"
 #include "server/engine/core/pretrained/gpt2_source.h"
 #include "server/engine/flush_subnormals.h"
@@ -214,12 +215,10 @@ absl::StatusOr<std::vector<double>> Gpt2Logits(absl::Span<const FileView> files,
                                                absl::Span<const int64_t> tokens,
                                                Gpt2Positions positions) {
   const FlushSubnormals flush;  // as the engine's passes
-  const absl::StatusOr<Gpt2Source> source = ReadGpt2Source(files, overrides);
-  if (!source.ok()) return source.status();
-  const ModelConfig& model = source->model;
-  const absl::Status fits = CheckTokens(model, tokens);
-  if (!fits.ok()) return fits;
-  Gpt2Values values(source->files);
+  ASSIGN_OR_RETURN(const Gpt2Source source, ReadGpt2Source(files, overrides));
+  const ModelConfig& model = source.model;
+  RETURN_IF_ERROR(CheckTokens(model, tokens));
+  Gpt2Values values(source.files);
   const auto width = static_cast<size_t>(model.width);
   std::vector<float> head = values.Read("wte.weight");
   Matrix x = Embedded(values, tokens, width, head);

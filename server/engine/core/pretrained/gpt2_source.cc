@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "server/engine/core/layout.h"
 #include "server/engine/core/pretrained/gpt2_config.h"
 #include "server/engine/core/pretrained/gpt2_family.h"
@@ -130,30 +131,28 @@ absl::Status CheckNormOverride(const Gpt2Config& config, std::optional<NormKind>
 
 // Sets kind, bias and sites of the norms, and notes their origin.
 absl::Status SetNorms(const Gpt2Overrides& overrides, const Gpt2Files& files, Gpt2Config* config) {
-  const absl::StatusOr<NormTensors> found = FindNorms(config->model, files);
-  if (!found.ok()) return found.status();
-  const absl::Status given = CheckNormOverride(*config, overrides.norm_kind, *found);
-  if (!given.ok()) return given;
+  ASSIGN_OR_RETURN(const NormTensors found, FindNorms(config->model, files));
+  RETURN_IF_ERROR(CheckNormOverride(*config, overrides.norm_kind, found));
   NormConfig& norm = config->model.norm;
   const auto note = [&](const auto&... parts) {
     config->notes.push_back(absl::StrCat("model.norm.", parts...));
   };
   if (config->has_record) {
     note("kind is ", NameOf(norm.kind), ", as config.json says.");
-    return CheckRecord(config->model, *found);
+    return CheckRecord(config->model, found);
   }
   for (const Gpt2NormSite& site : kGpt2NormSites) {
-    norm.*site.member = found->sites.*site.member;
+    norm.*site.member = found.sites.*site.member;
     if (norm.*site.member) continue;
     note(site.name, " is false, because there is no ",
          Gpt2TensorName(site.module, site.in_block ? 0 : -1, "weight"), ".");
   }
-  if (!found->any) {
+  if (!found.any) {
     note("kind is ", NameOf(norm.kind), ", without effect, because there are no norms.");
     return absl::OkStatus();
   }
-  norm.bias = found->bias;
-  if (found->bias) {
+  norm.bias = found.bias;
+  if (found.bias) {
     note("kind is layer, because norms have a weight and a bias.");
   } else if (overrides.norm_kind.has_value()) {
     norm.kind = *overrides.norm_kind;
@@ -218,17 +217,15 @@ absl::Status CheckTensors(const ModelConfig& model, const Gpt2Files& files) {
 
 absl::StatusOr<Gpt2Source> ReadGpt2Source(absl::Span<const FileView> files,
                                           const Gpt2Overrides& overrides) {
-  absl::StatusOr<Gpt2Files> opened = OpenGpt2Files(files);
-  if (!opened.ok()) return opened.status();
-  absl::StatusOr<Gpt2Config> config = ReadGpt2Config(opened->config, overrides);
-  if (!config.ok()) return config.status();
-  absl::Status status = CheckKnown(config->model, *opened);
-  if (status.ok()) status = SetNorms(overrides, *opened, &*config);
+  ASSIGN_OR_RETURN(Gpt2Files opened, OpenGpt2Files(files));
+  ASSIGN_OR_RETURN(Gpt2Config config, ReadGpt2Config(opened.config, overrides));
+  absl::Status status = CheckKnown(config.model, opened);
+  if (status.ok()) status = SetNorms(overrides, opened, &config);
   if (!status.ok()) return status;
-  SetHead(&*opened, &*config);
-  status = CheckTensors(config->model, *opened);
+  SetHead(&opened, &config);
+  status = CheckTensors(config.model, opened);
   if (!status.ok()) return status;
-  return Gpt2Source{config->model, *std::move(opened), std::move(config->notes)};
+  return Gpt2Source{config.model, std::move(opened), std::move(config.notes)};
 }
 
 }  // namespace ablate::engine

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "server/engine/names.h"
 #include "server/engine/torch/train/boundary.h"
 #include "server/engine/trainer.h"
@@ -38,8 +39,7 @@ class DeviceBackend : public Backend {
 
   absl::StatusOr<UpdateResult> Step(const UpdateRequest& update) override {
     std::vector<UpdateResult> results;
-    absl::Status made = StepBlock({&update, 1}, &results);
-    if (!made.ok()) return made;
+    RETURN_IF_ERROR(StepBlock({&update, 1}, &results));
     return results.front();
   }
 

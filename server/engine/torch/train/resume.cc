@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/safetensors.h"
+#include "base/status_macros.h"
 #include "server/engine/names.h"
 
 namespace ablate::engine {
@@ -52,14 +53,13 @@ absl::StatusOr<std::string> Field(const SafetensorsFile& file, const std::string
 
 absl::Status CheckIdentity(const SafetensorsFile& file, const Metadata& expected) {
   for (const auto& [key, value] : expected) {
-    const absl::StatusOr<std::string> found = Field(file, key);
-    if (!found.ok()) return found.status();
-    if (*found == value) continue;
+    ASSIGN_OR_RETURN(const std::string found, Field(file, key));
+    if (found == value) continue;
     if (key == "layout") {
       return absl::FailedPreconditionError("resume state: its parameters are another model's");
     }
     return absl::FailedPreconditionError(
-        absl::StrCat("resume state: ", key, " is '", *found, "', but this run's is '", value, "'"));
+        absl::StrCat("resume state: ", key, " is '", found, "', but this run's is '", value, "'"));
   }
   return absl::OkStatus();
 }
@@ -78,9 +78,8 @@ absl::StatusOr<TensorView> FindTensor(const SafetensorsFile& file, absl::string_
 // Reads the bytes of `size` numbers.
 absl::Status ReadNumbers(const SafetensorsFile& file, absl::string_view name, TensorType type,
                          int64_t size, absl::string_view* bytes) {
-  const absl::StatusOr<TensorView> view = FindTensor(file, name, type, {size});
-  if (!view.ok()) return view.status();
-  *bytes = view->bytes;
+  ASSIGN_OR_RETURN(const TensorView view, FindTensor(file, name, type, {size}));
+  *bytes = view.bytes;
   return absl::OkStatus();
 }
 
@@ -104,27 +103,23 @@ absl::StatusOr<RunTensors> ReadTensors(const SafetensorsFile& file, const RunCon
 }
 
 absl::Status ReadProgress(const SafetensorsFile& file, const RunConfig& run, ResumeState& state) {
-  const absl::StatusOr<std::string> step = Field(file, "step");
-  if (!step.ok()) return step.status();
-  if (!absl::SimpleAtoi(*step, &state.step) || state.step > run.training.steps) {
+  ASSIGN_OR_RETURN(const std::string step, Field(file, "step"));
+  if (!absl::SimpleAtoi(step, &state.step) || state.step > run.training.steps) {
     return absl::InvalidArgumentError(
-        absl::StrCat("resume state: step '", *step, "' is not in 0…", run.training.steps));
+        absl::StrCat("resume state: step '", step, "' is not in 0…", run.training.steps));
   }
-  const absl::StatusOr<std::string> outcome = Field(file, "outcome");
-  if (!outcome.ok()) return outcome.status();
-  const std::optional<Outcome> known = FindByName<Outcome>(*outcome);
+  ASSIGN_OR_RETURN(const std::string outcome, Field(file, "outcome"));
+  const std::optional<Outcome> known = FindByName<Outcome>(outcome);
   if (!known.has_value()) return absl::InvalidArgumentError("resume state: unknown outcome");
   state.outcome = *known;
   if (file.Find("first_evaluation") != nullptr) {
-    const auto view = FindTensor(file, "first_evaluation", TensorType::kF64, {1});
-    if (!view.ok()) return view.status();
+    ASSIGN_OR_RETURN(const auto view, FindTensor(file, "first_evaluation", TensorType::kF64, {1}));
     state.first_evaluation.emplace();
-    std::memcpy(&*state.first_evaluation, view->bytes.data(), sizeof(double));
+    std::memcpy(&*state.first_evaluation, view.bytes.data(), sizeof(double));
   }
-  const auto cursor = FindTensor(file, "cursor", TensorType::kU64, {});
-  if (!cursor.ok()) return cursor.status();
-  state.cursor.resize(cursor->bytes.size() / sizeof(uint64_t));
-  std::memcpy(state.cursor.data(), cursor->bytes.data(), cursor->bytes.size());
+  ASSIGN_OR_RETURN(const auto cursor, FindTensor(file, "cursor", TensorType::kU64, {}));
+  state.cursor.resize(cursor.bytes.size() / sizeof(uint64_t));
+  std::memcpy(state.cursor.data(), cursor.bytes.data(), cursor.bytes.size());
   return absl::OkStatus();
 }
 
@@ -163,16 +158,14 @@ absl::StatusOr<std::string> WriteResumeState(const ResumeIdentity& identity,
 
 absl::StatusOr<ResumeState> ReadResumeState(const ResumeIdentity& identity,
                                             absl::string_view file) {
-  const absl::StatusOr<SafetensorsFile> parsed = ParseSafetensors(file);
-  if (!parsed.ok()) return parsed.status();
-  absl::Status status = CheckIdentity(*parsed, IdentityOf(identity));
+  ASSIGN_OR_RETURN(const SafetensorsFile parsed, ParseSafetensors(file));
+  absl::Status status = CheckIdentity(parsed, IdentityOf(identity));
   if (!status.ok()) return status;
   ResumeState state;
-  status = ReadProgress(*parsed, identity.run, state);
+  status = ReadProgress(parsed, identity.run, state);
   if (!status.ok()) return status;
-  absl::StatusOr<RunTensors> tensors = ReadTensors(*parsed, identity.run, identity.layout);
-  if (!tensors.ok()) return tensors.status();
-  state.tensors = *std::move(tensors);
+  ASSIGN_OR_RETURN(RunTensors tensors, ReadTensors(parsed, identity.run, identity.layout));
+  state.tensors = std::move(tensors);
   return state;
 }
 

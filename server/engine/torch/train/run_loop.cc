@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "server/engine/core/checkpoint.h"
 #include "server/engine/task.h"
 #include "server/engine/torch/train/boundary.h"
@@ -99,11 +100,9 @@ double LearningRate(const ScheduleConfig& schedule, double learning_rate, uint32
 
 absl::StatusOr<std::unique_ptr<RunLoop>> RunLoop::Make(const RunConfig& config,
                                                        BackendFactory make_backend) {
-  absl::StatusOr<std::unique_ptr<BatchSource>> source = MakeBatchSource(config);
-  if (!source.ok()) return source.status();
-  absl::StatusOr<std::unique_ptr<Backend>> backend = make_backend(config);
-  if (!backend.ok()) return backend.status();
-  return std::unique_ptr<RunLoop>(new RunLoop(config, *std::move(source), *std::move(backend)));
+  ASSIGN_OR_RETURN(std::unique_ptr<BatchSource> source, MakeBatchSource(config));
+  ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend, make_backend(config));
+  return std::unique_ptr<RunLoop>(new RunLoop(config, std::move(source), std::move(backend)));
 }
 
 RunLoop::RunLoop(const RunConfig& config, std::unique_ptr<BatchSource> source,
@@ -144,8 +143,7 @@ absl::StatusOr<RunProgress> RunLoop::Advance(uint32_t steps, absl::FunctionRef<b
     const uint64_t end = uint64_t{progress_.step} + steps;
     while (progress_.step < end && training() && !stop()) {
       const uint64_t most = std::min<uint64_t>(end - progress_.step, config_.training.steps);
-      absl::Status stepped = Step(static_cast<uint32_t>(most), stop);
-      if (!stepped.ok()) return stepped;
+      RETURN_IF_ERROR(Step(static_cast<uint32_t>(most), stop));
     }
     return TakeProgress();
   });
@@ -164,8 +162,7 @@ absl::StatusOr<bool> RunLoop::Visit(absl::FunctionRef<bool()> stop) {
   if (!VisitDue()) return true;
   const absl::StatusOr<bool> finished = FinishEvaluation(stop);
   if (!finished.ok() || !*finished) return finished;
-  absl::Status reported = Report();
-  if (!reported.ok()) return reported;
+  RETURN_IF_ERROR(Report());
   return true;
 }
 
@@ -183,8 +180,7 @@ absl::StatusOr<bool> RunLoop::FinishEvaluation(absl::FunctionRef<bool()> stop) {
   }
   if (config_.evaluation.record.empty() || results_.recorded.has_value()) return true;
   if (stopped()) return false;
-  absl::Status recorded = RecordGradients();
-  if (!recorded.ok()) return recorded;
+  RETURN_IF_ERROR(RecordGradients());
   return true;
 }
 
@@ -197,8 +193,7 @@ absl::StatusOr<bool> RunLoop::FinishPass(Evaluated what, EvaluationSums* sums,
     std::vector<TokenBatch> batches;
     const size_t end = std::min(all, sums->batches + backend_->blocks().evaluation_batches);
     for (size_t i = sums->batches; i < end; ++i) batches.push_back(source_->HeldOut(i));
-    absl::Status added = backend_->Evaluate(what, batches, sums);
-    if (!added.ok()) return added;
+    RETURN_IF_ERROR(backend_->Evaluate(what, batches, sums));
     progress_.evaluated += static_cast<uint32_t>(batches.size());
   }
   return true;
@@ -206,10 +201,9 @@ absl::StatusOr<bool> RunLoop::FinishPass(Evaluated what, EvaluationSums* sums,
 
 absl::Status RunLoop::RecordGradients() {
   if (!largest_held_out_.has_value()) largest_held_out_ = LargestHeldOut(*source_);
-  absl::StatusOr<std::vector<RecordedValue>> recorded =
-      backend_->RecordGradients(source_->HeldOut(*largest_held_out_));
-  if (!recorded.ok()) return recorded.status();
-  results_.recorded = *std::move(recorded);
+  ASSIGN_OR_RETURN(std::vector<RecordedValue> recorded,
+                   backend_->RecordGradients(source_->HeldOut(*largest_held_out_)));
+  results_.recorded = std::move(recorded);
   ++progress_.evaluated;
   return absl::OkStatus();
 }
@@ -218,9 +212,8 @@ absl::Status RunLoop::RecordGradients() {
 absl::Status RunLoop::Report() {
   const uint32_t step = progress_.step;
   if (CheckpointDue()) {
-    absl::StatusOr<std::string> file = ExportCheckpoint();
-    if (!file.ok()) return file.status();
-    progress_.checkpoints.push_back({step, *std::move(file)});
+    ASSIGN_OR_RETURN(std::string file, ExportCheckpoint());
+    progress_.checkpoints.push_back({step, std::move(file)});
   }
   VisitResults results = std::exchange(results_, {});
   std::optional<double> loss;
@@ -308,10 +301,9 @@ RunProgress RunLoop::TakeProgress() {
 
 absl::StatusOr<std::string> RunLoop::ExportState() {
   return AtBoundary([&]() -> absl::StatusOr<std::string> {
-    absl::StatusOr<RunTensors> tensors = backend_->Tensors();
-    if (!tensors.ok()) return tensors.status();
+    ASSIGN_OR_RETURN(RunTensors tensors, backend_->Tensors());
     ResumeState state;
-    state.tensors = *std::move(tensors);
+    state.tensors = std::move(tensors);
     state.cursor = Cursor();
     state.step = progress_.step;
     state.outcome = progress_.outcome;
@@ -322,13 +314,11 @@ absl::StatusOr<std::string> RunLoop::ExportState() {
 
 absl::Status RunLoop::StartFrom(absl::string_view checkpoint) {
   return AtBoundary([&]() -> absl::Status {
-    absl::StatusOr<RunTensors> tensors = backend_->Tensors();
-    if (!tensors.ok()) return tensors.status();
-    std::string parameters(tensors->parameters), buffers(tensors->buffers);
-    const absl::Status read =
-        CopyParameters({layout_, vocabulary_}, tensors->type, checkpoint, &parameters, &buffers);
-    if (!read.ok()) return read;
-    RunTensors start = *tensors;
+    ASSIGN_OR_RETURN(RunTensors tensors, backend_->Tensors());
+    std::string parameters(tensors.parameters), buffers(tensors.buffers);
+    RETURN_IF_ERROR(
+        CopyParameters({layout_, vocabulary_}, tensors.type, checkpoint, &parameters, &buffers));
+    RunTensors start = tensors;
     start.parameters = parameters;
     start.buffers = buffers;
     for (NamedBytes& slot : start.slots) {
@@ -340,17 +330,16 @@ absl::Status RunLoop::StartFrom(absl::string_view checkpoint) {
 
 absl::Status RunLoop::ImportState(absl::string_view file) {
   return AtBoundary([&]() -> absl::Status {
-    const absl::StatusOr<ResumeState> state =
-        ReadResumeState({config_, layout_, backend_->identity()}, file);
-    if (!state.ok()) return state.status();
-    absl::Status status = source_->SetCursor(state->cursor);
-    if (status.ok()) status = backend_->SetTensors(state->tensors);
+    ASSIGN_OR_RETURN(const ResumeState state,
+                     ReadResumeState({config_, layout_, backend_->identity()}, file));
+    absl::Status status = source_->SetCursor(state.cursor);
+    if (status.ok()) status = backend_->SetTensors(state.tensors);
     if (!status.ok()) return status;
     // The state may be of a shorter run that was done; this one continues. A diverged run stays
     // diverged.
-    const bool shorter = state->outcome == Outcome::kDone && state->step < config_.training.steps;
-    progress_ = {{}, {}, shorter ? Outcome::kTraining : state->outcome, state->step};
-    first_evaluation_ = state->first_evaluation;
+    const bool shorter = state.outcome == Outcome::kDone && state.step < config_.training.steps;
+    progress_ = {{}, {}, shorter ? Outcome::kTraining : state.outcome, state.step};
+    first_evaluation_ = state.first_evaluation;
     visited_ = false;
     results_ = {};
     diverging_ = false;
@@ -362,10 +351,9 @@ absl::Status RunLoop::ImportState(absl::string_view file) {
 
 absl::StatusOr<std::string> RunLoop::ExportCheckpoint() {
   return AtBoundary([&]() -> absl::StatusOr<std::string> {
-    const absl::StatusOr<RunTensors> tensors = backend_->Tensors();
-    if (!tensors.ok()) return tensors.status();
+    ASSIGN_OR_RETURN(const RunTensors tensors, backend_->Tensors());
     return WriteCheckpoint({config_.model, backend_->identity(), progress_.step, vocabulary_},
-                           layout_, *tensors);
+                           layout_, tensors);
   });
 }
 

@@ -15,6 +15,7 @@
 #endif
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "server/engine/core/supports.h"
 #include "server/engine/names.h"
 #include "server/engine/native/native_backend.h"
@@ -33,10 +34,9 @@ namespace {
 // Checks the task, because a backend indexes memory by the tokens of its batches. The server checks
 // the ranges of numbers.
 absl::Status CheckTask(const RunConfig& run) {
-  const absl::StatusOr<TaskShape> shape = KindOf(run.task).shape(run.task);
-  if (!shape.ok()) return shape.status();
-  const bool fits = run.model.vocabulary >= shape->vocabulary &&
-                    run.model.context >= shape->sequence && run.model.loss == shape->loss;
+  ASSIGN_OR_RETURN(const TaskShape shape, KindOf(run.task).shape(run.task));
+  const bool fits = run.model.vocabulary >= shape.vocabulary &&
+                    run.model.context >= shape.sequence && run.model.loss == shape.loss;
   if (fits) return absl::OkStatus();
   return absl::InvalidArgumentError("model: its vocabulary, context or loss is not the task's");
 }
