@@ -25,7 +25,7 @@ class CreateTest : public ServiceTest {
     Backend backend;
     backend.store = &small_disk();
     backend.scheduler = scheduler();
-    submit::AnalysisPlanner planner(&backend);
+    submit::AnalysisPlanner planner(backend.store, nullptr);  // has nothing to plan
     backend.planner = &planner;
     v1::CreateExperimentRequest request;
     request.set_request_id("r");
