@@ -467,61 +467,88 @@ absl::Status CheckBytes(size_t bytes) {
                               absl::StrCat("at most ", text::Grouped(lookup::kMaxSpecBytes)));
 }
 
+// Adds the extended experiment to the submission.
+absl::Status FindExtended(const lookup::View& view, const v1::CreateExperimentRequest& request,
+                          const submit::Plan& plan, Submission* submission,
+                          std::vector<spec::Problem>* problems) {
+  ASSIGN_OR_RETURN(submission->extends, submit::CheckExtension(view, submission->private_to,
+                                                               request.extends(), plan, problems));
+  const size_t tags = TagsOf(*submission, request).size();
+  if (tags > storage::kMaxTags) {
+    problems->push_back(
+        reflect::MakeProblem("tags", absl::StrCat(tags),
+                             absl::StrCat(tags, " tags with those of ", submission->extends->id),
+                             absl::StrCat("at most ", storage::kMaxTags)));
+  }
+  return absl::OkStatus();
+}
+
+// Plans the request. Its problems are those of the request, the extension and the spec.
+absl::StatusOr<submit::Plan> PlanSubmission(const Backend& backend, const lookup::View& view,
+                                            std::vector<spec::Problem> problems,
+                                            v1::CreateExperimentRequest* request,
+                                            Submission* submission) {
+  submit::Plan plan;
+  if (request->has_spec() && request->overrides().size() <= spec::kMaxOverrides) {
+    ASSIGN_OR_RETURN(plan, submit::MakePlan(backend, view, request));
+  }
+  if (!request->extends().empty()) {
+    RETURN_IF_ERROR(FindExtended(view, *request, plan, submission, &problems));
+  }
+  std::vector<spec::Problem>& all = plan.resolution.problems;
+  all.insert(all.begin(), problems.begin(), problems.end());
+  return plan;
+}
+
+// Returns the ID of an identical experiment if the request asks for it; empty if there is none. One
+// that isn't the extended experiment doesn't take its place.
+absl::StatusOr<std::string> FindRepeated(const lookup::View& view, const Submission& submission,
+                                         const v1::CreateExperimentRequest& request,
+                                         const submit::Plan& plan) {
+  if (!request.find_identical() || !plan.resolution.problems.empty()) return "";
+  ASSIGN_OR_RETURN(std::string found, submit::FindIdentical(view, submission.private_to, plan));
+  const bool is_other = submission.extends.has_value() && found != submission.extends->id;
+  return is_other ? "" : std::move(found);
+}
+
+// Answers validate_only.
+absl::StatusOr<v1::CreateExperimentResponse> AnswerDryRun(const Backend& backend,
+                                                          const lookup::View& view,
+                                                          const Submission& submission,
+                                                          const std::string& identical,
+                                                          submit::Plan&& plan) {
+  if (plan.resolution.problems.empty()) {
+    ASSIGN_OR_RETURN(std::string note, submit::DetectableNote(view, plan.resolution));
+    if (!note.empty()) plan.resolution.notes.push_back(std::move(note));
+  }
+  v1::CreateExperimentResponse preview = Preview(submission, std::move(plan));
+  if (identical.empty()) return preview;
+  return AnnotatedAs(backend, identical, std::move(preview));
+}
+
 }  // namespace
 
 absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
     const Backend& backend, const lookup::View& view, v1::CreateExperimentRequest* request) {
-  submit::Plan plan;
   std::vector<spec::Problem> problems = CheckRequest(*request);
-  const bool validate_only = request->validate_only();
   Submission submission{request->request_id(), "", view.viewer.user,
                         submit::PrivateTo(view, *request)};
+  const bool validate_only = request->validate_only();
   if (!validate_only) submission.hash = RequestHash(request);
   if (!validate_only && problems.empty()) {
     // Before planning: a request that was accepted once might be refused by later changes.
     ASSIGN_OR_RETURN(auto again, AnswerAgain(backend, submission));
     if (again.has_value()) return *std::move(again);
   }
-  if (request->has_spec() && request->overrides().size() <= spec::kMaxOverrides) {
-    ASSIGN_OR_RETURN(submit::Plan made, submit::MakePlan(backend, view, request));
-    plan = std::move(made);
-  }
-  if (!request->extends().empty()) {
-    ASSIGN_OR_RETURN(auto extended, submit::CheckExtension(view, submission.private_to,
-                                                           request->extends(), plan, &problems));
-    submission.extends = std::move(extended);
-    const size_t tags = TagsOf(submission, *request).size();
-    if (tags > storage::kMaxTags) {
-      problems.push_back(
-          reflect::MakeProblem("tags", absl::StrCat(tags),
-                               absl::StrCat(tags, " tags with those of ", submission.extends->id),
-                               absl::StrCat("at most ", storage::kMaxTags)));
-    }
-  }
-  problems.insert(problems.end(), plan.resolution.problems.begin(), plan.resolution.problems.end());
-  plan.resolution.problems = problems;
-  std::string identical;
-  if (problems.empty() && request->find_identical()) {
-    ASSIGN_OR_RETURN(auto found, submit::FindIdentical(view, submission.private_to, plan));
-    // One that isn't the extended one doesn't take its place.
-    const bool is_other = submission.extends.has_value() && found != submission.extends->id;
-    if (!is_other) identical = std::move(found);
-  }
-  if (validate_only) {
-    if (problems.empty()) {
-      ASSIGN_OR_RETURN(auto note, submit::DetectableNote(view, plan.resolution));
-      if (!note.empty()) plan.resolution.notes.push_back(std::move(note));
-    }
-    v1::CreateExperimentResponse preview = Preview(submission, std::move(plan));
-    if (!identical.empty()) return AnnotatedAs(backend, identical, std::move(preview));
-    return preview;
-  }
-  if (!problems.empty()) return lookup::InvalidFields(problems);
+  ASSIGN_OR_RETURN(submit::Plan plan,
+                   PlanSubmission(backend, view, std::move(problems), request, &submission));
+  ASSIGN_OR_RETURN(const std::string identical, FindRepeated(view, submission, *request, plan));
+  if (validate_only) return AnswerDryRun(backend, view, submission, identical, std::move(plan));
+  if (!plan.resolution.problems.empty()) return lookup::InvalidFields(plan.resolution.problems);
   if (!identical.empty()) return AnswerWith(backend, identical, plan);
   if (!plan.no_room.empty()) return absl::ResourceExhaustedError(plan.no_room);
   for (const submit::EncodedText& encoded : plan.encoded) {
-    if (const absl::Status stored = submit::StoreEncoded(backend, encoded); !stored.ok())
-      return stored;
+    RETURN_IF_ERROR(submit::StoreEncoded(backend, encoded));
   }
   return Store(backend, submission, *request, std::move(plan));
 }

@@ -10,7 +10,7 @@
 #include "google/rpc/status.pb.h"
 #include "server/lookup/limits.h"
 
-namespace ablate::rpc {
+namespace ablate::lookup {
 namespace {
 
 google::rpc::Status DetailsOf(const grpc::Status& status) {
@@ -43,11 +43,10 @@ std::vector<spec::Problem> Problems(int count, const std::string& message) {
   return problems;
 }
 
-TEST(ToGrpcTest, KeepsOk) { EXPECT_TRUE(lookup::ToGrpc(absl::OkStatus()).ok()); }
+TEST(ToGrpcTest, KeepsOk) { EXPECT_TRUE(ToGrpc(absl::OkStatus()).ok()); }
 
 TEST(ToGrpcTest, GivesAnInvalidFieldWithItsPath) {
-  const grpc::Status status =
-      lookup::ToGrpc(lookup::InvalidField("page_size", "5 is too large", "at most 2"));
+  const grpc::Status status = ToGrpc(InvalidField("page_size", "5 is too large", "at most 2"));
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(status.error_message(), "page_size: 5 is too large; expected at most 2");
   const google::rpc::BadRequest request = BadRequestOf(status);
@@ -59,7 +58,7 @@ TEST(ToGrpcTest, GivesAnInvalidFieldWithItsPath) {
 }
 
 TEST(ToGrpcTest, ListsEveryProblem) {
-  const grpc::Status status = lookup::ToGrpc(lookup::InvalidFields(Problems(3, "it is wrong")));
+  const grpc::Status status = ToGrpc(InvalidFields(Problems(3, "it is wrong")));
   EXPECT_EQ(status.error_message(), "3 problems: it is wrong; it is wrong; it is wrong");
   const google::rpc::BadRequest request = BadRequestOf(status);
   ASSERT_EQ(request.field_violations_size(), 3);
@@ -67,9 +66,8 @@ TEST(ToGrpcTest, ListsEveryProblem) {
 }
 
 TEST(ToGrpcTest, DropsSurplusProblemsAndSaysHowMany) {
-  const grpc::Status status =
-      lookup::ToGrpc(lookup::InvalidFields(Problems(500, std::string(100, 'x'))));
-  EXPECT_LE(status.error_details().size(), lookup::kErrorDetailBytes);
+  const grpc::Status status = ToGrpc(InvalidFields(Problems(500, std::string(100, 'x'))));
+  EXPECT_LE(status.error_details().size(), kErrorDetailBytes);
   const google::rpc::BadRequest request = BadRequestOf(status);
   const int kept = request.field_violations_size() - 1;
   EXPECT_GT(kept, 5);
@@ -82,29 +80,28 @@ TEST(ToGrpcTest, DropsSurplusProblemsAndSaysHowMany) {
 TEST(ToGrpcTest, StaysWithinTheTrailerWhateverTheText) {
   std::string wide;
   for (int i = 0; i < 5'000; ++i) wide += "界";
-  const grpc::Status status = lookup::ToGrpc(lookup::InvalidFields(Problems(50, wide)));
-  EXPECT_LE(3 * status.error_message().size(), lookup::kErrorMessageBytes + 60);
-  EXPECT_LE(status.error_details().size(), lookup::kErrorDetailBytes);
+  const grpc::Status status = ToGrpc(InvalidFields(Problems(50, wide)));
+  EXPECT_LE(3 * status.error_message().size(), kErrorMessageBytes + 60);
+  EXPECT_LE(status.error_details().size(), kErrorDetailBytes);
 }
 
 TEST(ToGrpcTest, MakesTheMessageValidUtf8) {
-  EXPECT_EQ(lookup::ToGrpc(absl::InternalError("bad \xff byte")).error_message(), "bad ? byte");
+  EXPECT_EQ(ToGrpc(absl::InternalError("bad \xff byte")).error_message(), "bad ? byte");
 }
 
 TEST(ToGrpcTest, GivesAReason) {
   const grpc::Status status =
-      lookup::ToGrpc(lookup::WithReason(absl::NotFoundError("there is no run"), "RUN_NOT_FOUND"));
+      ToGrpc(WithReason(absl::NotFoundError("there is no run"), "RUN_NOT_FOUND"));
   EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(InfoOf(status).reason(), "RUN_NOT_FOUND");
   EXPECT_EQ(InfoOf(status).domain(), "ablate");
 }
 
 TEST(ToGrpcTest, NamesTheCodeWithoutAReason) {
-  EXPECT_EQ(InfoOf(lookup::ToGrpc(absl::ResourceExhaustedError("full"))).reason(),
-            "RESOURCE_EXHAUSTED");
+  EXPECT_EQ(InfoOf(ToGrpc(absl::ResourceExhaustedError("full"))).reason(), "RESOURCE_EXHAUSTED");
 }
 
-TEST(WithReasonTest, KeepsOk) { EXPECT_TRUE(lookup::WithReason(absl::OkStatus(), "REASON").ok()); }
+TEST(WithReasonTest, KeepsOk) { EXPECT_TRUE(WithReason(absl::OkStatus(), "REASON").ok()); }
 
 }  // namespace
-}  // namespace ablate::rpc
+}  // namespace ablate::lookup

@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace ablate::rpc {
+namespace ablate::net {
 namespace {
 
 using testing::ElementsAre;
@@ -27,7 +27,7 @@ class AuthenticationLogTest : public testing::Test {
     auto store = storage::AccessStore::Open(options);
     EXPECT_TRUE(store.ok()) << store.status();
     store_ = *std::move(store);
-    log_ = std::make_unique<net::AuthenticationLog>(store_.get());
+    log_ = std::make_unique<AuthenticationLog>(store_.get());
     EXPECT_TRUE(store_->Initialize("ada", now_).ok());
     Rows();
   }
@@ -57,7 +57,7 @@ class AuthenticationLogTest : public testing::Test {
   std::string folder_ = "/tmp/ablate-authentication-XXXXXX";
   absl::Time now_ = absl::FromUnixSeconds(1'800'000'000);
   std::unique_ptr<storage::AccessStore> store_;
-  std::unique_ptr<net::AuthenticationLog> log_;
+  std::unique_ptr<AuthenticationLog> log_;
   int64_t seen_ = 0;
 };
 
@@ -101,8 +101,8 @@ TEST_F(AuthenticationLogTest, WritesFewRowsHoweverManyAddressesThereAre) {
     rows += Rows().size();
     now_ += absl::Minutes(1);
   }
-  EXPECT_LE(rows, net::AuthenticationLog::kRowBurst + 10u);
-  EXPECT_GE(rows, net::AuthenticationLog::kRowBurst + 5u);
+  EXPECT_LE(rows, AuthenticationLog::kRowBurst + 10u);
+  EXPECT_GE(rows, AuthenticationLog::kRowBurst + 5u);
   Refuse("mia", "Admin.ListAudit");
   EXPECT_EQ(Rows().size(), 2u) << "unauthenticated peers leave users their rows";
 }
@@ -126,4 +126,4 @@ TEST_F(AuthenticationLogTest, NotesWhichTokensWereUsed) {
 }
 
 }  // namespace
-}  // namespace ablate::rpc
+}  // namespace ablate::net

@@ -7,7 +7,7 @@
 
 #include "server/net/public_limits.h"
 
-namespace ablate::rpc {
+namespace ablate::net {
 namespace {
 
 class ConnectionTableTest : public testing::Test {
@@ -15,7 +15,7 @@ class ConnectionTableTest : public testing::Test {
   std::string Add() { return table_.Add("192.0.2.7:4711"); }
 
   int changes_ = 0;
-  net::ConnectionTable table_{[this] { ++changes_; }};
+  ConnectionTable table_{[this] { ++changes_; }};
 };
 
 TEST_F(ConnectionTableTest, SaysWhoseAConnectionIs) {
@@ -37,8 +37,7 @@ TEST_F(ConnectionTableTest, CallsAConnectionOfTwoUsersNobodys) {
 }
 
 TEST_F(ConnectionTableTest, LetsInSoManyConnectionsOfAUser) {
-  for (size_t i = 0; i < net::kMaxConnectionsOfUser; ++i)
-    ASSERT_TRUE(table_.LetIn(Add(), "ada").ok());
+  for (size_t i = 0; i < kMaxConnectionsOfUser; ++i) ASSERT_TRUE(table_.LetIn(Add(), "ada").ok());
   const std::string id = Add();
   const absl::Status refused = table_.LetIn(id, "ada");
   EXPECT_TRUE(absl::IsResourceExhausted(refused));
@@ -64,4 +63,4 @@ TEST_F(ConnectionTableTest, KnowsWhereConnectionsComeFrom) {
 }
 
 }  // namespace
-}  // namespace ablate::rpc
+}  // namespace ablate::net

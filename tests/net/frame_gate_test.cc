@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/net/public_limits.h"
 
-namespace ablate::rpc {
+namespace ablate::net {
 namespace {
 
 using absl::string_view;
@@ -57,8 +57,8 @@ class FrameGateTest : public testing::Test {
   }
 
   absl::Duration now_ = absl::Seconds(1'000);
-  net::Rate calls_{net::kCallsPerSecond, net::kCallBurst};
-  net::FrameGate gate_{"n", "v", &calls_};
+  Rate calls_{kCallsPerSecond, kCallBurst};
+  FrameGate gate_{"n", "v", &calls_};
   std::string waiting_;
   absl::Status status_;
 };
@@ -89,7 +89,7 @@ TEST_F(FrameGateTest, HoldsHeadersUntilTheyEnd) {
 }
 
 TEST_F(FrameGateTest, EndsConnectionsWhoseHeadersDoNotEnd) {
-  Send(Frame(kHeaders, kNone, 1, std::string(net::kMaxHeaderBlockBytes, 'h')));
+  Send(Frame(kHeaders, kNone, 1, std::string(kMaxHeaderBlockBytes, 'h')));
   ASSERT_TRUE(status_.ok());
   EXPECT_EQ(Send(Frame(kContinuation, kNone, 1, "h")), "");
   EXPECT_EQ(status_.message(), "the headers of a call take more than 12000 bytes");
@@ -113,21 +113,21 @@ TEST_F(FrameGateTest, EndsConnectionsThatPadHeaders) {
 
 TEST_F(FrameGateTest, EndsConnectionsWithLongFramesThatAreNoData) {
   gate_.LetIn(&calls_);
-  Send(Frame(kSettings, kNone, 0, std::string(net::kMaxControlFrameBytes + 1, 's')));
+  Send(Frame(kSettings, kNone, 0, std::string(kMaxControlFrameBytes + 1, 's')));
   EXPECT_EQ(status_.message(), "a frame of type 4 takes 16385 bytes, more than 16384");
 }
 
 TEST_F(FrameGateTest, EndsConnectionsThatBeginCallsWithoutTheServersSettings) {
   gate_.LetIn(&calls_);
-  EXPECT_EQ(Send(Repeat(Call(1), net::kMaxPublicCalls)), Repeat(Passed(1), net::kMaxPublicCalls));
+  EXPECT_EQ(Send(Repeat(Call(1), kMaxPublicCalls)), Repeat(Passed(1), kMaxPublicCalls));
   Send(Call(1));
   EXPECT_EQ(status_.message(),
             "more than 100 calls before the client acknowledged the server's settings");
 }
 
 TEST_F(FrameGateTest, LetsUnauthenticatedPeersBeginFewCalls) {
-  EXPECT_EQ(Send(Repeat(Call(1), net::kUnauthenticatedCalls + 1)),
-            Repeat(Passed(1), net::kUnauthenticatedCalls));
+  EXPECT_EQ(Send(Repeat(Call(1), kUnauthenticatedCalls + 1)),
+            Repeat(Passed(1), kUnauthenticatedCalls));
   EXPECT_EQ(gate_.wait(), absl::InfiniteDuration());
   gate_.LetIn(&calls_);
   EXPECT_EQ(Send(""), Passed(1));
@@ -135,7 +135,7 @@ TEST_F(FrameGateTest, LetsUnauthenticatedPeersBeginFewCalls) {
 }
 
 TEST_F(FrameGateTest, LetsUnauthenticatedPeersSendLittle) {
-  const std::string data = Frame(kData, kNone, 1, std::string(net::kUnauthenticatedBytes - 8, 'd'));
+  const std::string data = Frame(kData, kNone, 1, std::string(kUnauthenticatedBytes - 8, 'd'));
   EXPECT_EQ(Send(data), "");
   gate_.LetIn(&calls_);
   EXPECT_EQ(Send(""), data);
@@ -143,10 +143,10 @@ TEST_F(FrameGateTest, LetsUnauthenticatedPeersSendLittle) {
 
 TEST_F(FrameGateTest, PassesCallsAtARate) {
   Settle();
-  const int burst = static_cast<int>(net::kCallBurst);
+  const int burst = static_cast<int>(kCallBurst);
   EXPECT_EQ(Send(Repeat(Call(1), burst + 3)), Repeat(Passed(1), burst));
-  EXPECT_EQ(gate_.wait(), absl::Seconds(1 / net::kCallsPerSecond));
-  now_ += absl::Seconds(2 / net::kCallsPerSecond);
+  EXPECT_EQ(gate_.wait(), absl::Seconds(1 / kCallsPerSecond));
+  now_ += absl::Seconds(2 / kCallsPerSecond);
   EXPECT_EQ(Send(""), Passed(1) + Passed(1));
 }
 
@@ -162,7 +162,7 @@ TEST_F(FrameGateTest, CountsCallsWithThoseOfItsUserOnceItIsLetIn) {
   while (calls_.Take(now_) == absl::ZeroDuration()) {
   }
   EXPECT_EQ(Send(Call(1)), "") << "its address' calls are used up";
-  net::Rate users{net::kCallsPerSecond, net::kCallBurst};
+  Rate users{kCallsPerSecond, kCallBurst};
   gate_.LetIn(&users);
   EXPECT_EQ(Send(""), Passed(1));
   while (users.Take(now_) == absl::ZeroDuration()) {
@@ -173,26 +173,26 @@ TEST_F(FrameGateTest, CountsCallsWithThoseOfItsUserOnceItIsLetIn) {
 TEST_F(FrameGateTest, PassesPingsAndSettingsAtARate) {
   Settle();
   const std::string ping = Frame(kPing, kNone, 0, "12345678");
-  const int left = static_cast<int>(net::kControlFrameBurst) - 1;
+  const int left = static_cast<int>(kControlFrameBurst) - 1;
   EXPECT_EQ(Send(Repeat(ping, left + 1)), Repeat(ping, left));
-  EXPECT_EQ(gate_.wait(), absl::Seconds(1 / net::kControlFramesPerSecond));
+  EXPECT_EQ(gate_.wait(), absl::Seconds(1 / kControlFramesPerSecond));
 }
 
 TEST_F(FrameGateTest, PassesSmallFramesAtARateAndLargeOnesAtAny) {
   Settle();
   const std::string reset = Frame(kReset, kNone, 1, "1234");
-  const int burst = static_cast<int>(net::kSmallFrameBurst);
+  const int burst = static_cast<int>(kSmallFrameBurst);
   EXPECT_EQ(Send(Repeat(reset, burst + 1)), Repeat(reset, burst));
-  EXPECT_EQ(gate_.wait(), absl::Seconds(1 / net::kSmallFramesPerSecond));
+  EXPECT_EQ(gate_.wait(), absl::Seconds(1 / kSmallFramesPerSecond));
   now_ += gate_.wait();
   EXPECT_EQ(Send(""), reset);
-  const std::string data = Frame(kData, kNone, 1, std::string(net::kSmallFrameBytes, 'd'));
+  const std::string data = Frame(kData, kNone, 1, std::string(kSmallFrameBytes, 'd'));
   EXPECT_EQ(Send(Repeat(data, burst)), Repeat(data, burst));
 }
 
 TEST(FrameGatePrefaceTest, EndsConnectionsThatBeginOtherwise) {
-  net::Rate calls(1, 1);
-  net::FrameGate gate("n", "v", &calls);
+  Rate calls(1, 1);
+  FrameGate gate("n", "v", &calls);
   string_view in = "PRI * HTTP/1.1";
   std::string out;
   const absl::Status status = gate.Pass(absl::ZeroDuration(), &in, &out);
@@ -200,7 +200,7 @@ TEST(FrameGatePrefaceTest, EndsConnectionsThatBeginOtherwise) {
 }
 
 TEST(RateTest, GivesBackNoMoreThanItsBurst) {
-  net::Rate rate(10, 2);
+  Rate rate(10, 2);
   const absl::Duration later = absl::Seconds(100);
   EXPECT_EQ(rate.Take(later), absl::ZeroDuration());
   EXPECT_EQ(rate.Take(later), absl::ZeroDuration());
@@ -208,4 +208,4 @@ TEST(RateTest, GivesBackNoMoreThanItsBurst) {
 }
 
 }  // namespace
-}  // namespace ablate::rpc
+}  // namespace ablate::net

@@ -5,31 +5,31 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 
-namespace ablate::rpc {
+namespace ablate::net {
 namespace {
 
-net::Peer V6(const char* address) {
+Peer V6(const char* address) {
   sockaddr_storage storage = {};
   auto& v6 = reinterpret_cast<sockaddr_in6&>(storage);
   v6.sin6_family = AF_INET6;
   v6.sin6_port = htons(7);
   EXPECT_EQ(inet_pton(AF_INET6, address, &v6.sin6_addr), 1);
-  return net::PeerOf(storage, sizeof(v6));
+  return PeerOf(storage, sizeof(v6));
 }
 
-net::Peer V4(const char* address) {
+Peer V4(const char* address) {
   sockaddr_storage storage = {};
   auto& v4 = reinterpret_cast<sockaddr_in&>(storage);
   v4.sin_family = AF_INET;
   v4.sin_port = htons(7);
   EXPECT_EQ(inet_pton(AF_INET, address, &v4.sin_addr), 1);
-  return net::PeerOf(storage, sizeof(v4));
+  return PeerOf(storage, sizeof(v4));
 }
 
 TEST(ListenerTest, ListensOnAPortThatIsFree) {
-  const auto listener = net::ListenTcp("127.0.0.1:0");
+  const auto listener = ListenTcp("127.0.0.1:0");
   ASSERT_TRUE(listener.ok()) << listener.status();
-  EXPECT_GT(net::PortOf(listener->get()), 0);
+  EXPECT_GT(PortOf(listener->get()), 0);
 }
 
 TEST(ListenerTest, RefusesAddressesThatCannotBe) {
@@ -40,17 +40,17 @@ TEST(ListenerTest, RefusesAddressesThatCannotBe) {
       {"127.0.0.1:", "can't listen on 127.0.0.1:: the port is a number from 0 to 65535"},
   };
   for (const auto& [address, message] : cases) {
-    const absl::Status status = net::ListenTcp(address).status();
+    const absl::Status status = ListenTcp(address).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << address;
     EXPECT_EQ(status.message(), message);
   }
 }
 
 TEST(ListenerTest, SaysWhenAnAddressIsTaken) {
-  const auto first = net::ListenTcp("127.0.0.1:0");
+  const auto first = ListenTcp("127.0.0.1:0");
   ASSERT_TRUE(first.ok());
-  const std::string taken = "127.0.0.1:" + std::to_string(net::PortOf(first->get()));
-  const absl::Status status = net::ListenTcp(taken).status();
+  const std::string taken = "127.0.0.1:" + std::to_string(PortOf(first->get()));
+  const absl::Status status = ListenTcp(taken).status();
   EXPECT_TRUE(absl::IsUnavailable(status));
   EXPECT_EQ(status.message(), "can't listen on " + taken + ": Address already in use");
 }
@@ -68,4 +68,4 @@ TEST(PeerTest, CountsIpv4AddressesOneByOne) {
 }
 
 }  // namespace
-}  // namespace ablate::rpc
+}  // namespace ablate::net

@@ -7,7 +7,7 @@
 #include "google/protobuf/text_format.h"
 #include "server/experiment/resolve.h"
 
-namespace ablate::service {
+namespace ablate::submit {
 namespace {
 
 // Returns the note for an axis of so many settings, beside a tuned one, with so many seeds.
@@ -25,7 +25,7 @@ std::string Note(int settings, int seeds, const std::string& field = "model.widt
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &spec)) << text;
   const spec::Resolution resolution = spec::Resolve(spec, {}, {});
   for (const spec::Problem& problem : resolution.problems) ADD_FAILURE() << problem.message;
-  return submit::UndecidableNote(resolution);
+  return UndecidableNote(resolution);
 }
 
 TEST(UndecidableNoteTest, SaysHowManySeedsItTakes) {
@@ -51,7 +51,7 @@ std::string NoteOf(const std::string& primary) {
                    "predictions {} } analyses { robustness {} } report { primary: '",
                    primary, "' }"),
       &spec));
-  return submit::UndecidableNote(spec::Resolve(spec, {}, {}));
+  return UndecidableNote(spec::Resolve(spec, {}, {}));
 }
 
 TEST(UndecidableNoteTest, SaysWhichNumbersAreComparedBySequence) {
@@ -72,4 +72,4 @@ TEST(UndecidableNoteTest, SaysNothingWhereNothingIsCompared) {
 }
 
 }  // namespace
-}  // namespace ablate::service
+}  // namespace ablate::submit

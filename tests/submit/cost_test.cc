@@ -1,22 +1,22 @@
 // Tests predictions of the cost of training.
-#include "server/submit/plan.h"
+#include "server/submit/cost.h"
 
 #include <gtest/gtest.h>
 
-namespace ablate::service {
+namespace ablate::submit {
 namespace {
 
-submit::StepTime Measured(double micros) {
+StepTime Measured(double micros) {
   return [micros](absl::string_view) { return std::optional<double>(micros); };
 }
 absl::StatusOr<std::optional<double>> Unknown(absl::string_view) { return std::nullopt; }
 
-submit::Capacity Cores(uint32_t lanes, uint64_t last_states_bytes = 0) {
+Capacity Cores(uint32_t lanes, uint64_t last_states_bytes = 0) {
   return {{{"cpu", lanes}}, last_states_bytes};
 }
 
 TEST(EstimateCostTest, CostsNothingForNothing) {
-  const auto cost = submit::EstimateCost({}, Unknown, Cores(2));
+  const auto cost = EstimateCost({}, Unknown, Cores(2));
   ASSERT_TRUE(cost.ok());
   EXPECT_EQ(cost->device_time, absl::ZeroDuration());
   EXPECT_EQ(cost->wall_time, absl::ZeroDuration());
@@ -25,7 +25,7 @@ TEST(EstimateCostTest, CostsNothingForNothing) {
 
 TEST(EstimateCostTest, UsesMeasuredStepTimes) {
   const auto cost =
-      submit::EstimateCost({{"a", 1'000, 0, 5}, {"a", 2'000, 0, 7}}, Measured(2'000), Cores(1));
+      EstimateCost({{"a", 1'000, 0, 5}, {"a", 2'000, 0, 7}}, Measured(2'000), Cores(1));
   ASSERT_TRUE(cost.ok());
   EXPECT_TRUE(cost->measured);
   EXPECT_EQ(cost->device_time, absl::Seconds(6));
@@ -34,26 +34,26 @@ TEST(EstimateCostTest, UsesMeasuredStepTimes) {
 }
 
 TEST(EstimateCostTest, SpreadsRunsOverLanes) {
-  const std::vector<submit::RunCost> runs(5, submit::RunCost{"a", 1'000, 0, 0});
-  const auto cost = submit::EstimateCost(runs, Measured(1'000), Cores(2));
+  const std::vector<RunCost> runs(5, RunCost{"a", 1'000, 0, 0});
+  const auto cost = EstimateCost(runs, Measured(1'000), Cores(2));
   ASSERT_TRUE(cost.ok());
   EXPECT_EQ(cost->device_time, absl::Seconds(5));
   EXPECT_EQ(cost->wall_time, absl::Seconds(3));
 }
 
 TEST(EstimateCostTest, LetsLanesShareTheWorkOfARun) {
-  submit::RunCost run{"a", 1'000, 0, 0};
+  RunCost run{"a", 1'000, 0, 0};
   run.lanes = 4;
-  const auto cost = submit::EstimateCost({run, run}, Measured(1'000), Cores(4));
+  const auto cost = EstimateCost({run, run}, Measured(1'000), Cores(4));
   ASSERT_TRUE(cost.ok());
   EXPECT_EQ(cost->device_time, absl::Seconds(2));
   EXPECT_EQ(cost->wall_time, absl::Seconds(.5));
 }
 
 TEST(EstimateCostTest, SpreadsRunsOverLanesOfTheirDevice) {
-  std::vector<submit::RunCost> runs(6, submit::RunCost{"a", 1'000, 0, 0, 100});
+  std::vector<RunCost> runs(6, RunCost{"a", 1'000, 0, 0, 100});
   for (size_t i = 0; i < 4; ++i) runs[i].device_kind = "cuda";
-  const auto cost = submit::EstimateCost(runs, Measured(1'000), {{{"cpu", 8}, {"cuda", 1}}});
+  const auto cost = EstimateCost(runs, Measured(1'000), {{{"cpu", 8}, {"cuda", 1}}});
   ASSERT_TRUE(cost.ok());
   EXPECT_EQ(cost->device_time, absl::Seconds(6));
   EXPECT_EQ(cost->wall_time, absl::Seconds(4)) << "the cores don't help";
@@ -61,10 +61,10 @@ TEST(EstimateCostTest, SpreadsRunsOverLanesOfTheirDevice) {
 }
 
 TEST(EstimateCostTest, CountsResumeStatesOfRunsThatTrainAtOnceWhenThereAreMany) {
-  std::vector<submit::RunCost> runs(1'000, submit::RunCost{"a", 1'000, 0, 5, 100});
+  std::vector<RunCost> runs(1'000, RunCost{"a", 1'000, 0, 5, 100});
   runs[7].resume_bytes = 300;
   const auto cost = [&runs](uint32_t lanes) {
-    return submit::EstimateCost(runs, Measured(1'000), Cores(lanes))->bytes;
+    return EstimateCost(runs, Measured(1'000), Cores(lanes))->bytes;
   };
   EXPECT_EQ(cost(3), 1'000 * 5 + 2 * 3 * 300u) << "and not one a run";
   EXPECT_EQ(cost(0), 1'000 * 5 + 2 * 300u) << "some lane is to come";
@@ -73,8 +73,8 @@ TEST(EstimateCostTest, CountsResumeStatesOfRunsThatTrainAtOnceWhenThereAreMany) 
 }
 
 TEST(EstimateCostTest, GuessesFromArithmeticAndSaysSo) {
-  const auto small = submit::EstimateCost({{"a", 1'000, 1e6, 0}}, Unknown, Cores(1));
-  const auto large = submit::EstimateCost({{"a", 1'000, 1e11, 0}}, Unknown, Cores(1));
+  const auto small = EstimateCost({{"a", 1'000, 1e6, 0}}, Unknown, Cores(1));
+  const auto large = EstimateCost({{"a", 1'000, 1e11, 0}}, Unknown, Cores(1));
   ASSERT_TRUE(small.ok() && large.ok());
   EXPECT_FALSE(small->measured);
   EXPECT_GT(small->device_time, absl::ZeroDuration());
@@ -82,8 +82,8 @@ TEST(EstimateCostTest, GuessesFromArithmeticAndSaysSo) {
 }
 
 TEST(EstimateCostTest, GuessesEvaluationsToo) {
-  submit::RunCost run{"a", 1'000, 1e8, 0};
-  const auto time = [&run] { return submit::EstimateCost({run}, Unknown, Cores(1))->device_time; };
+  RunCost run{"a", 1'000, 1e8, 0};
+  const auto time = [&run] { return EstimateCost({run}, Unknown, Cores(1))->device_time; };
   const absl::Duration alone = time();
   run.every = 300;
   run.evaluation = {20, 1e9};
@@ -99,28 +99,27 @@ TEST(EstimateCostTest, GuessesEvaluationsToo) {
 }
 
 TEST(EstimateCostTest, HasEvaluationsInMeasuredTimes) {
-  submit::RunCost run{"a", 1'000, 0, 0};
+  RunCost run{"a", 1'000, 0, 0};
   run.evaluation = {20, 1e12};
-  EXPECT_EQ(submit::EstimateCost({run}, Measured(1'000), Cores(1))->device_time, absl::Seconds(1));
+  EXPECT_EQ(EstimateCost({run}, Measured(1'000), Cores(1))->device_time, absl::Seconds(1));
 }
 
 TEST(EstimateCostTest, GuessesByTheTrainersSpeedUnlessItIsMeasured) {
-  submit::RunCost run{"a", 1'000, 1e6, 0};
+  RunCost run{"a", 1'000, 1e6, 0};
   run.guessed_speed = {100, 1e3};
   run.every = 500;
   run.evaluation = {4, 3e6};
   // 1,000 steps of 1.2 ms and 3 evaluations of 3.4 ms.
-  EXPECT_EQ(submit::EstimateCost({run}, Unknown, Cores(1))->device_time,
-            absl::Microseconds(1'210'200));
-  EXPECT_FALSE(submit::EstimateCost({run}, Unknown, Cores(1))->measured);
-  EXPECT_EQ(submit::EstimateCost({run}, Measured(2'000), Cores(1))->device_time, absl::Seconds(2));
+  EXPECT_EQ(EstimateCost({run}, Unknown, Cores(1))->device_time, absl::Microseconds(1'210'200));
+  EXPECT_FALSE(EstimateCost({run}, Unknown, Cores(1))->measured);
+  EXPECT_EQ(EstimateCost({run}, Measured(2'000), Cores(1))->device_time, absl::Seconds(2));
 }
 
 TEST(EstimateCostTest, AsksOnceForEachShape) {
   int asked = 0;
-  submit::RunCost guessed{"b", 1, 0, 0};
+  RunCost guessed{"b", 1, 0, 0};
   guessed.guessed_speed = {100, 1e3};
-  const auto cost = submit::EstimateCost(
+  const auto cost = EstimateCost(
       {{"a", 1, 0, 0}, guessed, {"a", 1, 0, 0}},
       [&asked](absl::string_view shape) {
         ++asked;
@@ -135,7 +134,7 @@ TEST(EstimateCostTest, AsksOnceForEachShape) {
 }
 
 TEST(EstimateCostTest, PassesErrorsOn) {
-  const auto cost = submit::EstimateCost(
+  const auto cost = EstimateCost(
       {{"a", 1, 0, 0}},
       [](absl::string_view) -> absl::StatusOr<std::optional<double>> {
         return absl::UnavailableError("no store");
@@ -146,8 +145,8 @@ TEST(EstimateCostTest, PassesErrorsOn) {
 
 TEST(EstimateCostTest, CountsTheLastStatesThatAreKept) {
   const auto bytes = [](bool grows, uint64_t kept) {
-    const std::vector<submit::RunCost> runs(10, {"a", 10, 0, 100, 1'000, grows});
-    return submit::EstimateCost(runs, Measured(1'000), Cores(1, kept))->bytes;
+    const std::vector<RunCost> runs(10, {"a", 10, 0, 100, 1'000, grows});
+    return EstimateCost(runs, Measured(1'000), Cores(1, kept))->bytes;
   };
   EXPECT_EQ(bytes(false, 50'000), 10 * 100 + 2 * 1'000u);
   EXPECT_EQ(bytes(true, 50'000), 10 * 100 + 2 * 1'000 + 10 * 1'000u);
@@ -161,7 +160,7 @@ spec::EntryCost EntryOf(double mean, double largest) {
   return entry;
 }
 // Pretends that so many were computed, each guessed at 1 second, in so many seconds each.
-submit::FindTimes Made(uint64_t analyses, double seconds) {
+FindTimes Made(uint64_t analyses, double seconds) {
   return [=](absl::string_view) {
     const auto count = static_cast<double>(analyses);
     return storage::AnalysisTimes{analyses, count * seconds * 1e6, count * 1e6, 1e6};
@@ -169,8 +168,8 @@ submit::FindTimes Made(uint64_t analyses, double seconds) {
 }
 
 TEST(AnalysesCostTest, IsGuessedUntilAFewWereMade) {
-  submit::Cost cost;
-  ASSERT_TRUE(submit::AddAnalysesCost(4, EntryOf(1e6, 1e6), Made(2, 5), &cost).ok());
+  Cost cost;
+  ASSERT_TRUE(AddAnalysesCost(4, EntryOf(1e6, 1e6), Made(2, 5), &cost).ok());
   EXPECT_EQ(cost.device_time, absl::Seconds(4));
   EXPECT_EQ(cost.wall_time, absl::Seconds(4)) << "one worker makes them";
   EXPECT_EQ(cost.measured_time, absl::ZeroDuration());
@@ -178,29 +177,28 @@ TEST(AnalysesCostTest, IsGuessedUntilAFewWereMade) {
 }
 
 TEST(AnalysesCostTest, ScalesTheGuessByWhatItsGroupTook) {
-  submit::Cost cost;
-  ASSERT_TRUE(submit::AddAnalysesCost(4, EntryOf(2e6, 9e6), Made(3, .1), &cost).ok());
+  Cost cost;
+  ASSERT_TRUE(AddAnalysesCost(4, EntryOf(2e6, 9e6), Made(3, .1), &cost).ok());
   EXPECT_EQ(cost.device_time, absl::Seconds(.8)) << "twice as large ones as were made";
   EXPECT_EQ(cost.measured_time, cost.device_time);
   EXPECT_TRUE(cost.measured);
 }
 
 TEST(AnalysesCostTest, IsGuessedWhereThoseThatWereMadeAreMuchSmaller) {
-  submit::Cost cost;
-  ASSERT_TRUE(submit::AddAnalysesCost(1, EntryOf(2e6, 11e6), Made(100, .1), &cost).ok());
+  Cost cost;
+  ASSERT_TRUE(AddAnalysesCost(1, EntryOf(2e6, 11e6), Made(100, .1), &cost).ok());
   EXPECT_EQ(cost.device_time, absl::Seconds(.2));
   EXPECT_EQ(cost.measured_time, absl::ZeroDuration());
   EXPECT_FALSE(cost.measured);
 }
 
 TEST(AnalysesCostTest, PassesErrorsOn) {
-  submit::Cost cost;
+  Cost cost;
   const auto broken = [](absl::string_view) -> absl::StatusOr<storage::AnalysisTimes> {
     return absl::UnavailableError("no store");
   };
-  EXPECT_EQ(submit::AddAnalysesCost(1, EntryOf(1, 1), broken, &cost),
-            absl::UnavailableError("no store"));
+  EXPECT_EQ(AddAnalysesCost(1, EntryOf(1, 1), broken, &cost), absl::UnavailableError("no store"));
 }
 
 }  // namespace
-}  // namespace ablate::service
+}  // namespace ablate::submit
