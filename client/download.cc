@@ -55,14 +55,14 @@ RemoteFile RemoteOf(const v1::Dataset& dataset) {
 }
 
 ReadFrom ReadDataset(Connection* connection, const v1::Dataset& dataset) {
-  return
-      [connection, name = dataset.name()](uint64_t offset, const OnMessage<std::string>& on_data) {
-        v1::DownloadDatasetRequest request;
-        request.set_name(name);
-        request.set_offset(offset);
-        return connection->DownloadDataset(
-            request, [&](const v1::DatasetChunk& chunk) { return on_data(chunk.data()); });
-      };
+  return [connection, name = dataset.name()](uint64_t offset,
+                                             const OnMessage<std::string>& on_data) {
+    v1::DownloadDatasetRequest request;
+    request.set_name(name);
+    request.set_offset(offset);
+    return connection->Stream(kDownloadDataset, request,
+                              [&](const v1::DatasetChunk& chunk) { return on_data(chunk.data()); });
+  };
 }
 
 absl::StatusOr<std::string> FetchTokenizer(Connection* connection, const v1::Dataset& dataset,

@@ -32,7 +32,7 @@ absl::StatusOr<v1::Experiment> WatchOnce(Connection* connection,
                                          v1::WatchExperimentRequest* request,
                                          const OnEvent& on_event) {
   absl::Status watched =
-      connection->WatchExperiment(*request, [&](const v1::ExperimentEvent& event) {
+      connection->Stream(kWatchExperiment, *request, [&](const v1::ExperimentEvent& event) {
         request->set_token(event.token());
         on_event(event);
         return absl::OkStatus();
@@ -44,7 +44,7 @@ absl::StatusOr<v1::Experiment> WatchOnce(Connection* connection,
   if (!watched.ok()) return watched;
   v1::GetExperimentRequest get;
   get.set_name(request->name());
-  absl::StatusOr<v1::Experiment> experiment = connection->GetExperiment(get);
+  absl::StatusOr<v1::Experiment> experiment = connection->Call(kGetExperiment, get);
   if (experiment.ok() && experiment->state() == v1::ExperimentState::ACTIVE) {
     return absl::UnavailableError("the server ended the watch early");
   }
@@ -130,8 +130,7 @@ absl::StatusOr<v1::Experiment> FollowWithProgress(Connection* connection, const 
         if (now - asked >= kLanesAskEvery) {
           asked = now;
           const auto workers =
-              ListAll(connection, &Connection::ListWorkers,
-                      &v1::ListWorkersResponse::mutable_workers, v1::ListWorkersRequest());
+              ListAll(connection, kListWorkers, &v1::ListWorkersResponse::mutable_workers);
           if (workers.ok()) state.SetWorkers(*workers);
         }
         progress.Update(event, state.CountOnLanes());

@@ -22,12 +22,13 @@ absl::Status Follow(Connection* connection, const Context& context, const std::s
   request.set_name(name);
   return KeepWatching(context, [&](const std::function<void()>& alive) {
     bool ended = false;
-    absl::Status watched = connection->WatchAnalysis(request, [&](const v1::Analysis& analysis) {
-      alive();
-      ended = HasEnded(analysis);
-      on_change(analysis);
-      return absl::OkStatus();
-    });
+    absl::Status watched =
+        connection->Stream(kWatchAnalysis, request, [&](const v1::Analysis& analysis) {
+          alive();
+          ended = HasEnded(analysis);
+          on_change(analysis);
+          return absl::OkStatus();
+        });
     if (!watched.ok() || ended) return watched;
     return absl::UnavailableError("the server ended the watch early");
   });

@@ -105,8 +105,8 @@ void Gatherer::OnEvent(const v1::ExperimentEvent& event) {
 }
 
 void Gatherer::AskForLanes() {
-  const auto workers = ListAll(connection_, &Connection::ListWorkers,
-                               &v1::ListWorkersResponse::mutable_workers, v1::ListWorkersRequest());
+  const auto workers =
+      ListAll(connection_, kListWorkers, &v1::ListWorkersResponse::mutable_workers);
   if (!workers.ok()) return;  // the watch finds out that the server is away
   v1::QueryMetricsRequest request;
   {
@@ -118,12 +118,12 @@ void Gatherer::AskForLanes() {
   request.add_keys("train/loss");
   request.set_max_points(kMaxCurvePoints);
   connection_
-      ->QueryMetrics(request,
-                     [this](const v1::Series& series) {
-                       MutexLock lock(&mutex_);
-                       state_.SetCurve(series);
-                       return absl::OkStatus();
-                     })
+      ->Stream(kQueryMetrics, request,
+               [this](const v1::Series& series) {
+                 MutexLock lock(&mutex_);
+                 state_.SetCurve(series);
+                 return absl::OkStatus();
+               })
       .IgnoreError();  // the curve then begins with the next event
 }
 
@@ -189,7 +189,7 @@ absl::StatusOr<v1::Comparison> CompareEnded(Connection* connection,
   }
   v1::CompareRequest request;
   request.set_experiment(experiment.name());
-  return connection->Compare(request);
+  return connection->Call(kCompare, request);
 }
 
 }  // namespace ablate::client

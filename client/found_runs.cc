@@ -10,7 +10,7 @@ absl::StatusOr<v1::ListRunsResponse> ListFoundRuns(Connection* connection,
                                                    v1::ListRunsRequest request, uint32_t limit) {
   const bool asks =
       !request.filter().empty() || !request.order_by().empty() || !request.columns().empty();
-  auto runs = ListFirst(connection, &Connection::ListRuns, &v1::ListRunsResponse::mutable_rows,
+  auto runs = ListFirst(connection, kListRuns, &v1::ListRunsResponse::mutable_rows,
                         std::move(request), limit);
   // Servers with filters name the experiment of each row.
   if (asks && runs.ok() && !runs->rows().empty() && runs->rows(0).experiment().empty()) {

@@ -40,14 +40,13 @@ absl::Status CheckNoCell(absl::string_view text) {
                                                  "` and `ablate metrics ", text, "` take a cell."));
 }
 
-// The experiment that `text` means, by one of the connection's methods that find one.
-absl::StatusOr<v1::Experiment> Find(
-    Connection* connection, absl::string_view text,
-    absl::StatusOr<v1::Experiment> (Connection::*get)(const v1::GetExperimentRequest&)) {
+// Returns the experiment that `text` means; `get` finds one.
+absl::StatusOr<v1::Experiment> Find(Connection* connection, absl::string_view text,
+                                    const Rpc<v1::GetExperimentRequest, v1::Experiment>& get) {
   RETURN_IF_ERROR(CheckNoCell(text));
   v1::GetExperimentRequest request;
   request.set_name(ExperimentName(text));
-  absl::StatusOr<v1::Experiment> experiment = (connection->*get)(request);
+  absl::StatusOr<v1::Experiment> experiment = connection->Call(get, request);
   if (!absl::IsNotFound(experiment.status())) return experiment;
   return absl::NotFoundError(
       absl::StrCat(experiment.status().message(), "; `ablate ls` lists experiments"));
@@ -76,13 +75,13 @@ std::optional<CellName> ParseCellName(absl::string_view text) {
 }
 
 absl::StatusOr<v1::Experiment> FindExperiment(Connection* connection, absl::string_view text) {
-  return Find(connection, text, &Connection::GetExperiment);
+  return Find(connection, text, kGetExperiment);
 }
 
 absl::StatusOr<std::string> ResolveExperimentName(Connection* connection, absl::string_view text,
                                                   Shortened shortened) {
   if (absl::StartsWith(text, "experiments/")) return std::string(text);
-  ASSIGN_OR_RETURN(const auto experiment, Find(connection, text, &Connection::GetOnlyExperiment));
+  ASSIGN_OR_RETURN(const auto experiment, Find(connection, text, kGetOnlyExperiment));
   const std::string id = Id(experiment.name());
   const bool whole = text == id || text == experiment.spec().name();
   if (!whole && shortened == Shortened::kRefused) {
@@ -98,10 +97,11 @@ std::string ExtensionOf(Connection* connection, absl::string_view name) {
   request.set_statement(
       absl::StrCat("SELECT experiment FROM experiments WHERE extends = '", Id(name), "'"));
   std::string extension;
-  const absl::Status read = connection->Sql(request, [&extension](const v1::SqlRows& part) {
-    for (const v1::SqlRow& row : part.rows()) extension = row.values(0).text();
-    return absl::OkStatus();
-  });
+  const absl::Status read =
+      connection->Stream(kSql, request, [&extension](const v1::SqlRows& part) {
+        for (const v1::SqlRow& row : part.rows()) extension = row.values(0).text();
+        return absl::OkStatus();
+      });
   return read.ok() ? extension : "";
 }
 
@@ -122,7 +122,7 @@ absl::StatusOr<std::string> ResolveDatasetName(Connection* connection, absl::str
   if (absl::StartsWith(text, "datasets/")) return std::string(text);
   v1::GetDatasetRequest request;
   request.set_name(WithPrefix("datasets/", text));
-  ASSIGN_OR_RETURN(const v1::Dataset dataset, connection->GetDataset(request));
+  ASSIGN_OR_RETURN(const v1::Dataset dataset, connection->Call(kGetDataset, request));
   return dataset.name();
 }
 
@@ -131,8 +131,7 @@ absl::StatusOr<v1::ListRunsResponse> ListAllRuns(Connection* connection,
   v1::ListRunsRequest request;
   request.set_experiment(experiment);
   request.set_page_size(kRunsPerPage);
-  return ListAll(connection, &Connection::ListRuns, &v1::ListRunsResponse::mutable_rows,
-                 std::move(request));
+  return ListAll(connection, kListRuns, &v1::ListRunsResponse::mutable_rows, std::move(request));
 }
 
 absl::StatusOr<v1::ListRunsResponse> ListPart(Connection* connection, const CellName& name) {
@@ -140,8 +139,8 @@ absl::StatusOr<v1::ListRunsResponse> ListPart(Connection* connection, const Cell
   request.set_experiment(name.experiment);
   request.set_part(name.cell);
   request.set_page_size(kRunsPerPage);
-  auto runs = ListAll(connection, &Connection::ListRuns, &v1::ListRunsResponse::mutable_rows,
-                      std::move(request));
+  auto runs =
+      ListAll(connection, kListRuns, &v1::ListRunsResponse::mutable_rows, std::move(request));
   if (!runs.ok() || !runs->rows().empty()) return runs;
   const std::string experiment = Id(name.experiment);
   return absl::NotFoundError(absl::StrCat("no cell \"", name.cell, "\" in ", experiment,
@@ -191,7 +190,7 @@ absl::Status ExplainRunError(Connection* connection, const absl::Status& status,
   v1::ListRunsRequest request;
   request.set_page_size(1);
   request.set_experiment(experiment->name());
-  ASSIGN_OR_RETURN(const v1::ListRunsResponse runs, connection->ListRuns(request));
+  ASSIGN_OR_RETURN(const v1::ListRunsResponse runs, connection->Call(kListRuns, request));
   if (runs.rows().empty()) return status;
   const std::string id = Id(experiment->name());
   return absl::NotFoundError(

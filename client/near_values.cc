@@ -110,12 +110,12 @@ std::string ExplainUnmet(Connection* connection, v1::ListRunsRequest request,
   request.clear_columns();
   request.set_filter(comparison.text);
   request.set_page_size(1);
-  const auto met = connection->ListRuns(request);
+  const auto met = connection->Call(kListRuns, request);
   if (!met.ok() || !met->rows().empty()) return "";
   request.set_filter(absl::StrCat(comparison.name, ":*"));
   request.add_columns(comparison.name);
   request.set_page_size(kReadRuns);
-  const auto runs = connection->ListRuns(request);
+  const auto runs = connection->Call(kListRuns, request);
   if (!runs.ok()) return "";
   std::set<double> numbers;
   std::set<std::string> texts;

@@ -62,7 +62,7 @@ std::vector<std::string> NextSteps(const v1::Experiment& experiment,
 // the server refuses to list users.
 std::string QuotaText(const v1::Experiment& experiment, Connection* connection) {
   if (!connection->is_elsewhere() || experiment.counts().queued() == 0) return "";
-  const auto users = connection->ListUsers({});
+  const auto users = connection->Call(kListUsers, {});
   if (!users.ok()) return "";
   for (const v1::User& user : users->users()) {
     if (Id(user.name()) != experiment.owner() || !user.quota().has_lanes()) continue;

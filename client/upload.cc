@@ -36,7 +36,7 @@ absl::Status UploadAll(Connection* connection, const Context& context, const Loc
   uint64_t most = 0;  // bytes that the server had
   absl::Status broke;
   for (int vain = 0;; ++vain) {
-    const absl::StatusOr<v1::PartialUpload> kept = connection->GetUpload(request);
+    const absl::StatusOr<v1::PartialUpload> kept = connection->Call(kGetUpload, request);
     if (absl::IsUnimplemented(kept.status())) return send(0);
     const bool lost = MayTryAgain(kept.status()) || absl::IsDeadlineExceeded(kept.status());
     if (!kept.ok() && (broke.ok() || !lost)) return kept.status();

@@ -94,8 +94,7 @@ void Apply(const Changes& changes, v1::Quota* quota) {
 }
 
 absl::StatusOr<v1::ListUsersResponse> Users(Connection* connection) {
-  return ListAll(connection, &Connection::ListUsers, &v1::ListUsersResponse::mutable_users,
-                 v1::ListUsersRequest());
+  return ListAll(connection, kListUsers, &v1::ListUsersResponse::mutable_users);
 }
 
 // "3", "none".
@@ -117,7 +116,7 @@ absl::StatusOr<int> SetQuota(const SetOptions& options, const Changes& changes,
     if (Id(user.name()) == Id(options.user)) *request.mutable_quota() = user.quota();
   }
   Apply(changes, request.mutable_quota());
-  ASSIGN_OR_RETURN(const auto user, connection->SetQuota(request));
+  ASSIGN_OR_RETURN(const auto user, connection->Call(kSetQuota, request));
   if (options.json) PrintJson(context, user);
   const v1::Quota& quota = user.quota();
   context.console.Info(absl::StrCat(

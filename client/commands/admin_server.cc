@@ -42,7 +42,7 @@ absl::StatusOr<int> Init(const InitOptions& options, const Context& context,
   request.set_address(options.address);
   for (const std::string& host : options.hosts) request.add_hosts(host);
   request.set_user(options.user);
-  const auto join = connection->InitializeSharing(request);
+  const auto join = connection->Call(kInitializeSharing, request);
   if (!join.ok()) return join.status();
   if (options.json || printed) PrintJson(context, *join);
   if (printed) return kSuccess;
@@ -71,7 +71,7 @@ absl::StatusOr<int> Renew(const RenewOptions& options, const Context& context,
   v1::RenewCertificateRequest request;
   for (const std::string& host : options.hosts) request.add_hosts(host);
   request.set_drop_others(options.only);
-  ASSIGN_OR_RETURN(const auto renewed, connection->RenewCertificate(request));
+  ASSIGN_OR_RETURN(const auto renewed, connection->Call(kRenewCertificate, request));
   if (options.json) PrintJson(context, renewed);
   context.console.Info(absl::StrCat("certificate for ", absl::StrJoin(renewed.hosts(), ", "),
                                     ", valid until ", DateOf(renewed.expire_time()),
@@ -92,9 +92,9 @@ absl::StatusOr<int> Audit(const AuditOptions& options, const Context& context,
   v1::ListAuditRequest request;
   request.set_user(options.user);
   request.set_method(options.method);
-  ASSIGN_OR_RETURN(const auto list, ListFirst(connection, &Connection::ListAudit,
-                                              &v1::ListAuditResponse::mutable_entries, request,
-                                              options.limit.value_or(kDefaultLimit)));
+  ASSIGN_OR_RETURN(const auto list,
+                   ListFirst(connection, kListAudit, &v1::ListAuditResponse::mutable_entries,
+                             request, options.limit.value_or(kDefaultLimit)));
   if (options.json) return PrintJson(context, list);
   Table table({{"time, UTC"}, {"user"}, {"method"}, {"what"}, {"outcome"}});
   for (const v1::AuditEntry& entry : list.entries()) {

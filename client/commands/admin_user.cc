@@ -58,7 +58,7 @@ absl::StatusOr<v1::CreateTokenRequest> MakeTokenRequest(const TokenOptions& opti
 absl::Status Forget(const v1::Token& token, Connection* connection, absl::Status why) {
   v1::RevokeTokenRequest revoke;
   revoke.set_name(token.name());
-  connection->RevokeToken(revoke).IgnoreError();
+  connection->Call(kRevokeToken, revoke).IgnoreError();
   return why;
 }
 
@@ -70,7 +70,7 @@ absl::Status CheckJoinOutput(const Output& output) {
 // Makes a token and writes its join file, or prints it if no file is named.
 absl::Status MakeToken(const TokenOptions& options, const v1::CreateTokenRequest& request,
                        const Context& context, Connection* connection) {
-  ASSIGN_OR_RETURN(const auto created, connection->CreateToken(request));
+  ASSIGN_OR_RETURN(const auto created, connection->Call(kCreateToken, request));
   const std::string what = absl::StrCat("token ", Id(created.token().name()), " of ", options.user,
                                         ", valid until ", Day(created.join().expire_time()),
                                         "; whoever has the file acts as ", options.user);
@@ -113,13 +113,13 @@ absl::StatusOr<NewUser> MakeNewUser(const TokenOptions& options) {
 absl::StatusOr<int> AddUser(const TokenOptions& options, const NewUser& request,
                             const Context& context, Connection* connection) {
   RETURN_IF_ERROR(CheckJoinOutput(options.output));
-  ASSIGN_OR_RETURN(const auto user, connection->CreateUser(request.user));
+  ASSIGN_OR_RETURN(const auto user, connection->Call(kCreateUser, request.user));
   absl::Status made = MakeToken(options, request.token, context, connection);
   if (made.ok()) return kSuccess;
   // As if nothing had happened, so that the same command can be given again.
   v1::DeleteUserRequest undo;
   undo.set_name(options.user);
-  if (connection->DeleteUser(undo).ok()) return made;
+  if (connection->Call(kDeleteUser, undo).ok()) return made;
   return absl::Status(made.code(), absl::StrCat(made.message(), "; ", options.user,
                                                 " is a user without a token: `ablate admin token "
                                                 "add ",
@@ -141,8 +141,7 @@ struct UserListOptions {
 absl::StatusOr<int> ListUsers(const UserListOptions& options, const Context& context,
                               Connection* connection) {
   ASSIGN_OR_RETURN(const auto list,
-                   ListAll(connection, &Connection::ListUsers,
-                           &v1::ListUsersResponse::mutable_users, v1::ListUsersRequest()));
+                   ListAll(connection, kListUsers, &v1::ListUsersResponse::mutable_users));
   if (options.json) return PrintJson(context, list);
   Table table({{"user"}, {"role"}, {"created"}});
   for (const v1::User& user : list.users()) {
@@ -162,7 +161,7 @@ absl::StatusOr<int> ListTokens(const UserListOptions& options, const Context& co
                                Connection* connection) {
   v1::ListTokensRequest request;
   request.set_user(options.user);
-  ASSIGN_OR_RETURN(const auto list, ListAll(connection, &Connection::ListTokens,
+  ASSIGN_OR_RETURN(const auto list, ListAll(connection, kListTokens,
                                             &v1::ListTokensResponse::mutable_tokens, request));
   if (options.json) return PrintJson(context, list);
   Table table({{"token"}, {"user"}, {"note"}, {"state"}, {"expires"}, {"last used"}});
@@ -190,7 +189,7 @@ absl::StatusOr<v1::UpdateUserRequest> MakeRoleRequest(const RoleOptions& options
 
 absl::StatusOr<int> SetRole(const RoleOptions& options, const v1::UpdateUserRequest& request,
                             const Context& context, Connection* connection) {
-  ASSIGN_OR_RETURN(const auto user, connection->UpdateUser(request));
+  ASSIGN_OR_RETURN(const auto user, connection->Call(kUpdateUser, request));
   if (options.json) PrintJson(context, user);
   context.console.Info(
       absl::StrCat(Id(user.name()), " is ", v1::Role::Value_Name(user.role()), " now"));
@@ -206,7 +205,7 @@ absl::StatusOr<int> RemoveUser(const NameOptions& options, const Context& contex
                                Connection* connection) {
   v1::DeleteUserRequest request;
   request.set_name(options.name);
-  RETURN_IF_ERROR(connection->DeleteUser(request));
+  RETURN_IF_ERROR(connection->Call(kDeleteUser, request).status());
   if (options.json) PrintJson(context, google::protobuf::Empty());
   context.console.Info(absl::StrCat("removed ", options.name, "; its experiments stay"));
   return kSuccess;
@@ -216,7 +215,7 @@ absl::StatusOr<int> Revoke(const NameOptions& options, const Context& context,
                            Connection* connection) {
   v1::RevokeTokenRequest request;
   request.set_name(options.name);
-  ASSIGN_OR_RETURN(const auto token, connection->RevokeToken(request));
+  ASSIGN_OR_RETURN(const auto token, connection->Call(kRevokeToken, request));
   if (options.json) PrintJson(context, token);
   context.console.Info(absl::StrCat("revoked token ", Id(token.name()), " of ", Id(token.user())));
   return kSuccess;

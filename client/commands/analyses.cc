@@ -66,9 +66,8 @@ absl::StatusOr<v1::ListAnalysesResponse> ListOf(Connection* connection, const Pa
                                                 uint32_t limit) {
   v1::ListAnalysesRequest request;
   request.set_parent(parent.name);
-  auto list =
-      ListFirst(connection, &Connection::ListAnalyses, &v1::ListAnalysesResponse::mutable_analyses,
-                std::move(request), parent.is_part ? 0 : limit);
+  auto list = ListFirst(connection, kListAnalyses, &v1::ListAnalysesResponse::mutable_analyses,
+                        std::move(request), parent.is_part ? 0 : limit);
   if (!list.ok() || !parent.is_part) return list;
   v1::ListAnalysesResponse chosen;
   for (v1::Analysis& analysis : *list->mutable_analyses()) {

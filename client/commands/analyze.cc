@@ -320,7 +320,8 @@ absl::StatusOr<std::vector<LabelledResponse>> Create(Connection* connection,
                                                      Remarks* refusals) {
   std::vector<LabelledResponse> responses;
   for (const auto& [label, request, models] : requests) {
-    absl::StatusOr<v1::CreateAnalysisResponse> response = connection->CreateAnalysis(request);
+    absl::StatusOr<v1::CreateAnalysisResponse> response =
+        connection->Call(kCreateAnalysis, request);
     if (response.ok()) {
       responses.push_back({label, *std::move(response), models});
     } else if (IsRefusal(response.status()) && requests.size() > 1) {
@@ -470,8 +471,9 @@ absl::Status WriteArrays(Connection* connection, const Context& context,
     v1::ReadAnalysisArraysRequest request;
     request.set_name(analysis.name());
     request.set_offset(offset);
-    return connection->ReadAnalysisArrays(
-        request, [&](const v1::AnalysisArraysChunk& chunk) { return on_data(chunk.data()); });
+    return connection->Stream(
+        kReadAnalysisArrays, request,
+        [&](const v1::AnalysisArraysChunk& chunk) { return on_data(chunk.data()); });
   };
   RETURN_IF_ERROR(Download({analysis.name(), analysis.artifact_bytes(), analysis.artifact()},
                            options.output, read, context.sleep));

@@ -33,7 +33,7 @@ absl::StatusOr<v1::ListArtifactsResponse> List(Connection* connection, const std
   ASSIGN_OR_RETURN(const std::string run, FindRun(connection, text));
   v1::ListArtifactsRequest request;
   request.set_run(run);
-  absl::StatusOr<v1::ListArtifactsResponse> list = connection->ListArtifacts(request);
+  absl::StatusOr<v1::ListArtifactsResponse> list = connection->Call(kListArtifacts, request);
   if (!list.ok()) return ExplainRunError(connection, list.status(), text);
   return list;
 }
@@ -80,8 +80,9 @@ absl::Status Fetch(Connection* connection, const v1::Artifact& artifact,
     v1::ReadArtifactRequest request;
     request.set_name(artifact.name());
     request.set_offset(offset);
-    return connection->ReadArtifact(
-        request, [&](const v1::ArtifactChunk& chunk) { return on_data(chunk.data()); });
+    return connection->Stream(kReadArtifact, request, [&](const v1::ArtifactChunk& chunk) {
+      return on_data(chunk.data());
+    });
   };
   return Download({artifact.name(), artifact.bytes(), artifact.sha256()}, options.output, read,
                   sleep);

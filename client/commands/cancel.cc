@@ -38,18 +38,18 @@ absl::StatusOr<v1::Experiment> CancelExperiment(Connection* connection, const st
                    ResolveExperimentName(connection, text, Shortened::kAllowed));
   v1::CancelExperimentRequest request;
   request.set_name(name);
-  return connection->CancelExperiment(request);
+  return connection->Call(kCancelExperiment, request);
 }
 
 // `name` may be shortened: ids of analyses are equally long, so that a whole one begins no other.
 absl::StatusOr<v1::Analysis> CancelAnalysis(Connection* connection, const std::string& name) {
   v1::GetAnalysisRequest wanted;
   wanted.set_name(name);
-  const absl::StatusOr<v1::Analysis> analysis = connection->GetAnalysis(wanted);
+  const absl::StatusOr<v1::Analysis> analysis = connection->Call(kGetAnalysis, wanted);
   if (!analysis.ok()) return analysis;
   v1::CancelAnalysisRequest request;
   request.set_name(analysis->name());
-  return connection->CancelAnalysis(request);
+  return connection->Call(kCancelAnalysis, request);
 }
 
 absl::Status CancelOne(const CancelOptions& options, const std::string& name,

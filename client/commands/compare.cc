@@ -43,7 +43,7 @@ absl::StatusOr<v1::CompareRequest> MakeRequest(const CompareOptions& options) {
 
 absl::StatusOr<int> Compare(const CompareOptions& options, const v1::CompareRequest& request,
                             const Context& context, Connection* connection) {
-  ASSIGN_OR_RETURN(const v1::Comparison comparison, connection->Compare(request));
+  ASSIGN_OR_RETURN(const v1::Comparison comparison, connection->Call(kCompare, request));
   if (options.json) return PrintJson(context, comparison);
   const Console& console = context.console;
   *console.out << (console.out_is_terminal ? WrapProse(comparison.text(), console.width)

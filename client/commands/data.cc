@@ -53,8 +53,7 @@ std::string FactsText(const v1::Dataset& dataset) {
 
 absl::StatusOr<int> Ls(const DataOptions& options, const Context& context, Connection* connection) {
   ASSIGN_OR_RETURN(const v1::ListDatasetsResponse list,
-                   ListAll(connection, &Connection::ListDatasets,
-                           &v1::ListDatasetsResponse::mutable_datasets, v1::ListDatasetsRequest()));
+                   ListAll(connection, kListDatasets, &v1::ListDatasetsResponse::mutable_datasets));
   if (options.json) return PrintJson(context, list);
   const bool owners = ShowsOwners(*connection, list.datasets());
   Table table({{"data set"},
@@ -128,7 +127,7 @@ absl::StatusOr<int> Rm(const DataOptions& options, const Context& context, Conne
   ASSIGN_OR_RETURN(const std::string name, ResolveDatasetName(connection, options.name));
   v1::DeleteDatasetRequest request;
   request.set_name(name);
-  RETURN_IF_ERROR(connection->DeleteDataset(request));
+  RETURN_IF_ERROR(connection->Call(kDeleteDataset, request).status());
   if (options.json) PrintJson(context, google::protobuf::Empty());
   context.console.Info(absl::StrCat("removed ", Id(request.name())));
   return kSuccess;

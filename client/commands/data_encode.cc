@@ -133,7 +133,7 @@ absl::StatusOr<Encoding> DownloadEncoding(const std::string& name, const Context
   ASSIGN_OR_RETURN(const auto connection, Connect(context));
   v1::GetDatasetRequest request;
   request.set_name(name);
-  ASSIGN_OR_RETURN(const v1::Dataset dataset, connection->GetDataset(request));
+  ASSIGN_OR_RETURN(const v1::Dataset dataset, connection->Call(kGetDataset, request));
   ASSIGN_OR_RETURN(const auto bytes, FetchTokenizer(connection.get(), dataset, context.sleep));
   ASSIGN_OR_RETURN(const DatasetFile file, ReadDatasetFile(bytes));
   return BytePairEncoding::Parse(

@@ -81,7 +81,7 @@ absl::StatusOr<int> GetData(const GetOptions& options, const Context& context,
                             Connection* connection) {
   v1::GetDatasetRequest request;
   request.set_name(options.name);
-  ASSIGN_OR_RETURN(const v1::Dataset dataset, connection->GetDataset(request));
+  ASSIGN_OR_RETURN(const v1::Dataset dataset, connection->Call(kGetDataset, request));
   // The files of a folder have no place for the lengths of documents.
   const bool divides = dataset.kind() == v1::DatasetKind::tokens && dataset.documents() == 0;
   if (options.validation.has_value() && !divides) {

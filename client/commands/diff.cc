@@ -63,7 +63,8 @@ absl::StatusOr<int> Diff(const DiffOptions& options, const Context& context,
   v1::DiffExperimentsRequest request;
   request.set_left(NameOf(options.left));
   request.set_right(NameOf(options.right));
-  ASSIGN_OR_RETURN(const v1::DiffExperimentsResponse diff, connection->DiffExperiments(request));
+  ASSIGN_OR_RETURN(const v1::DiffExperimentsResponse diff,
+                   connection->Call(kDiffExperiments, request));
   if (options.json) return PrintJson(context, diff);
   if (diff.fields().empty()) {
     context.console.Info("no difference");

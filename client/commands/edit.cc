@@ -91,7 +91,7 @@ absl::Status CheckTags(Connection* connection, const std::string& name,
   if (untags.empty()) return absl::OkStatus();
   v1::GetExperimentRequest request;
   request.set_name(name);
-  ASSIGN_OR_RETURN(const v1::Experiment experiment, connection->GetExperiment(request));
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, connection->Call(kGetExperiment, request));
   const std::vector<std::string> tags(experiment.tags().begin(), experiment.tags().end());
   for (const std::string& tag : untags) {
     if (std::find(tags.begin(), tags.end(), tag) != tags.end()) continue;
@@ -120,7 +120,7 @@ absl::StatusOr<int> Edit(const EditOptions& options, const v1::UpdateExperimentR
   v1::UpdateExperimentRequest request = changes;
   for (const std::string& name : names) {
     request.set_name(name);
-    const absl::StatusOr<v1::Experiment> edited = connection->UpdateExperiment(request);
+    const absl::StatusOr<v1::Experiment> edited = connection->Call(kUpdateExperiment, request);
     if (!edited.ok()) {
       code = std::max(code, Fail(context, ByOptions(edited.status())));
     } else if (options.json) {

@@ -45,7 +45,7 @@ absl::StatusOr<Received> Receive(Connection* connection, const v1::ExportRequest
                                  const OnMessage<v1::FileChunk>& write) {
   Received received;
   absl::Status written;
-  const absl::Status status = connection->Export(request, [&](const v1::FileChunk& chunk) {
+  const absl::Status status = connection->Stream(kExport, request, [&](const v1::FileChunk& chunk) {
     CountChunk(chunk, &received);
     return written = write(chunk);
   });

@@ -125,7 +125,7 @@ absl::StatusOr<int> Figure(const FigureOptions& options, const v1::RenderFigureR
   if (options.csv) {
     if (absl::Status opened = csv.Open(); !opened.ok()) return opened;
   }
-  ASSIGN_OR_RETURN(const v1::RenderFigureResponse figure, connection->RenderFigure(request));
+  ASSIGN_OR_RETURN(const v1::RenderFigureResponse figure, connection->Call(kRenderFigure, request));
   if (options.csv && figure.csv().empty()) {
     return absl::ResourceExhaustedError(
         "--csv: the figure has too many numbers for one answer; nothing was written. Draw it "

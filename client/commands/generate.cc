@@ -113,7 +113,7 @@ absl::StatusOr<int> Generate(const GenerateOptions& options, const v1::GenerateR
     const bool good = context.console.data().good();
     return good ? absl::OkStatus() : absl::AbortedError("writing the output failed");
   };
-  const absl::Status status = connection->Generate(of_model, on_message);
+  const absl::Status status = connection->Stream(kGenerate, of_model, on_message);
   if (status.ok()) return kSuccess;
   if (!request.model().empty()) return status;
   return ExplainRunError(connection, status, options.model);

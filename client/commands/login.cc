@@ -42,7 +42,7 @@ Who AskByAddress(const std::string& name, const Context& context, v1::JoinFile* 
   Connection connection(
       {join->address(), name, address->host.text, join->certificate_authority(), join->token()},
       context.sleep);
-  Who who = connection.WhoAmI({});
+  Who who = connection.Call(kWhoAmI, {});
   if (!who.ok()) return first;
   join->set_server_name(address->host.text);
   return who;
@@ -71,7 +71,7 @@ int Login(const LoginOptions& options, const Context& context) {
   Connection connection(
       {join->address(), name, join->server_name(), join->certificate_authority(), join->token()},
       context.sleep);
-  auto who = connection.WhoAmI({});
+  auto who = connection.Call(kWhoAmI, {});
   if (absl::IsUnavailable(who.status()) && !options.address.empty())
     who = AskByAddress(name, context, &*join, who);
   if (!who.ok()) return Fail(context, who.status());

@@ -21,7 +21,8 @@ absl::StatusOr<int> Logs(const LogsOptions& options, const Context& context,
   ASSIGN_OR_RETURN(const std::string run, FindRun(connection, options.run));
   v1::ListRunEventsRequest request;
   request.set_run(run);
-  const absl::StatusOr<v1::ListRunEventsResponse> events = connection->ListRunEvents(request);
+  const absl::StatusOr<v1::ListRunEventsResponse> events =
+      connection->Call(kListRunEvents, request);
   if (!events.ok()) return ExplainRunError(connection, events.status(), options.run);
   if (options.json) return PrintJson(context, *events);
   Table table({{"time"}, {"what"}, {"step", true}, {"worker"}, {"message"}});

@@ -32,7 +32,7 @@ struct LsOptions {
 // Whose are asked for; empty: everybody's.
 absl::StatusOr<std::string> OwnerOf(const LsOptions& options, Connection* connection) {
   if (!options.mine) return options.owner;
-  ASSIGN_OR_RETURN(const auto who, connection->WhoAmI({}));
+  ASSIGN_OR_RETURN(const auto who, connection->Call(kWhoAmI, {}));
   return who.user();
 }
 
@@ -62,9 +62,9 @@ absl::StatusOr<v1::ListExperimentsResponse> ListTagged(const LsOptions& options,
                                                        Connection* connection) {
   const bool several = options.tags.size() > 1;
   if (!options.tags.empty()) request.set_tag(options.tags.front());
-  auto list = ListFirst(connection, &Connection::ListExperiments,
-                        &v1::ListExperimentsResponse::mutable_experiments, std::move(request),
-                        several ? 0 : *options.limit);
+  auto list =
+      ListFirst(connection, kListExperiments, &v1::ListExperimentsResponse::mutable_experiments,
+                std::move(request), several ? 0 : *options.limit);
   if (!list.ok() || !several) return list;
   // The server selects by one tag.
   const auto lacks_one = [&options](const v1::Experiment& one) {

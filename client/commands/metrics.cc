@@ -73,7 +73,7 @@ absl::StatusOr<v1::ListMetricsResponse> ListKeys(Connection* connection,
   v1::ListMetricsRequest request;
   request.set_parent(target.experiment);
   if (target.cells.size() == 1) request.set_cell(*target.cells.begin());
-  return ListAll(connection, &Connection::ListMetrics, &v1::ListMetricsResponse::mutable_metrics,
+  return ListAll(connection, kListMetrics, &v1::ListMetricsResponse::mutable_metrics,
                  std::move(request));
 }
 
@@ -86,7 +86,7 @@ absl::Status Query(Connection* connection, const MetricsTarget& target,
                    v1::QueryMetricsRequest request, const OnMessage<v1::Series>& on_series) {
   request.set_experiment(target.experiment);
   if (target.cells.size() == 1) request.set_cell(*target.cells.begin());
-  return connection->QueryMetrics(request, [&](const v1::Series& series) {
+  return connection->Stream(kQueryMetrics, request, [&](const v1::Series& series) {
     return target.Has(series.cell()) ? on_series(series) : absl::OkStatus();
   });
 }

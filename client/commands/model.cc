@@ -29,8 +29,7 @@ struct ModelOptions {
 absl::StatusOr<int> LsModels(const ModelOptions& options, const Context& context,
                              Connection* connection) {
   ASSIGN_OR_RETURN(const v1::ListModelsResponse list,
-                   ListAll(connection, &Connection::ListModels,
-                           &v1::ListModelsResponse::mutable_models, v1::ListModelsRequest()));
+                   ListAll(connection, kListModels, &v1::ListModelsResponse::mutable_models));
   if (options.json) return PrintJson(context, list);
   const bool owners = ShowsOwners(*connection, list.models());
   Table table({{"model"},
@@ -58,7 +57,7 @@ absl::StatusOr<int> LsModels(const ModelOptions& options, const Context& context
 absl::StatusOr<v1::Model> FindModel(const std::string& name, Connection* connection) {
   v1::GetModelRequest request;
   request.set_name(ModelName(name));
-  return connection->GetModel(request);
+  return connection->Call(kGetModel, request);
 }
 
 absl::StatusOr<int> ShowModel(const ModelOptions& options, const Context& context,
@@ -84,7 +83,7 @@ absl::StatusOr<int> RmModel(const ModelOptions& options, const Context& context,
     ASSIGN_OR_RETURN(const v1::Model model, FindModel(options.name, connection));
     request.set_name(model.name());
   }
-  RETURN_IF_ERROR(connection->DeleteModel(request));
+  RETURN_IF_ERROR(connection->Call(kDeleteModel, request).status());
   if (options.json) return PrintJson(context, google::protobuf::Empty());
   context.console.Info(absl::StrCat("removed ", Id(request.name())));
   return kSuccess;

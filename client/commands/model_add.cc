@@ -213,7 +213,7 @@ absl::StatusOr<int> AddModel(const AddModelOptions& options, const v1::UploadMod
   absl::StatusOr<v1::Model> model;
   const auto send = [&](uint64_t offset) {
     source->Begin(offset);
-    model = connection->UploadModel([&source] { return source->Next(); });
+    model = connection->Send(kUploadModel, [&source] { return source->Next(); });
     return model.status();
   };
   const absl::Status sent =

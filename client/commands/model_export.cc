@@ -55,11 +55,12 @@ absl::StatusOr<int> ExportModel(const ExportModelOptions& options, const Context
   std::set<std::string> files;
   uint64_t bytes = 0;
   absl::Status written;
-  const absl::Status received = connection->ExportModel(request, [&](const v1::FileChunk& chunk) {
-    files.insert(chunk.path());
-    bytes += chunk.data().size();
-    return written = folder.Write(chunk.path(), chunk.data());
-  });
+  const absl::Status received =
+      connection->Stream(kExportModel, request, [&](const v1::FileChunk& chunk) {
+        files.insert(chunk.path());
+        bytes += chunk.data().size();
+        return written = folder.Write(chunk.path(), chunk.data());
+      });
   if (!written.ok()) return written;
   if (!received.ok()) return received;
   RETURN_IF_ERROR(folder.Commit());

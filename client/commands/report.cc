@@ -79,7 +79,7 @@ absl::StatusOr<uint64_t> Receive(Connection* connection, const v1::RenderReportR
   PartFile file(options.output);
   RETURN_IF_ERROR(file.Open());
   uint64_t bytes = 0;
-  RETURN_IF_ERROR(connection->RenderReport(request, [&](const v1::FileChunk& chunk) {
+  RETURN_IF_ERROR(connection->Stream(kRenderReport, request, [&](const v1::FileChunk& chunk) {
     bytes += chunk.data().size();
     return file.Write(chunk.data());
   }));

@@ -39,7 +39,7 @@ absl::StatusOr<v1::DeleteExperimentResponse> DeleteExperiment(Connection* connec
   v1::DeleteExperimentRequest request;
   request.set_name(name);
   request.set_validate_only(validate_only);
-  return connection->DeleteExperiment(request);
+  return connection->Call(kDeleteExperiment, request);
 }
 
 // Returns IDs separated by commas, such as "names-norm-7f3k, names-lr-1a2b".
@@ -93,7 +93,7 @@ absl::StatusOr<Preview> PreviewOf(Connection* connection, const std::string& nam
   if (IsAnalysis(name)) {
     v1::GetAnalysisRequest request;
     request.set_name(name);
-    ASSIGN_OR_RETURN(const v1::Analysis analysis, connection->GetAnalysis(request));
+    ASSIGN_OR_RETURN(const v1::Analysis analysis, connection->Call(kGetAnalysis, request));
     return Preview{AnalysisText(analysis), std::make_unique<v1::Analysis>(analysis)};
   }
   ASSIGN_OR_RETURN(const auto deletion, DeleteExperiment(connection, name, /*validate_only=*/true));
@@ -122,7 +122,7 @@ absl::Status Remove(Connection* connection, const Context& context, const RmOpti
   if (IsAnalysis(name)) {
     v1::DeleteAnalysisRequest request;
     request.set_name(name);
-    RETURN_IF_ERROR(connection->DeleteAnalysis(request));
+    RETURN_IF_ERROR(connection->Call(kDeleteAnalysis, request).status());
     if (options.json) PrintJson(context, google::protobuf::Empty());
   } else {
     ASSIGN_OR_RETURN(const auto response,

@@ -24,7 +24,7 @@ absl::StatusOr<v1::ExperimentSpec> SpecOfCell(const CellName& cell, Connection* 
   ASSIGN_OR_RETURN(const v1::RunRow row, FindCell(connection, {experiment.name(), cell.cell}));
   v1::GetRunRequest request;
   request.set_name(row.run());
-  ASSIGN_OR_RETURN(v1::Run run, connection->GetRun(request));
+  ASSIGN_OR_RETURN(v1::Run run, connection->Call(kGetRun, request));
   v1::ExperimentSpec spec;
   spec.set_name(experiment.spec().name());
   *spec.mutable_base() = std::move(*run.mutable_resolved_spec()->mutable_spec());

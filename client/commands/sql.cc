@@ -100,7 +100,7 @@ absl::StatusOr<int> Sql(const SqlOptions& options, const v1::SqlRequest& asked,
   }
   // Nothing is printed of a result that ends with an error.
   v1::SqlRows result;
-  RETURN_IF_ERROR(connection->Sql(request, [&](const v1::SqlRows& part) {
+  RETURN_IF_ERROR(connection->Stream(kSql, request, [&](const v1::SqlRows& part) {
     const bool fits = std::all_of(part.rows().begin(), part.rows().end(), [&](const auto& row) {
       return row.values_size() == std::max(result.columns_size(), part.columns_size());
     });

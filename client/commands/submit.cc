@@ -33,7 +33,7 @@ absl::StatusOr<v1::CreateExperimentResponse> Check(Connection* connection,
                                                    v1::CreateExperimentRequest request) {
   request.set_validate_only(true);
   request.clear_request_id();
-  return connection->CreateExperiment(request);
+  return connection->Call(kCreateExperiment, request);
 }
 
 // Prints problems of the file and of the server together.
@@ -225,7 +225,7 @@ int Submit(SubmitOptions options, const Context& context) {
   if (!file.problems.empty()) {
     return ReportAll(context, *submission, Check(connection->get(), request));
   }
-  const auto response = (*connection)->CreateExperiment(request);
+  const auto response = (*connection)->Call(kCreateExperiment, request);
   if (!response.ok()) {
     return Explain(connection->get(), context, *submission, request, response.status());
   }

@@ -72,7 +72,7 @@ absl::StatusOr<int> WriteTable(const TableOptions& options, const Context& conte
 
 absl::StatusOr<int> RenderTable(const TableOptions& options, const v1::RenderTableRequest& request,
                                 const Context& context, Connection* connection) {
-  ASSIGN_OR_RETURN(const v1::RenderTableResponse table, connection->RenderTable(request));
+  ASSIGN_OR_RETURN(const v1::RenderTableResponse table, connection->Call(kRenderTable, request));
   if (options.json) return PrintJson(context, table);
   return WriteTable(options, context, table.data());
 }

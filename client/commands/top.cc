@@ -47,7 +47,7 @@ struct Reading {
 
 // Reads the newest experiments, and older ones of which a worker holds a run.
 absl::Status ReadExperiments(Connection* connection, Reading* reading) {
-  ASSIGN_OR_RETURN(auto newest, connection->ListExperiments({}));
+  ASSIGN_OR_RETURN(auto newest, connection->Call(kListExperiments, {}));
   std::set<std::string> known;
   for (v1::Experiment& experiment : *newest.mutable_experiments()) {
     known.insert(experiment.name());
@@ -58,7 +58,7 @@ absl::Status ReadExperiments(Connection* connection, Reading* reading) {
     if (!known.insert(row.experiment()).second) continue;
     v1::GetExperimentRequest get;
     get.set_name(row.experiment());
-    auto experiment = connection->GetExperiment(get);
+    auto experiment = connection->Call(kGetExperiment, get);
     if (absl::IsNotFound(experiment.status())) continue;  // removed since
     if (!experiment.ok()) return experiment.status();
     *reading->experiments.add_experiments() = *std::move(experiment);
@@ -77,7 +77,7 @@ absl::StatusOr<Reading> ReadServer(Connection* connection, const Context& contex
   ASSIGN_OR_RETURN(auto runs, ListFoundRuns(connection, std::move(request), kMaxTopRuns));
   reading.runs = std::move(runs);
   RETURN_IF_ERROR(ReadExperiments(connection, &reading));
-  if (auto analyses = connection->ListAnalyses({}); analyses.ok()) {
+  if (auto analyses = connection->Call(kListAnalyses, {}); analyses.ok()) {
     reading.analyses = *std::move(analyses);
   }
   reading.time = context.now();

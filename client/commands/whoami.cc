@@ -19,7 +19,7 @@ struct WhoamiOptions {
 
 absl::StatusOr<int> WhoAmI(const WhoamiOptions& options, const Context& context,
                            Connection* connection) {
-  ASSIGN_OR_RETURN(const auto who, connection->WhoAmI({}));
+  ASSIGN_OR_RETURN(const auto who, connection->Call(kWhoAmI, {}));
   if (options.json) return PrintJson(context, who);
   ASSIGN_OR_RETURN(const auto server, FindServer(context.environment));
   Table table({{"server"}, {"address"}, {"user"}, {"role"}, {"token expires"}});

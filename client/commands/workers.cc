@@ -31,8 +31,7 @@ std::string DeviceText(const v1::Worker& worker) {
 absl::StatusOr<int> Workers(const WorkersOptions& options, const Context& context,
                             Connection* connection) {
   ASSIGN_OR_RETURN(const v1::ListWorkersResponse list,
-                   ListAll(connection, &Connection::ListWorkers,
-                           &v1::ListWorkersResponse::mutable_workers, v1::ListWorkersRequest()));
+                   ListAll(connection, kListWorkers, &v1::ListWorkersResponse::mutable_workers));
   if (options.json) return PrintJson(context, list);
   Table table({{"worker"},
                {"role"},

@@ -34,12 +34,11 @@ bool IsPlainWord(absl::string_view name) {
 
 // Returns a candidate for each row of one call's list, or none if the call fails.
 template <typename Request, typename Response, typename Rows, typename ToCandidate>
-std::vector<Candidate> NamesOf(Connection* connection,
-                               absl::StatusOr<Response> (Connection::*list)(const Request&),
+std::vector<Candidate> NamesOf(Connection* connection, const Rpc<Request, Response>& list,
                                const Rows& (Response::*rows)() const, const ToCandidate& candidate,
                                Request request = {}) {
   request.set_page_size(kMaxNames);
-  const absl::StatusOr<Response> response = (connection->*list)(request);
+  const absl::StatusOr<Response> response = connection->Call(list, request);
   std::vector<Candidate> names;
   if (!response.ok()) return names;
   for (const auto& row : ((*response).*rows)()) names.push_back(candidate(row));
@@ -61,8 +60,8 @@ std::vector<Candidate> ExperimentNames(Connection* connection, const std::string
                          end),
             one.spec().question()};
   };
-  return NamesOf(connection, &Connection::ListExperiments,
-                 &v1::ListExperimentsResponse::experiments, candidate);
+  return NamesOf(connection, kListExperiments, &v1::ListExperimentsResponse::experiments,
+                 candidate);
 }
 
 // The parts that `values` has of the experiment in `typed`, which is such as names-norm/pre. A
@@ -81,7 +80,7 @@ std::vector<Candidate> PartNames(Connection* connection, const std::string& type
     return {folder + row.cell(), absl::AsciiStrToLower(v1::RunState::Value_Name(row.state()))};
   };
   std::vector<Candidate> names =
-      NamesOf(connection, &Connection::ListRuns, &v1::ListRunsResponse::rows, candidate, request);
+      NamesOf(connection, kListRuns, &v1::ListRunsResponse::rows, candidate, request);
   for (const std::string& setting : settings) names.push_back({folder + setting, "all seeds"});
   if (names.empty() || values == Values::kExperimentsOrSettings) return names;
   names.push_back({folder + "@best", "the best run"});
@@ -90,7 +89,7 @@ std::vector<Candidate> PartNames(Connection* connection, const std::string& type
 }
 
 std::vector<Candidate> ModelNames(Connection* connection, const std::string& typed) {
-  return NamesOf(connection, &Connection::ListModels, &v1::ListModelsResponse::models,
+  return NamesOf(connection, kListModels, &v1::ListModelsResponse::models,
                  [&](const v1::Model& model) -> Candidate {
                    const bool whole = absl::StartsWith(typed, kModelsFolder);
                    return {whole ? model.name() : Id(model.name()),
@@ -101,7 +100,7 @@ std::vector<Candidate> ModelNames(Connection* connection, const std::string& typ
 std::vector<Candidate> DatasetNames(Connection* connection) {
   std::set<std::string> seen;
   return NamesOf(
-      connection, &Connection::ListDatasets, &v1::ListDatasetsResponse::datasets,
+      connection, kListDatasets, &v1::ListDatasetsResponse::datasets,
       [&](const v1::Dataset& dataset) -> Candidate {
         const std::string& name = dataset.display_name();
         return {seen.insert(name).second ? name : Id(dataset.name()), Bytes(dataset.bytes())};

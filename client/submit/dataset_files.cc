@@ -5,6 +5,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <system_error>
@@ -155,16 +156,31 @@ absl::StatusOr<v1::Dataset> FindUploaded(Connection* connection, const std::stri
   request.set_sha256(sha256);
   request.set_verify(true);
   request.set_private_(audience == Audience::kOurselves);
-  absl::StatusOr<v1::Dataset> found = connection->GetDataset(request);
+  absl::StatusOr<v1::Dataset> found = connection->Call(kVerifyDataset, request);
   if (audience == Audience::kEverybodyUnlessPrivate && absl::IsNotFound(found.status())) {
     request.set_private_(true);
-    found = connection->GetDataset(request);
+    found = connection->Call(kVerifyDataset, request);
   }
   if (!found.ok() || !found->has_expire_time()) return found;
   // An upload for an experiment: uploading it again, without its bytes, makes it what is asked for.
   const bool others_will_see = audience == Audience::kOurselves && !found->private_();
   if (keep == Keep::kAlways || others_will_see) return absl::NotFoundError("");
   return found;
+}
+
+// Uploads what the source has from its position on, after the first message.
+absl::StatusOr<v1::Dataset> SendDataset(Connection* connection,
+                                        const v1::UploadDatasetRequest& first, Source* source) {
+  using Next = absl::StatusOr<std::optional<v1::UploadDatasetRequest>>;
+  bool begun = false;
+  return connection->Send(kUploadDataset, [&]() -> Next {
+    if (!std::exchange(begun, true)) return first;
+    ASSIGN_OR_RETURN(std::string chunk, source->Next());
+    if (chunk.empty()) return std::nullopt;
+    v1::UploadDatasetRequest message;
+    message.set_data(std::move(chunk));
+    return message;
+  });
 }
 
 // Uploads what a source reads; `path` is the one that the user gave.
@@ -188,7 +204,7 @@ absl::StatusOr<Upload> UploadSource(Connection* connection, const Context& conte
       UploadAll(connection, context, {path, bytes, sha256}, [&](uint64_t offset) {
         first.set_offset(offset);
         source->Seek(offset);
-        dataset = connection->UploadDataset(first, [&] { return source->Next(); });
+        dataset = SendDataset(connection, first, source);
         return dataset.status();
       });
   if (!sent.ok()) {
