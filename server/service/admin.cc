@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "ablate/v1/admin.grpc.pb.h"
 #include "ablate/v1/admin.pb.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -20,6 +19,7 @@
 #include "server/rpc/call.h"
 #include "server/rpc/identity.h"
 #include "server/service/convert.h"
+#include "server/service/methods.h"
 #include "server/service/services.h"
 
 namespace ablate::service {
@@ -184,8 +184,9 @@ absl::StatusOr<v1::JoinFile> MakeJoinFile(access::Sharing* sharing,
   return join;
 }
 
-absl::Status Initialize(const Backend& backend, const storage::Caller& caller,
-                        const v1::InitializeSharingRequest& request, v1::JoinFile* response) {
+absl::Status InitializeSharing(const Backend& backend, const storage::Caller& caller,
+                               const v1::InitializeSharingRequest& request,
+                               v1::JoinFile* response) {
   if (!rpc::IsLocal(caller)) {
     return absl::PermissionDeniedError(
         "only allowed through the server's unix socket. Run the command on the server machine as "
@@ -207,9 +208,9 @@ absl::Status Initialize(const Backend& backend, const storage::Caller& caller,
   return absl::OkStatus();
 }
 
-absl::Status Renew(const Backend& backend, const storage::Caller&,
-                   const v1::RenewCertificateRequest& request,
-                   v1::RenewCertificateResponse* response) {
+absl::Status RenewCertificate(const Backend& backend, const storage::Caller&,
+                              const v1::RenewCertificateRequest& request,
+                              v1::RenewCertificateResponse* response) {
   if (request.hosts_size() > kMaxHosts) {
     return lookup::TooMany("hosts", request.hosts_size(), kMaxHosts);
   }
@@ -383,89 +384,23 @@ absl::Status ListAudit(const Backend& backend, const storage::Caller&,
   return absl::OkStatus();
 }
 
-class AdminService final : public v1::Admin::CallbackService {
- public:
-  explicit AdminService(Backend* backend) : backend_(backend) {}
-
-  grpc::ServerUnaryReactor* WhoAmI(grpc::CallbackServerContext* context,
-                                   const v1::WhoAmIRequest* request,
-                                   v1::WhoAmIResponse* response) override {
-    return Answer(context, service::WhoAmI, request, response);
-  }
-  grpc::ServerUnaryReactor* InitializeSharing(grpc::CallbackServerContext* context,
-                                              const v1::InitializeSharingRequest* request,
-                                              v1::JoinFile* response) override {
-    return Answer(context, Initialize, request, response);
-  }
-  grpc::ServerUnaryReactor* RenewCertificate(grpc::CallbackServerContext* context,
-                                             const v1::RenewCertificateRequest* request,
-                                             v1::RenewCertificateResponse* response) override {
-    return Answer(context, Renew, request, response);
-  }
-  grpc::ServerUnaryReactor* CreateUser(grpc::CallbackServerContext* context,
-                                       const v1::CreateUserRequest* request,
-                                       v1::User* response) override {
-    return Answer(context, service::CreateUser, request, response);
-  }
-  grpc::ServerUnaryReactor* ListUsers(grpc::CallbackServerContext* context,
-                                      const v1::ListUsersRequest* request,
-                                      v1::ListUsersResponse* response) override {
-    return Answer(context, service::ListUsers, request, response);
-  }
-  grpc::ServerUnaryReactor* UpdateUser(grpc::CallbackServerContext* context,
-                                       const v1::UpdateUserRequest* request,
-                                       v1::User* response) override {
-    return Answer(context, service::UpdateUser, request, response);
-  }
-  grpc::ServerUnaryReactor* SetQuota(grpc::CallbackServerContext* context,
-                                     const v1::SetQuotaRequest* request,
-                                     v1::User* response) override {
-    return Answer(context, service::SetQuota, request, response);
-  }
-  grpc::ServerUnaryReactor* DeleteUser(grpc::CallbackServerContext* context,
-                                       const v1::DeleteUserRequest* request,
-                                       google::protobuf::Empty* response) override {
-    return Answer(context, service::DeleteUser, request, response);
-  }
-  grpc::ServerUnaryReactor* CreateToken(grpc::CallbackServerContext* context,
-                                        const v1::CreateTokenRequest* request,
-                                        v1::CreateTokenResponse* response) override {
-    return Answer(context, service::CreateToken, request, response);
-  }
-  grpc::ServerUnaryReactor* ListTokens(grpc::CallbackServerContext* context,
-                                       const v1::ListTokensRequest* request,
-                                       v1::ListTokensResponse* response) override {
-    return Answer(context, service::ListTokens, request, response);
-  }
-  grpc::ServerUnaryReactor* RevokeToken(grpc::CallbackServerContext* context,
-                                        const v1::RevokeTokenRequest* request,
-                                        v1::Token* response) override {
-    return Answer(context, service::RevokeToken, request, response);
-  }
-  grpc::ServerUnaryReactor* ListAudit(grpc::CallbackServerContext* context,
-                                      const v1::ListAuditRequest* request,
-                                      v1::ListAuditResponse* response) override {
-    return Answer(context, service::ListAudit, request, response);
-  }
-
- private:
-  // Answers with a function of (backend, caller, request, response).
-  template <class Handler, class Request, class Response>
-  grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, Handler handler,
-                                   const Request* request, Response* response) {
-    return rpc::Answer(backend_->pool, context, [this, context, handler, request, response] {
-      const auto caller = backend_->FindCaller(*context);
-      return caller.ok() ? handler(*backend_, *caller, *request, response) : caller.status();
-    });
-  }
-
-  Backend* const backend_;
-};
-
 }  // namespace
 
 std::unique_ptr<grpc::Service> MakeAdminService(Backend* backend) {
-  return std::make_unique<AdminService>(backend);
+  auto methods = std::make_unique<Methods>("Admin", backend);
+  methods->Answer(WhoAmI);
+  methods->Answer(InitializeSharing);
+  methods->Answer(RenewCertificate);
+  methods->Answer(CreateUser);
+  methods->Answer(ListUsers);
+  methods->Answer(UpdateUser);
+  methods->Answer(SetQuota);
+  methods->Answer(DeleteUser);
+  methods->Answer(CreateToken);
+  methods->Answer(ListTokens);
+  methods->Answer(RevokeToken);
+  methods->Answer(ListAudit);
+  return methods;
 }
 
 }  // namespace ablate::service

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "ablate/v1/analysis.grpc.pb.h"
 #include "ablate/v1/analysis.pb.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -26,6 +25,7 @@
 #include "server/rpc/identity.h"
 #include "server/service/changes.h"
 #include "server/service/convert.h"
+#include "server/service/methods.h"
 #include "server/service/services.h"
 #include "server/submit/analysis_labels.h"
 #include "server/submit/plan.h"
@@ -286,8 +286,8 @@ v1::Problem LabelProblem(const v1::CreateAnalysisRequest& request, const absl::S
       spec::Problem{"label", request.label(), "another one", std::string(refusal.message())});
 }
 
-absl::Status Get(const Backend& backend, const lookup::View& view,
-                 const v1::GetAnalysisRequest& request, v1::Analysis* response) {
+absl::Status GetAnalysis(const Backend& backend, const lookup::View& view,
+                         const v1::GetAnalysisRequest& request, v1::Analysis* response) {
   ASSIGN_OR_RETURN(const auto id, lookup::FindAnalysis(view, request.name(), "name"));
   ASSIGN_OR_RETURN(const auto record, backend.store->GetAnalysis(id));
   *response = ToProto(record, backend.analyses->Progress(record));
@@ -309,8 +309,9 @@ absl::StatusOr<std::vector<storage::AnalysisRecord>> ReadRows(const lookup::View
   return store->ExperimentAnalyses(view.viewer, experiment, after, limit);
 }
 
-absl::Status List(const Backend& backend, const lookup::View& view,
-                  const v1::ListAnalysesRequest& request, v1::ListAnalysesResponse* response) {
+absl::Status ListAnalyses(const Backend& backend, const lookup::View& view,
+                          const v1::ListAnalysesRequest& request,
+                          v1::ListAnalysesResponse* response) {
   const std::string list = absl::StrCat("analyses of ", request.parent());
   ASSIGN_OR_RETURN(const auto page, lookup::ReadPage(request, list, lookup::kDefaultPage));
   ASSIGN_OR_RETURN(auto records, ReadRows(view, request.parent(), page.position, page.size + 1));
@@ -354,9 +355,9 @@ absl::StatusOr<storage::AnalysisRecord> FindToChange(const Backend& backend,
   return record;
 }
 
-absl::Status Cancel(Backend& backend, const storage::Caller& caller,
-                    const v1::CancelAnalysisRequest& request, std::string* resource,
-                    v1::Analysis* response) {
+absl::Status CancelAnalysis(Backend& backend, const storage::Caller& caller,
+                            const v1::CancelAnalysisRequest& request, std::string* resource,
+                            v1::Analysis* response) {
   ASSIGN_OR_RETURN(const auto asked,
                    FindToChange(backend, caller, request.name(), Askers::kActive, resource));
   ASSIGN_OR_RETURN(const auto record, backend.store->CancelAnalysis(asked.id));
@@ -365,9 +366,9 @@ absl::Status Cancel(Backend& backend, const storage::Caller& caller,
   return absl::OkStatus();
 }
 
-absl::Status Delete(Backend& backend, const storage::Caller& caller,
-                    const v1::DeleteAnalysisRequest& request, std::string* resource,
-                    google::protobuf::Empty*) {
+absl::Status DeleteAnalysis(Backend& backend, const storage::Caller& caller,
+                            const v1::DeleteAnalysisRequest& request, std::string* resource,
+                            google::protobuf::Empty*) {
   ASSIGN_OR_RETURN(const auto asked,
                    FindToChange(backend, caller, request.name(), Askers::kAny, resource));
   const absl::Status deleted = backend.store->DeleteAnalysis(asked.id);
@@ -399,70 +400,26 @@ absl::StatusOr<std::string> PrivacyOf(storage::Store* store, const std::string& 
   return record.private_to;
 }
 
-class AnalysesService final : public v1::Analyses::CallbackService {
- public:
-  explicit AnalysesService(Backend* backend) : backend_(backend) {}
-
-  grpc::ServerUnaryReactor* CreateAnalysis(grpc::CallbackServerContext* context,
-                                           const v1::CreateAnalysisRequest* request,
-                                           v1::CreateAnalysisResponse* response) override {
-    return rpc::Answer(backend_->pool, context, [this, context, request, response] {
-      if (request->validate_only()) {
-        ASSIGN_OR_RETURN(const auto view, backend_->FindView(context));
-        return service::CreateAnalysis(*backend_, *request, view, "", response);
-      }
-      return MakeChange(*backend_, *context, "Analyses.CreateAnalysis",
-                        [&](const storage::Caller& caller, std::string* resource) {
-                          lookup::View view = backend_->ViewOf(caller);
-                          view.call = context;
-                          const absl::Status made =
-                              service::CreateAnalysis(*backend_, *request, view, "", response);
-                          *resource = response->analysis().name();
-                          return made;
-                        });
-    });
-  }
-
-  grpc::ServerUnaryReactor* GetAnalysis(grpc::CallbackServerContext* context,
-                                        const v1::GetAnalysisRequest* request,
-                                        v1::Analysis* response) override {
-    return backend_->Answer(context, Get, request, response);
-  }
-
-  grpc::ServerUnaryReactor* ListAnalyses(grpc::CallbackServerContext* context,
-                                         const v1::ListAnalysesRequest* request,
-                                         v1::ListAnalysesResponse* response) override {
-    return backend_->Answer(context, List, request, response);
-  }
-
-  grpc::ServerUnaryReactor* CancelAnalysis(grpc::CallbackServerContext* context,
-                                           const v1::CancelAnalysisRequest* request,
-                                           v1::Analysis* response) override {
-    return backend_->AnswerChange(context, "Analyses.CancelAnalysis", Cancel, request, response);
-  }
-
-  grpc::ServerUnaryReactor* DeleteAnalysis(grpc::CallbackServerContext* context,
-                                           const v1::DeleteAnalysisRequest* request,
-                                           google::protobuf::Empty* response) override {
-    return backend_->AnswerChange(context, "Analyses.DeleteAnalysis", Delete, request, response);
-  }
-
-  grpc::ServerWriteReactor<v1::Analysis>* WatchAnalysis(
-      grpc::CallbackServerContext* context, const v1::WatchAnalysisRequest* request) override {
-    return StartWatchAnalysis(backend_, context, request);
-  }
-
-  grpc::ServerWriteReactor<v1::AnalysisArraysChunk>* ReadAnalysisArrays(
-      grpc::CallbackServerContext* context, const v1::ReadAnalysisArraysRequest* request) override {
-    auto* reactor = new rpc::ReadBlobReactor<v1::AnalysisArraysChunk>(
-        backend_->Stream(context, &backend_->downloads),
-        [this, context, request] { return OpenArrays(*backend_, *context, *request); });
-    return reactor->Begin();
-  }
-
- private:
-  Backend* const backend_;
-};
+grpc::ServerUnaryReactor* AnswerCreateAnalysis(Backend* backend,
+                                               grpc::CallbackServerContext* context,
+                                               const v1::CreateAnalysisRequest* request,
+                                               v1::CreateAnalysisResponse* response) {
+  return rpc::Answer(backend->pool, context, [backend, context, request, response] {
+    if (request->validate_only()) {
+      ASSIGN_OR_RETURN(const auto view, backend->FindView(context));
+      return CreateAnalysis(*backend, *request, view, "", response);
+    }
+    return MakeChange(*backend, *context, "Analyses.CreateAnalysis",
+                      [&](const storage::Caller& caller, std::string* resource) {
+                        lookup::View view = backend->ViewOf(caller);
+                        view.call = context;
+                        const absl::Status made =
+                            CreateAnalysis(*backend, *request, view, "", response);
+                        *resource = response->analysis().name();
+                        return made;
+                      });
+  });
+}
 
 }  // namespace
 
@@ -512,7 +469,15 @@ absl::Status CreateAnalysis(const Backend& backend, const v1::CreateAnalysisRequ
 }
 
 std::unique_ptr<grpc::Service> MakeAnalysesService(Backend* backend) {
-  return std::make_unique<AnalysesService>(backend);
+  auto methods = std::make_unique<Methods>("Analyses", backend);
+  methods->Begin(AnswerCreateAnalysis);
+  methods->Answer(GetAnalysis);
+  methods->Answer(ListAnalyses);
+  methods->Change(CancelAnalysis);
+  methods->Change(DeleteAnalysis);
+  methods->Stream(StartWatchAnalysis);
+  methods->Download<v1::AnalysisArraysChunk>(OpenArrays);
+  return methods;
 }
 
 }  // namespace ablate::service

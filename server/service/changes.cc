@@ -52,11 +52,12 @@ grpc::ServerUnaryReactor* Backend::AnswerByComparing(
 }
 
 grpc::ServerUnaryReactor* Backend::AnswerChange(
-    grpc::CallbackServerContext* context, const char* method,
+    grpc::CallbackServerContext* context, std::string method,
     std::function<absl::Status(const storage::Caller&, std::string*)> work) const {
-  return rpc::Answer(pool, context, [this, context, method, work = std::move(work)] {
-    return MakeChange(*this, *context, method, work);
-  });
+  return rpc::Answer(pool, context,
+                     [this, context, method = std::move(method), work = std::move(work)] {
+                       return MakeChange(*this, *context, method, work);
+                     });
 }
 
 absl::Status MakeChange(const Backend& backend, const grpc::ServerContextBase& context,

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "ablate/v1/dataset.grpc.pb.h"
 #include "ablate/v1/dataset.pb.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -26,6 +25,7 @@
 #include "server/rpc/streams.h"
 #include "server/service/changes.h"
 #include "server/service/convert.h"
+#include "server/service/methods.h"
 #include "server/service/services.h"
 #include "server/submit/quotas.h"
 #include "server/submit/token_datasets.h"
@@ -268,8 +268,9 @@ absl::StatusOr<storage::DatasetRecord> FindByHash(const lookup::View& view,
                             "DATASET_NOT_FOUND");
 }
 
-absl::Status Get(Backend& backend, const lookup::View& view, grpc::CallbackServerContext* context,
-                 const v1::GetDatasetRequest& request, v1::Dataset* response) {
+absl::Status GetFor(Backend& backend, const lookup::View& view,
+                    grpc::CallbackServerContext* context, const v1::GetDatasetRequest& request,
+                    v1::Dataset* response) {
   ASSIGN_OR_RETURN(const auto dataset, request.sha256().empty()
                                            ? lookup::FindDataset(view, request.name(), "name")
                                            : FindByHash(view, request));
@@ -284,8 +285,8 @@ absl::Status Get(Backend& backend, const lookup::View& view, grpc::CallbackServe
   return whole.status();
 }
 
-absl::Status GetPartial(const Backend& backend, const lookup::View& view,
-                        const v1::GetUploadRequest& request, v1::PartialUpload* response) {
+absl::Status GetUpload(const Backend& backend, const lookup::View& view,
+                       const v1::GetUploadRequest& request, v1::PartialUpload* response) {
   RETURN_IF_ERROR(lookup::CheckSha256(request.sha256()));
   ASSIGN_OR_RETURN(const auto blobs, rpc::BlobsOf(backend.store));
   const auto found = blobs->partials().Find(view.viewer.user, request.sha256());
@@ -302,8 +303,9 @@ absl::StatusOr<rpc::BlobReader> OpenDataset(const Backend& backend,
   return rpc::BlobReader::Open(backend.store, dataset.sha256, request.offset());
 }
 
-absl::Status List(const Backend&, const lookup::View& view, const v1::ListDatasetsRequest& request,
-                  v1::ListDatasetsResponse* response) {
+absl::Status ListDatasets(const Backend&, const lookup::View& view,
+                          const v1::ListDatasetsRequest& request,
+                          v1::ListDatasetsResponse* response) {
   ASSIGN_OR_RETURN(const auto page, lookup::ReadPage(request, kDatasetList, lookup::kDefaultPage));
   ASSIGN_OR_RETURN(auto records,
                    view.store->ListDatasets(view.viewer, page.position, page.size + 1));
@@ -317,9 +319,9 @@ absl::Status List(const Backend&, const lookup::View& view, const v1::ListDatase
   return absl::OkStatus();
 }
 
-absl::Status Delete(Backend& backend, const storage::Caller& caller,
-                    const v1::DeleteDatasetRequest& request, std::string* resource,
-                    google::protobuf::Empty*) {
+absl::Status DeleteDataset(Backend& backend, const storage::Caller& caller,
+                           const v1::DeleteDatasetRequest& request, std::string* resource,
+                           google::protobuf::Empty*) {
   const lookup::View view = backend.ViewOf(caller);
   ASSIGN_OR_RETURN(const auto id, lookup::FindWholeDataset(view, request.name(), "name"));
   *resource = lookup::DatasetName(id);
@@ -330,57 +332,29 @@ absl::Status Delete(Backend& backend, const storage::Caller& caller,
                                              : deleted;
 }
 
-class DatasetsService final : public v1::Datasets::CallbackService {
- public:
-  explicit DatasetsService(Backend* backend) : backend_(backend) {}
+grpc::ServerReadReactor<v1::UploadDatasetRequest>* StartUploadDataset(
+    Backend* backend, grpc::CallbackServerContext* context, v1::Dataset* response) {
+  return (new UploadDatasetReactor(backend, context, response))->Begin();
+}
 
-  grpc::ServerReadReactor<v1::UploadDatasetRequest>* UploadDataset(
-      grpc::CallbackServerContext* context, v1::Dataset* response) override {
-    return (new UploadDatasetReactor(backend_, context, response))->Begin();
-  }
-
-  grpc::ServerUnaryReactor* GetDataset(grpc::CallbackServerContext* context,
-                                       const v1::GetDatasetRequest* request,
-                                       v1::Dataset* response) override {
-    return backend_->Answer(context, [this, context, request, response](const lookup::View& view) {
-      return Get(*backend_, view, context, *request, response);
-    });
-  }
-
-  grpc::ServerUnaryReactor* GetUpload(grpc::CallbackServerContext* context,
-                                      const v1::GetUploadRequest* request,
-                                      v1::PartialUpload* response) override {
-    return backend_->Answer(context, GetPartial, request, response);
-  }
-
-  grpc::ServerWriteReactor<v1::DatasetChunk>* DownloadDataset(
-      grpc::CallbackServerContext* context, const v1::DownloadDatasetRequest* request) override {
-    auto* reactor = new rpc::ReadBlobReactor<v1::DatasetChunk>(
-        backend_->Stream(context, &backend_->downloads),
-        [this, context, request] { return OpenDataset(*backend_, *context, *request); });
-    return reactor->Begin();
-  }
-
-  grpc::ServerUnaryReactor* ListDatasets(grpc::CallbackServerContext* context,
-                                         const v1::ListDatasetsRequest* request,
-                                         v1::ListDatasetsResponse* response) override {
-    return backend_->Answer(context, List, request, response);
-  }
-
-  grpc::ServerUnaryReactor* DeleteDataset(grpc::CallbackServerContext* context,
-                                          const v1::DeleteDatasetRequest* request,
-                                          google::protobuf::Empty* response) override {
-    return backend_->AnswerChange(context, "Datasets.DeleteDataset", Delete, request, response);
-  }
-
- private:
-  Backend* const backend_;
-};
+grpc::ServerUnaryReactor* GetDataset(Backend* backend, grpc::CallbackServerContext* context,
+                                     const v1::GetDatasetRequest* request, v1::Dataset* response) {
+  return backend->Answer(context, [=](const lookup::View& view) {
+    return GetFor(*backend, view, context, *request, response);
+  });
+}
 
 }  // namespace
 
 std::unique_ptr<grpc::Service> MakeDatasetsService(Backend* backend) {
-  return std::make_unique<DatasetsService>(backend);
+  auto methods = std::make_unique<Methods>("Datasets", backend);
+  methods->Upload(StartUploadDataset);
+  methods->Begin(GetDataset);
+  methods->Answer(GetUpload);
+  methods->Download<v1::DatasetChunk>(OpenDataset);
+  methods->Answer(ListDatasets);
+  methods->Change(DeleteDataset);
+  return methods;
 }
 
 }  // namespace ablate::service

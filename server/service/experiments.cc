@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "ablate/v1/experiment.grpc.pb.h"
+#include "ablate/v1/experiment.pb.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
@@ -19,6 +19,7 @@
 #include "server/service/annotations.h"
 #include "server/service/changes.h"
 #include "server/service/convert.h"
+#include "server/service/methods.h"
 #include "server/service/services.h"
 
 namespace ablate::service {
@@ -27,8 +28,8 @@ namespace {
 constexpr uint32_t kExperimentsAtOnce = 50;
 constexpr char kExperimentList[] = "experiments";
 
-absl::Status Get(const Backend& backend, const lookup::View& view,
-                 const v1::GetExperimentRequest& request, v1::Experiment* response) {
+absl::Status GetExperiment(const Backend& backend, const lookup::View& view,
+                           const v1::GetExperimentRequest& request, v1::Experiment* response) {
   ASSIGN_OR_RETURN(const auto id, lookup::FindExperiment(view, request.name(), "name"));
   ASSIGN_OR_RETURN(const auto record, backend.store->GetExperiment(id));
   *response = ToProto(record, backend.store->stalled());
@@ -41,9 +42,9 @@ absl::Status Gone(const v1::ListExperimentsRequest& request, bool is_the_tokens)
   return absl::AbortedError("an experiment was deleted during the listing. Start the list again");
 }
 
-absl::Status List(const Backend& backend, const lookup::View& view,
-                  const v1::ListExperimentsRequest& request,
-                  v1::ListExperimentsResponse* response) {
+absl::Status ListExperiments(const Backend& backend, const lookup::View& view,
+                             const v1::ListExperimentsRequest& request,
+                             v1::ListExperimentsResponse* response) {
   const storage::ExperimentFilter filter{std::string(absl::StripPrefix(request.owner(), "users/")),
                                          request.tag(), request.archived()};
   std::string list = kExperimentList;
@@ -74,8 +75,9 @@ absl::Status List(const Backend& backend, const lookup::View& view,
   }
 }
 
-absl::Status Diff(const lookup::View& view, const v1::DiffExperimentsRequest& request,
-                  const lookup::Cancelled& cancelled, v1::DiffExperimentsResponse* response) {
+absl::Status DiffExperiments(const lookup::View& view, const v1::DiffExperimentsRequest& request,
+                             const lookup::Cancelled& cancelled,
+                             v1::DiffExperimentsResponse* response) {
   ASSIGN_OR_RETURN(auto diff, results::Diff(view, request, cancelled));
   *response = std::move(diff);
   return absl::OkStatus();
@@ -93,9 +95,9 @@ absl::StatusOr<std::string> FindToChange(const Backend& backend, const storage::
   return id;
 }
 
-absl::Status Update(Backend& backend, const storage::Caller& caller,
-                    const v1::UpdateExperimentRequest& request, std::string* resource,
-                    v1::Experiment* response) {
+absl::Status UpdateExperiment(Backend& backend, const storage::Caller& caller,
+                              const v1::UpdateExperimentRequest& request, std::string* resource,
+                              v1::Experiment* response) {
   ASSIGN_OR_RETURN(const auto id, FindToChange(backend, caller, request.name(), resource));
   ASSIGN_OR_RETURN(const auto update, ReadUpdate(request));
   RETURN_IF_ERROR(backend.store->UpdateExperiment(id, update));
@@ -121,9 +123,9 @@ absl::Status SaveRuns(Backend& backend, const std::string& experiment) {
   return absl::OkStatus();
 }
 
-absl::Status Cancel(Backend& backend, const storage::Caller& caller,
-                    const v1::CancelExperimentRequest& request, std::string* resource,
-                    v1::Experiment* response) {
+absl::Status CancelExperiment(Backend& backend, const storage::Caller& caller,
+                              const v1::CancelExperimentRequest& request, std::string* resource,
+                              v1::Experiment* response) {
   ASSIGN_OR_RETURN(const auto id, FindToChange(backend, caller, request.name(), resource));
   RETURN_IF_ERROR(SaveRuns(backend, id));
   ASSIGN_OR_RETURN(auto cancelled, backend.store->CancelExperiment(id));
@@ -154,9 +156,9 @@ v1::DeleteExperimentResponse ResponseOf(const storage::Deletion& deletion) {
   return response;
 }
 
-absl::Status Delete(Backend& backend, const storage::Caller& caller,
-                    const v1::DeleteExperimentRequest& request, std::string* resource,
-                    v1::DeleteExperimentResponse* response) {
+absl::Status DeleteExperiment(Backend& backend, const storage::Caller& caller,
+                              const v1::DeleteExperimentRequest& request, std::string* resource,
+                              v1::DeleteExperimentResponse* response) {
   ASSIGN_OR_RETURN(const auto id, FindToChange(backend, caller, request.name(), resource));
   const auto deletion = backend.store->PlanDeletion(backend.ViewOf(caller).viewer, id);
   absl::Status status = deletion.status();
@@ -166,79 +168,36 @@ absl::Status Delete(Backend& backend, const storage::Caller& caller,
   return status;
 }
 
-// A spec stays bytes until its size is known (create.cc).
-using Base =
-    v1::Experiments::WithRawCallbackMethod_CreateExperiment<v1::Experiments::CallbackService>;
-
-class ExperimentsService final : public Base {
- public:
-  explicit ExperimentsService(Backend* backend) : backend_(backend) {}
-
-  grpc::ServerUnaryReactor* CreateExperiment(grpc::CallbackServerContext* context,
-                                             const grpc::ByteBuffer* request,
-                                             grpc::ByteBuffer* response) override {
-    return AnswerCreate(backend_, context, request, response);
+grpc::ServerUnaryReactor* AnswerDelete(Backend* backend, grpc::CallbackServerContext* context,
+                                       const v1::DeleteExperimentRequest* request,
+                                       v1::DeleteExperimentResponse* response) {
+  if (request->validate_only()) {
+    return rpc::Answer(backend->pool, context, [backend, context, request, response] {
+      ASSIGN_OR_RETURN(const auto caller, backend->FindCaller(*context));
+      std::string resource;
+      return DeleteExperiment(*backend, caller, *request, &resource, response);
+    });
   }
-
-  grpc::ServerUnaryReactor* GetExperiment(grpc::CallbackServerContext* context,
-                                          const v1::GetExperimentRequest* request,
-                                          v1::Experiment* response) override {
-    return backend_->Answer(context, Get, request, response);
-  }
-
-  grpc::ServerUnaryReactor* ListExperiments(grpc::CallbackServerContext* context,
-                                            const v1::ListExperimentsRequest* request,
-                                            v1::ListExperimentsResponse* response) override {
-    return backend_->Answer(context, List, request, response);
-  }
-
-  grpc::ServerUnaryReactor* DiffExperiments(grpc::CallbackServerContext* context,
-                                            const v1::DiffExperimentsRequest* request,
-                                            v1::DiffExperimentsResponse* response) override {
-    return backend_->AnswerByComparing(context, Diff, request, response);
-  }
-
-  grpc::ServerUnaryReactor* UpdateExperiment(grpc::CallbackServerContext* context,
-                                             const v1::UpdateExperimentRequest* request,
-                                             v1::Experiment* response) override {
-    return backend_->AnswerChange(context, "Experiments.UpdateExperiment", Update, request,
-                                  response);
-  }
-
-  grpc::ServerUnaryReactor* CancelExperiment(grpc::CallbackServerContext* context,
-                                             const v1::CancelExperimentRequest* request,
-                                             v1::Experiment* response) override {
-    return backend_->AnswerChange(context, "Experiments.CancelExperiment", Cancel, request,
-                                  response);
-  }
-
-  grpc::ServerUnaryReactor* DeleteExperiment(grpc::CallbackServerContext* context,
-                                             const v1::DeleteExperimentRequest* request,
-                                             v1::DeleteExperimentResponse* response) override {
-    if (request->validate_only()) {
-      return rpc::Answer(backend_->pool, context, [this, context, request, response] {
-        ASSIGN_OR_RETURN(const auto caller, backend_->FindCaller(*context));
-        std::string resource;
-        return Delete(*backend_, caller, *request, &resource, response);
+  return backend->AnswerChange(
+      context, "Experiments.DeleteExperiment", [=](const storage::Caller& caller, auto* resource) {
+        return DeleteExperiment(*backend, caller, *request, resource, response);
       });
-    }
-    return backend_->AnswerChange(context, "Experiments.DeleteExperiment", Delete, request,
-                                  response);
-  }
-
-  grpc::ServerWriteReactor<v1::ExperimentEvent>* WatchExperiment(
-      grpc::CallbackServerContext* context, const v1::WatchExperimentRequest* request) override {
-    return StartWatch(backend_, context, request);
-  }
-
- private:
-  Backend* const backend_;
-};
+}
 
 }  // namespace
 
 std::unique_ptr<grpc::Service> MakeExperimentsService(Backend* backend) {
-  return std::make_unique<ExperimentsService>(backend);
+  auto methods = std::make_unique<Methods>("Experiments", backend);
+  // A spec stays bytes until its size is known (create.cc).
+  methods->BeginBytes("CreateExperiment", AnswerCreate);
+  methods->Answer(GetExperiment);
+  methods->Answer(ListExperiments);
+  methods->Compare(DiffExperiments);
+  methods->Change(UpdateExperiment);
+  methods->Change(CancelExperiment);
+  methods->Begin(AnswerDelete);
+  methods->Stream(StartWatch);
+  return methods;
 }
 
 }  // namespace ablate::service

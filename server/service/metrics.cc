@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "ablate/v1/metric.grpc.pb.h"
 #include "ablate/v1/metric.pb.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -25,6 +24,7 @@
 #include "server/rpc/call.h"
 #include "server/rpc/streams.h"
 #include "server/service/comparison_message.h"
+#include "server/service/methods.h"
 #include "server/service/services.h"
 
 namespace ablate::service {
@@ -303,8 +303,8 @@ absl::StatusOr<std::vector<v1::MetricInfo>> MetricsOf(const lookup::View& view,
   return MetricsOf(store, experiment, run);
 }
 
-absl::Status List(const Backend&, const lookup::View& view, const v1::ListMetricsRequest& request,
-                  v1::ListMetricsResponse* response) {
+absl::Status ListMetrics(const Backend&, const lookup::View& view,
+                         const v1::ListMetricsRequest& request, v1::ListMetricsResponse* response) {
   ASSIGN_OR_RETURN(auto metrics, MetricsOf(view, request));
   std::sort(metrics.begin(), metrics.end(),
             [](const v1::MetricInfo& a, const v1::MetricInfo& b) { return a.key() < b.key(); });
@@ -336,40 +336,21 @@ absl::Status CompareSettings(const lookup::View& view, const v1::CompareRequest&
   return absl::OkStatus();
 }
 
-class MetricsService final : public v1::Metrics::CallbackService {
- public:
-  explicit MetricsService(Backend* backend) : backend_(backend) {}
-
-  grpc::ServerUnaryReactor* ListMetrics(grpc::CallbackServerContext* context,
-                                        const v1::ListMetricsRequest* request,
-                                        v1::ListMetricsResponse* response) override {
-    return backend_->Answer(context, List, request, response);
-  }
-
-  grpc::ServerWriteReactor<v1::Series>* QueryMetrics(
-      grpc::CallbackServerContext* context, const v1::QueryMetricsRequest* request) override {
-    return (new QueryMetricsReactor(backend_, context, request))->Begin();
-  }
-
-  grpc::ServerWriteReactor<v1::SqlRows>* Sql(grpc::CallbackServerContext* context,
-                                             const v1::SqlRequest* request) override {
-    return StartSql(backend_, context, request);
-  }
-
-  grpc::ServerUnaryReactor* Compare(grpc::CallbackServerContext* context,
-                                    const v1::CompareRequest* request,
-                                    v1::Comparison* response) override {
-    return backend_->AnswerByComparing(context, CompareSettings, request, response);
-  }
-
- private:
-  Backend* const backend_;
-};
+grpc::ServerWriteReactor<v1::Series>* StartQuery(Backend* backend,
+                                                 grpc::CallbackServerContext* context,
+                                                 const v1::QueryMetricsRequest* request) {
+  return (new QueryMetricsReactor(backend, context, request))->Begin();
+}
 
 }  // namespace
 
 std::unique_ptr<grpc::Service> MakeMetricsService(Backend* backend) {
-  return std::make_unique<MetricsService>(backend);
+  auto methods = std::make_unique<Methods>("Metrics", backend);
+  methods->Answer(ListMetrics);
+  methods->Stream(StartQuery);
+  methods->Stream(StartSql);
+  methods->Compare(CompareSettings);
+  return methods;
 }
 
 }  // namespace ablate::service

@@ -1,7 +1,6 @@
 #include <memory>
 #include <string>
 
-#include "ablate/v1/model.grpc.pb.h"
 #include "ablate/v1/model.pb.h"
 #include "absl/status/status.h"
 #include "base/status_macros.h"
@@ -10,6 +9,7 @@
 #include "server/rpc/identity.h"
 #include "server/service/changes.h"
 #include "server/service/convert.h"
+#include "server/service/methods.h"
 #include "server/service/services.h"
 
 namespace ablate::service {
@@ -17,16 +17,16 @@ namespace {
 
 constexpr absl::string_view kModelList = "models";
 
-absl::Status GetModelOf(const Backend&, const lookup::View& view,
-                        const v1::GetModelRequest& request, v1::Model* response) {
+absl::Status GetModel(const Backend&, const lookup::View& view, const v1::GetModelRequest& request,
+                      v1::Model* response) {
   ASSIGN_OR_RETURN(const auto record, lookup::FindModel(view, request.name(), "name"));
   ASSIGN_OR_RETURN(auto model, ToProto(record));
   *response = std::move(model);
   return absl::OkStatus();
 }
 
-absl::Status ListModelsOf(const Backend&, const lookup::View& view,
-                          const v1::ListModelsRequest& request, v1::ListModelsResponse* response) {
+absl::Status ListModels(const Backend&, const lookup::View& view,
+                        const v1::ListModelsRequest& request, v1::ListModelsResponse* response) {
   ASSIGN_OR_RETURN(const auto page, lookup::ReadPage(request, kModelList, lookup::kDefaultPage));
   ASSIGN_OR_RETURN(auto records, view.store->ListModels(view.viewer, page.position, page.size + 1));
   if (records.size() > page.size) {
@@ -40,9 +40,9 @@ absl::Status ListModelsOf(const Backend&, const lookup::View& view,
   return absl::OkStatus();
 }
 
-absl::Status DeleteModelOf(Backend& backend, const storage::Caller& caller,
-                           const v1::DeleteModelRequest& request, std::string* resource,
-                           google::protobuf::Empty*) {
+absl::Status DeleteModel(Backend& backend, const storage::Caller& caller,
+                         const v1::DeleteModelRequest& request, std::string* resource,
+                         google::protobuf::Empty*) {
   const lookup::View view = backend.ViewOf(caller);
   ASSIGN_OR_RETURN(const auto name, lookup::FindWholeModel(view, request.name(), "name"));
   *resource = lookup::ModelName(name);
@@ -52,51 +52,17 @@ absl::Status DeleteModelOf(Backend& backend, const storage::Caller& caller,
   return backend.store->DeleteModel(name);
 }
 
-class ModelsService final : public v1::Models::CallbackService {
- public:
-  explicit ModelsService(Backend* backend) : backend_(backend) {}
-
-  grpc::ServerWriteReactor<v1::GenerateResponse>* Generate(
-      grpc::CallbackServerContext* context, const v1::GenerateRequest* request) override {
-    return StartGenerate(backend_, context, request);
-  }
-
-  grpc::ServerReadReactor<v1::UploadModelRequest>* UploadModel(grpc::CallbackServerContext* context,
-                                                               v1::Model* response) override {
-    return StartUploadModel(backend_, context, response);
-  }
-
-  grpc::ServerUnaryReactor* GetModel(grpc::CallbackServerContext* context,
-                                     const v1::GetModelRequest* request,
-                                     v1::Model* response) override {
-    return backend_->Answer(context, GetModelOf, request, response);
-  }
-
-  grpc::ServerUnaryReactor* ListModels(grpc::CallbackServerContext* context,
-                                       const v1::ListModelsRequest* request,
-                                       v1::ListModelsResponse* response) override {
-    return backend_->Answer(context, ListModelsOf, request, response);
-  }
-
-  grpc::ServerUnaryReactor* DeleteModel(grpc::CallbackServerContext* context,
-                                        const v1::DeleteModelRequest* request,
-                                        google::protobuf::Empty* response) override {
-    return backend_->AnswerChange(context, "Models.DeleteModel", DeleteModelOf, request, response);
-  }
-
-  grpc::ServerWriteReactor<v1::FileChunk>* ExportModel(
-      grpc::CallbackServerContext* context, const v1::ExportModelRequest* request) override {
-    return StartExportModel(backend_, context, request);
-  }
-
- private:
-  Backend* const backend_;
-};
-
 }  // namespace
 
 std::unique_ptr<grpc::Service> MakeModelsService(Backend* backend) {
-  return std::make_unique<ModelsService>(backend);
+  auto methods = std::make_unique<Methods>("Models", backend);
+  methods->Stream(StartGenerate);
+  methods->Upload(StartUploadModel);
+  methods->Answer(GetModel);
+  methods->Answer(ListModels);
+  methods->Change(DeleteModel);
+  methods->Stream(StartExportModel);
+  return methods;
 }
 
 }  // namespace ablate::service

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "ablate/v1/comparison.pb.h"
-#include "ablate/v1/report.grpc.pb.h"
 #include "ablate/v1/report.pb.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -37,6 +36,7 @@
 #include "server/results/trained_grid.h"
 #include "server/rpc/call.h"
 #include "server/rpc/streams.h"
+#include "server/service/methods.h"
 #include "server/service/services.h"
 
 namespace ablate::service {
@@ -374,37 +374,19 @@ absl::StatusOr<bool> RenderReportReactor::Fill(std::deque<v1::FileChunk>* batch)
   return false;
 }
 
-class ReportsService final : public v1::Reports::CallbackService {
- public:
-  explicit ReportsService(Backend* backend) : backend_(backend) {}
+grpc::ServerUnaryReactor* AnswerFigure(Backend* backend, grpc::CallbackServerContext* context,
+                                       const v1::RenderFigureRequest* request,
+                                       v1::RenderFigureResponse* response) {
+  return backend->Answer(context, [=](const lookup::View& view) {
+    return RenderFigure(backend, view, context, *request, response);
+  });
+}
 
-  grpc::ServerUnaryReactor* RenderTable(grpc::CallbackServerContext* context,
-                                        const v1::RenderTableRequest* request,
-                                        v1::RenderTableResponse* response) override {
-    return backend_->AnswerByComparing(context, service::RenderTable, request, response);
-  }
-
-  grpc::ServerUnaryReactor* RenderFigure(grpc::CallbackServerContext* context,
-                                         const v1::RenderFigureRequest* request,
-                                         v1::RenderFigureResponse* response) override {
-    return backend_->Answer(context, [this, context, request, response](const lookup::View& view) {
-      return service::RenderFigure(backend_, view, context, *request, response);
-    });
-  }
-
-  grpc::ServerWriteReactor<v1::FileChunk>* RenderReport(
-      grpc::CallbackServerContext* context, const v1::RenderReportRequest* request) override {
-    return (new RenderReportReactor(backend_, context, request))->Begin();
-  }
-
-  grpc::ServerWriteReactor<v1::FileChunk>* Export(grpc::CallbackServerContext* context,
-                                                  const v1::ExportRequest* request) override {
-    return StartExport(backend_, context, request);
-  }
-
- private:
-  Backend* const backend_;
-};
+grpc::ServerWriteReactor<v1::FileChunk>* StartReport(Backend* backend,
+                                                     grpc::CallbackServerContext* context,
+                                                     const v1::RenderReportRequest* request) {
+  return (new RenderReportReactor(backend, context, request))->Begin();
+}
 
 }  // namespace
 
@@ -420,7 +402,12 @@ absl::Status RenderFigure(Backend* backend, const lookup::View& view,
 }
 
 std::unique_ptr<grpc::Service> MakeReportsService(Backend* backend) {
-  return std::make_unique<ReportsService>(backend);
+  auto methods = std::make_unique<Methods>("Reports", backend);
+  methods->Compare(RenderTable);
+  methods->Begin(AnswerFigure);
+  methods->Stream(StartReport);
+  methods->Stream(StartExport);
+  return methods;
 }
 
 }  // namespace ablate::service

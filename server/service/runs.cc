@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "ablate/v1/run.grpc.pb.h"
+#include "ablate/v1/run.pb.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -26,6 +26,7 @@
 #include "server/results/trained_grid.h"
 #include "server/rpc/call.h"
 #include "server/service/convert.h"
+#include "server/service/methods.h"
 #include "server/service/run_names.h"
 #include "server/service/run_page.h"
 #include "server/service/services.h"
@@ -37,8 +38,8 @@ constexpr uint32_t kDefaultRunsPage = 500;
 constexpr size_t kMaxEvents = 1'000;
 constexpr absl::string_view kAllExperiments = "experiments/-";
 
-absl::Status Get(const Backend& backend, const lookup::View& view, const v1::GetRunRequest& request,
-                 v1::Run* response) {
+absl::Status GetRun(const Backend& backend, const lookup::View& view,
+                    const v1::GetRunRequest& request, v1::Run* response) {
   ASSIGN_OR_RETURN(const auto id, lookup::FindRun(view, request.name(), "name"));
   ASSIGN_OR_RETURN(const auto record, backend.store->GetRun(id));
   ASSIGN_OR_RETURN(const auto summaries, backend.store->Summaries({id}));
@@ -289,9 +290,9 @@ absl::Status ListSelected(const Backend& backend, const lookup::View& view,
   return ListMatching(backend, view, experiment, request, response);
 }
 
-absl::Status ListEvents(const Backend& backend, const lookup::View& view,
-                        const v1::ListRunEventsRequest& request,
-                        v1::ListRunEventsResponse* response) {
+absl::Status ListRunEvents(const Backend& backend, const lookup::View& view,
+                           const v1::ListRunEventsRequest& request,
+                           v1::ListRunEventsResponse* response) {
   ASSIGN_OR_RETURN(const auto id, lookup::FindRun(view, request.run(), "run"));
   ASSIGN_OR_RETURN(const auto events, backend.store->RunEvents(id));
   // The newest ones that fit, in order of time.
@@ -305,40 +306,28 @@ absl::Status ListEvents(const Backend& backend, const lookup::View& view,
   return absl::OkStatus();
 }
 
-class RunsService final : public v1::Runs::CallbackService {
- public:
-  explicit RunsService(Backend* backend) : backend_(backend) {}
-
-  grpc::ServerUnaryReactor* GetRun(grpc::CallbackServerContext* context,
-                                   const v1::GetRunRequest* request, v1::Run* response) override {
-    return backend_->Answer(context, Get, request, response);
+grpc::ServerUnaryReactor* ListRuns(Backend* backend, grpc::CallbackServerContext* context,
+                                   const v1::ListRunsRequest* request,
+                                   v1::ListRunsResponse* response) {
+  if (ListsGrid(*request)) {
+    return backend->Answer(context, [=](const lookup::View& view) {
+      return ListGrid(*backend, view, *request, response);
+    });
   }
-
-  grpc::ServerUnaryReactor* ListRuns(grpc::CallbackServerContext* context,
-                                     const v1::ListRunsRequest* request,
-                                     v1::ListRunsResponse* response) override {
-    if (ListsGrid(*request)) return backend_->Answer(context, ListGrid, request, response);
-    const auto list = [this](const auto& view, const auto& asked, const auto& cancelled,
-                             auto* found) {
-      return ListSelected(*backend_, view, asked, cancelled, found);
-    };
-    return backend_->AnswerByComparing(context, list, request, response);
-  }
-
-  grpc::ServerUnaryReactor* ListRunEvents(grpc::CallbackServerContext* context,
-                                          const v1::ListRunEventsRequest* request,
-                                          v1::ListRunEventsResponse* response) override {
-    return backend_->Answer(context, ListEvents, request, response);
-  }
-
- private:
-  Backend* const backend_;
-};
+  return backend->AnswerByComparing(
+      context, [=](const lookup::View& view, const lookup::Cancelled& cancelled) {
+        return ListSelected(*backend, view, *request, cancelled, response);
+      });
+}
 
 }  // namespace
 
 std::unique_ptr<grpc::Service> MakeRunsService(Backend* backend) {
-  return std::make_unique<RunsService>(backend);
+  auto methods = std::make_unique<Methods>("Runs", backend);
+  methods->Answer(GetRun);
+  methods->Begin(ListRuns);
+  methods->Answer(ListRunEvents);
+  return methods;
 }
 
 }  // namespace ablate::service

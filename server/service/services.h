@@ -17,7 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "grpcpp/impl/codegen/service_type.h"
+#include "grpcpp/impl/service_type.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
@@ -82,51 +82,19 @@ struct Backend : submit::Backend {
   // Like rpc::Answer, with the caller's view. `this` must outlive the call.
   grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
                                    std::function<absl::Status(const lookup::View&)> work) const;
-  // The same with a function. Its type is written out so that it may be one of several overloads.
-  template <class Request, class Response>
-  grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
-                                   absl::Status (*handler)(const Backend&, const lookup::View&,
-                                                           const Request&, Response*),
-                                   const Request* request, Response* response) {
-    return Answer(context, [this, handler, request, response](const lookup::View& view) {
-      return handler(*this, view, *request, response);
-    });
-  }
-  // The same for a comparison, with a function of (view, request, cancelled, response) that calls
-  // `cancelled` now and then.
-  template <class Handler, class Request, class Response>
-  grpc::ServerUnaryReactor* AnswerByComparing(grpc::CallbackServerContext* context, Handler handler,
-                                              const Request* request, Response* response) {
-    return AnswerByComparing(context,
-                             [handler, request, response](const auto& view, const auto& cancelled) {
-                               return handler(view, *request, cancelled, response);
-                             });
-  }
-  // The same for a change, logged as `method` (MakeChange in changes.h). The handler sets the name
-  // of the resource that it changes.
-  template <class Request, class Response>
-  grpc::ServerUnaryReactor* AnswerChange(grpc::CallbackServerContext* context, const char* method,
-                                         absl::Status (*handler)(Backend&, const storage::Caller&,
-                                                                 const Request&, std::string*,
-                                                                 Response*),
-                                         const Request* request, Response* response) {
-    return AnswerChange(context, method,
-                        [this, handler, request, response](const auto& caller, auto* resource) {
-                          return handler(*this, caller, *request, resource, response);
-                        });
-  }
+  // The same for a comparison, which calls `cancelled` now and then.
+  grpc::ServerUnaryReactor* AnswerByComparing(
+      grpc::CallbackServerContext* context,
+      std::function<absl::Status(const lookup::View&, const lookup::Cancelled& cancelled)> work);
+  // The same for a change, logged as `method` (MakeChange in changes.h). It sets the name of the
+  // resource that it changes.
+  grpc::ServerUnaryReactor* AnswerChange(
+      grpc::CallbackServerContext* context, std::string method,
+      std::function<absl::Status(const storage::Caller&, std::string* resource)> work) const;
   // Returns the context of a new stream of this kind.
   rpc::StreamCall Stream(grpc::CallbackServerContext* context, rpc::LiveStreams* kind) const {
     return {context, pool, kind, pace, pool->UserOf(*context)};
   }
-
- private:
-  grpc::ServerUnaryReactor* AnswerByComparing(
-      grpc::CallbackServerContext* context,
-      std::function<absl::Status(const lookup::View&, const lookup::Cancelled& cancelled)> work);
-  grpc::ServerUnaryReactor* AnswerChange(
-      grpc::CallbackServerContext* context, const char* method,
-      std::function<absl::Status(const storage::Caller&, std::string* resource)> work) const;
 };
 
 // The objects that attached streams use; outlives their calls. The scheduler may hold a stream

@@ -3,12 +3,13 @@
 #include <utility>
 #include <vector>
 
-#include "ablate/v1/worker.grpc.pb.h"
+#include "ablate/v1/worker.pb.h"
 #include "base/status_macros.h"
 #include "server/lookup/limits.h"
 #include "server/lookup/page.h"
 #include "server/rpc/call.h"
 #include "server/service/convert.h"
+#include "server/service/methods.h"
 #include "server/service/services.h"
 
 namespace ablate::service {
@@ -27,8 +28,8 @@ absl::StatusOr<v1::Worker> ToRow(const lookup::View& view, schedule::WorkerInfo 
   return row;
 }
 
-absl::Status List(const Backend& backend, const lookup::View& view,
-                  const v1::ListWorkersRequest& request, v1::ListWorkersResponse* response) {
+absl::Status ListWorkers(const Backend& backend, const lookup::View& view,
+                         const v1::ListWorkersRequest& request, v1::ListWorkersResponse* response) {
   ASSIGN_OR_RETURN(const auto page, lookup::ReadPage(request, kWorkerList, lookup::kMaxPageSize));
   std::vector<schedule::WorkerInfo> workers;
   backend.scheduler->Run(
@@ -54,24 +55,12 @@ absl::Status List(const Backend& backend, const lookup::View& view,
   return absl::OkStatus();
 }
 
-class WorkersService final : public v1::Workers::CallbackService {
- public:
-  explicit WorkersService(Backend* backend) : backend_(backend) {}
-
-  grpc::ServerUnaryReactor* ListWorkers(grpc::CallbackServerContext* context,
-                                        const v1::ListWorkersRequest* request,
-                                        v1::ListWorkersResponse* response) override {
-    return backend_->Answer(context, List, request, response);
-  }
-
- private:
-  Backend* const backend_;
-};
-
 }  // namespace
 
 std::unique_ptr<grpc::Service> MakeWorkersService(Backend* backend) {
-  return std::make_unique<WorkersService>(backend);
+  auto methods = std::make_unique<Methods>("Workers", backend);
+  methods->Answer(ListWorkers);
+  return methods;
 }
 
 }  // namespace ablate::service
