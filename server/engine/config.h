@@ -2,8 +2,10 @@
 #ifndef ABLATE_SERVER_ENGINE_CONFIG_H_
 #define ABLATE_SERVER_ENGINE_CONFIG_H_
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -67,9 +69,17 @@ enum class TrainerKind { kTorch, kNative };
 enum class Device { kCpu, kCuda };
 enum class Precision { kFloat32, kFloat64, kTf32, kBfloat16 };
 
+template <typename T, typename Config>
+concept IsConfig = std::same_as<std::remove_const_t<T>, Config>;
+
 // In a run of a server, each member of the structs below is set from the spec
 // (config/engine_config.cc) or by the task. The initial values here serve tests; they aren't the
 // spec's defaults.
+//
+// ForEachField calls visit(name, member) for the members of a struct in order. It binds all of
+// them, so that a new one doesn't compile until it is named. The name is the field's in the
+// struct's message of spec.proto, or its path; settings that the spec lacks have the member's name.
+// Conversions, checkpoints and the reference of the tests have their names from here.
 struct NormConfig {
   NormKind kind = NormKind::kLayer;
   NormDeviation deviation = NormDeviation::kPopulation;  // the other value needs kLayer
@@ -84,6 +94,21 @@ struct NormConfig {
 
   bool operator==(const NormConfig&) const = default;
 };
+template <typename Visit>
+void ForEachField(IsConfig<NormConfig> auto& norm, Visit&& visit) {
+  auto& [kind, deviation, placement, attention, feed_forward, final, eps, gain, bias, backward] =
+      norm;
+  visit("kind", kind);
+  visit("deviation", deviation);
+  visit("placement", placement);
+  visit("attention", attention);
+  visit("feed_forward", feed_forward);
+  visit("final", final);
+  visit("eps", eps);
+  visit("gain", gain);
+  visit("bias", bias);
+  visit("backward", backward);
+}
 
 struct AttentionConfig {
   AttentionKind kind = AttentionKind::kSoftmax;
@@ -92,6 +117,13 @@ struct AttentionConfig {
 
   bool operator==(const AttentionConfig&) const = default;
 };
+template <typename Visit>
+void ForEachField(IsConfig<AttentionConfig> auto& attention, Visit&& visit) {
+  auto& [kind, causal, score_bias] = attention;
+  visit("kind", kind);
+  visit("causal", causal);
+  visit("score_bias", score_bias);
+}
 
 struct InitConfig {
   InitKind kind = InitKind::kPytorch;
@@ -99,6 +131,12 @@ struct InitConfig {
 
   bool operator==(const InitConfig&) const = default;
 };
+template <typename Visit>
+void ForEachField(IsConfig<InitConfig> auto& init, Visit&& visit) {
+  auto& [kind, streams] = init;
+  visit("kind", kind);
+  visit("streams", streams);
+}
 
 // Describes the model: a transformer with one field per switch.
 struct ModelConfig {
@@ -123,6 +161,29 @@ struct ModelConfig {
 
   bool operator==(const ModelConfig&) const = default;
 };
+template <typename Visit>
+void ForEachField(IsConfig<ModelConfig> auto& model, Visit&& visit) {
+  auto& [vocabulary, layers, width, heads, context, positions, bias, residual, residual_scale,
+         dropout, tied_head, head_bias, attention, activation, hidden, norm, init, loss] = model;
+  visit("vocabulary", vocabulary);
+  visit("layers", layers);
+  visit("width", width);
+  visit("heads", heads);
+  visit("context", context);
+  visit("positions", positions);
+  visit("bias", bias);
+  visit("residual", residual);
+  visit("residual_scale", residual_scale);
+  visit("dropout", dropout);
+  visit("tied_head", tied_head);
+  visit("head_bias", head_bias);
+  visit("attention", attention);
+  visit("feed_forward.activation", activation);
+  visit("feed_forward.hidden", hidden);
+  visit("norm", norm);
+  visit("init", init);
+  visit("loss", loss);
+}
 
 struct TokenizedDocuments;  // core/data/documents.h
 
@@ -190,6 +251,19 @@ struct OptimizerConfig {
 
   bool operator==(const OptimizerConfig&) const = default;
 };
+template <typename Visit>
+void ForEachField(IsConfig<OptimizerConfig> auto& optimizer, Visit&& visit) {
+  auto& [kind, learning_rate, beta1, beta2, eps, momentum, weight_decay, weight_decay_on] =
+      optimizer;
+  visit("optimizer", kind);
+  visit("learning_rate", learning_rate);
+  visit("beta1", beta1);
+  visit("beta2", beta2);
+  visit("eps", eps);
+  visit("momentum", momentum);
+  visit("weight_decay", weight_decay);
+  visit("weight_decay_on", weight_decay_on);
+}
 
 // A schedule of the learning rate. LearningRate() in torch/train/run_loop.h has the formulas.
 struct ScheduleConfig {
@@ -198,6 +272,12 @@ struct ScheduleConfig {
 
   bool operator==(const ScheduleConfig&) const = default;
 };
+template <typename Visit>
+void ForEachField(IsConfig<ScheduleConfig> auto& schedule, Visit&& visit) {
+  auto& [kind, warmup] = schedule;
+  visit("schedule", kind);
+  visit("warmup", warmup);
+}
 
 // Returns true if the learning rate of a step depends on the run's total number of steps. If not, a
 // longer run begins exactly like a shorter one.
@@ -237,6 +317,23 @@ struct TrainingConfig {
 
   bool operator==(const TrainingConfig&) const = default;
 };
+// Leaves out the steps of checkpoints, which the spec has in another form.
+template <typename Visit>
+void ForEachField(IsConfig<TrainingConfig> auto& training, Visit&& visit) {
+  auto& [steps, batch, accumulation, optimizer, schedule, clip, label_smoothing, ema, rule, trainer,
+         threads, checkpoints, final_checkpoint] = training;
+  visit("steps", steps);
+  visit("batch", batch);
+  visit("accumulation", accumulation);
+  ForEachField(optimizer, visit);
+  ForEachField(schedule, visit);
+  visit("clip", clip);
+  visit("label_smoothing", label_smoothing);
+  visit("ema", ema);
+  visit("rule", rule);
+  visit("trainer", trainer);
+  visit("threads", threads);
+}
 
 // Gradient metrics that a run can record (torch/train/recorder.h).
 enum class Record { kGradientByBlock, kRuleAlignment };
@@ -253,6 +350,14 @@ struct EvaluationConfig {
 
   bool operator==(const EvaluationConfig&) const = default;
 };
+template <typename Visit>
+void ForEachField(IsConfig<EvaluationConfig> auto& evaluation, Visit&& visit) {
+  auto& [every, batches, tokens, record] = evaluation;
+  visit("every", every);
+  visit("batches", batches);
+  visit("tokens", tokens);
+  visit("record", record);
+}
 
 // Describes a run completely.
 struct RunConfig {
@@ -266,6 +371,10 @@ struct RunConfig {
 
   bool operator==(const RunConfig&) const = default;
 };
+
+// A struct whose members ForEachField visits.
+template <typename T>
+concept HasFields = requires(T& config, int visit) { ForEachField(config, visit); };
 
 }  // namespace ablate::engine
 

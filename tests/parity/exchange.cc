@@ -12,7 +12,6 @@
 #include <sstream>
 
 #include "base/safetensors.h"
-#include "server/engine/names.h"
 
 namespace ablate::engine {
 namespace {
@@ -37,27 +36,6 @@ ScratchFolder::ScratchFolder() {
 }
 
 ScratchFolder::~ScratchFolder() { std::filesystem::remove_all(path_); }
-
-nlohmann::json TrainingJson(const TrainingConfig& training) {
-  const OptimizerConfig& o = training.optimizer;
-  return {{"steps", training.steps},
-          {"rule", NameOf(training.rule)},
-          {"accumulation", training.accumulation},
-          {"clip", training.clip},
-          {"label_smoothing", training.label_smoothing},
-          {"ema", training.ema},
-          {"schedule",
-           {{"kind", NameOf(training.schedule.kind)}, {"warmup", training.schedule.warmup}}},
-          {"optimizer",
-           {{"kind", NameOf(o.kind)},
-            {"learning_rate", o.learning_rate},
-            {"beta1", o.beta1},
-            {"beta2", o.beta2},
-            {"eps", o.eps},
-            {"momentum", o.momentum},
-            {"weight_decay", o.weight_decay},
-            {"weight_decay_on", NameOf(o.weight_decay_on)}}}};
-}
 
 void WriteCase(const std::string& folder, const std::string& name, const nlohmann::json& settings,
                const TensorMap& tensors) {

@@ -27,8 +27,6 @@ class ScratchFolder {
   std::string path_;
 };
 
-nlohmann::json TrainingJson(const TrainingConfig& training);
-
 // Writes FOLDER/NAME.case.safetensors.
 void WriteCase(const std::string& folder, const std::string& name, const nlohmann::json& settings,
                const TensorMap& tensors);

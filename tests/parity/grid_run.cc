@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "server/engine/core/checkpoint.h"
+#include "server/engine/core/config_json.h"
 #include "server/engine/names.h"
 #include "server/engine/torch/model/init.h"
 #include "server/engine/torch/model/parameters.h"
@@ -74,8 +74,8 @@ void WriteGridCase(const std::string& folder, const GridCase& grid, uint32_t ste
     tensors[prefix + "lengths"] = at::tensor(batch.lengths, at::kLong);
   }
   WriteCase(folder, grid.name,
-            {{"model", nlohmann::json::parse(ModelJson(grid.model))},
-             {"training", TrainingJson(grid.training)},
+            {{"model", ConfigJson(grid.model)},
+             {"training", ConfigJson(grid.training)},
              {"seed", seed},
              {"step", step}},
             tensors);

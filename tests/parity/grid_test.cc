@@ -12,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "server/engine/core/checkpoint.h"
+#include "server/engine/core/config_json.h"
 #include "server/engine/names.h"
 #include "server/engine/torch/model/transformer.h"
 #include "server/engine/torch/train/run_loop.h"
@@ -127,7 +128,7 @@ void Compare(const GridCase& grid, const TensorMap& ours, const TensorMap& their
     EXPECT_LE((own - exact).norm().item<double>(), 1e-9 * scale + 1e-14)
         << name << " of norm " << scale << "\n"
         << ModelJson(grid.model) << "\n"
-        << TrainingJson(grid.training);
+        << ConfigJson(grid.training);
   }
 }
 

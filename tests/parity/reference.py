@@ -35,24 +35,23 @@ def cross_entropy(logits, targets, label_smoothing=0.0):
                            ignore_index=-100, label_smoothing=label_smoothing)
 
 
-def parameter_groups(model, o):
+def parameter_groups(model, training):
     """All parameters, or those of linears and embeddings apart from the rest, which does not decay."""
-    if o["weight_decay_on"] == "all":
-        return [{"params": list(model.parameters()), "weight_decay": o["weight_decay"]}]
+    if training["weight_decay_on"] == "all":
+        return [{"params": list(model.parameters()), "weight_decay": training["weight_decay"]}]
     matrices = {id(m.weight) for m in model.modules() if isinstance(m, (nn.Linear, nn.Embedding))}
     return [
-        {"params": [p for p in model.parameters() if id(p) in matrices], "weight_decay": o["weight_decay"]},
+        {"params": [p for p in model.parameters() if id(p) in matrices], "weight_decay": training["weight_decay"]},
         {"params": [p for p in model.parameters() if id(p) not in matrices], "weight_decay": 0.0},
     ]
 
 
 def make_optimizer(model, training):
-    o = training["optimizer"]
-    groups = parameter_groups(model, o)
-    if o["kind"] == "sgd":
-        return torch.optim.SGD(groups, lr=o["learning_rate"], momentum=o["momentum"])
-    kind = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam}[o["kind"]]
-    return kind(groups, lr=o["learning_rate"], betas=(o["beta1"], o["beta2"]), eps=o["eps"])
+    groups = parameter_groups(model, training)
+    if training["optimizer"] == "sgd":
+        return torch.optim.SGD(groups, lr=training["learning_rate"], momentum=training["momentum"])
+    kind = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam}[training["optimizer"]]
+    return kind(groups, lr=training["learning_rate"], betas=(training["beta1"], training["beta2"]), eps=training["eps"])
 
 
 def one_cycle_rates(rate, warmup, steps):
@@ -70,9 +69,9 @@ def one_cycle_rates(rate, warmup, steps):
 
 
 def learning_rate(training, step):
-    rate, steps = training["optimizer"]["learning_rate"], training["steps"]
-    warmup = training["schedule"]["warmup"]
-    if training["schedule"]["kind"] == "one_cycle":
+    rate, steps = training["learning_rate"], training["steps"]
+    warmup = training["warmup"]
+    if training["schedule"] == "one_cycle":
         return one_cycle_rates(rate, warmup, steps)[step]
     if step < warmup:
         return rate * (step + 1) / (warmup + 1)
@@ -83,7 +82,7 @@ def learning_rate(training, step):
         "cosine": (1.0 + math.cos(math.pi * progress)) / 2,
         "inverse_sqrt": math.sqrt((warmup + 1) / (step + 1)),
     }
-    return rate * factors[training["schedule"]["kind"]]
+    return rate * factors[training["schedule"]]
 
 
 def update(model, optimizer, training, step, logits, targets):
@@ -174,9 +173,9 @@ class Run:
 
     def slots(self):
         """What the optimizer keeps of each parameter: names of a checkpoint's tensors and PyTorch's."""
-        if self.training["optimizer"]["kind"] != "sgd":
+        if self.training["optimizer"] != "sgd":
             return {"optimizer.first_moment": "exp_avg", "optimizer.second_moment": "exp_avg_sq"}
-        has_momentum = self.training["optimizer"]["momentum"] > 0
+        has_momentum = self.training["momentum"] > 0
         return {"optimizer.momentum": "momentum_buffer"} if has_momentum else {}
 
     def state(self):
@@ -200,7 +199,7 @@ class Run:
                 parameter.copy_(state["value." + name])
                 kept = self.optimizer.state[parameter]
                 kept.update({t: state[f"{ours}.{name}"].clone() for ours, t in self.slots().items()})
-                if self.training["optimizer"]["kind"] != "sgd":
+                if self.training["optimizer"] != "sgd":
                     kept["step"] = torch.tensor(float(step), dtype=torch.float32)
             if self.training["ema"] > 0:
                 for name, parameter in self.ema_model.named_parameters():

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "server/engine/core/checkpoint.h"
+#include "server/engine/core/config_json.h"
 #include "server/engine/core/data/batches.h"
 #include "server/engine/trainer.h"
 #include "tests/engine/train_configs.h"
@@ -66,8 +66,8 @@ TEST(SeedParityTest, TrainsOnNamesAsPyTorchForAHundredSteps) {
       {"none", NamesRun(42, NormPlacement::kNone, false)}};
   for (const auto& [name, run] : variants) {
     WriteCase(folder.path(), name,
-              {{"model", nlohmann::json::parse(ModelJson(run.model))},
-               {"training", TrainingJson(run.training)},
+              {{"model", ConfigJson(run.model)},
+               {"training", ConfigJson(run.training)},
                {"seed", run.seed},
                {"text", ABLATE_EXAMPLES_DATA "/names.txt"},
                {"record", 100}},
@@ -94,8 +94,8 @@ TEST(SeedParityTest, TrainsOnNamesAsPyTorchWithAndWithoutSubnormalNumbers) {
   const ScratchFolder folder;
   for (const bool flush : {false, true}) {
     WriteCase(folder.path(), flush ? "flush" : "keep",
-              {{"model", nlohmann::json::parse(ModelJson(run.model))},
-               {"training", TrainingJson(run.training)},
+              {{"model", ConfigJson(run.model)},
+               {"training", ConfigJson(run.training)},
                {"seed", run.seed},
                {"text", ABLATE_EXAMPLES_DATA "/names.txt"},
                {"flush", flush},
@@ -142,8 +142,8 @@ TEST(SeedParityTest, TrainsOnRecallAsPyTorchForTwoHundredSteps) {
   variants[1].second.training.batch = 32;  // a quarter of the experiment's, to save time
   for (const auto& [name, run] : variants) {
     WriteCase(folder.path(), name,
-              {{"model", nlohmann::json::parse(ModelJson(run.model))},
-               {"training", TrainingJson(run.training)},
+              {{"model", ConfigJson(run.model)},
+               {"training", ConfigJson(run.training)},
                {"seed", run.seed},
                {"record", kSteps}},
               ExportBatches(run, kSteps));
@@ -211,8 +211,8 @@ TEST(SeedParityTest, TrainsOnCharactersAsPyTorchForFiftySteps) {
       tensors[(is_buffer ? "buffer." : "initial.") + name] = tensor;
     }
     WriteCase(folder.path(), variant.name,
-              {{"model", nlohmann::json::parse(ModelJson(run.model))},
-               {"training", TrainingJson(run.training)},
+              {{"model", ConfigJson(run.model)},
+               {"training", ConfigJson(run.training)},
                {"seed", run.seed},
                {"record", kSteps}},
               tensors);

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "server/engine/core/checkpoint.h"
+#include "server/engine/core/config_json.h"
 #include "server/engine/core/layout.h"
 #include "server/engine/core/supports.h"
 #include "server/engine/names.h"
@@ -162,7 +163,7 @@ std::string FailuresOf(const GridCase& grid, const TensorMap& ours, const Tensor
     if (units <= kMaxUnits) continue;
     absl::StrAppend(&failures, grid.name, " update ", StepOf(grid), ": ", name, " of norm ",
                     exact.norm().item<double>(), " is wrong by ", error, ", ", units, " units; ",
-                    ModelJson(grid.model), " ", TrainingJson(grid.training).dump(), "\n");
+                    ModelJson(grid.model), " ", ConfigJson(grid.training).dump(), "\n");
   }
   ++tally->cases;
   return failures;

@@ -3,10 +3,12 @@
 #include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "server/engine/core/config_json.h"
 #include "server/engine/names.h"
 #include "server/engine/trainer.h"
 
@@ -57,32 +59,6 @@ absl::Status Find(const SafetensorsFile& file, TensorType type, const std::vecto
   return absl::OkStatus();
 }
 
-// Names every member, so that a new one doesn't compile until it is added here.
-Json NormJson(const NormConfig& norm) {
-  const auto& [kind, deviation, placement, attention, feed_forward, final, eps, gain, bias,
-               backward] = norm;
-  return {{"kind", NameOf(kind)},
-          {"deviation", NameOf(deviation)},
-          {"placement", NameOf(placement)},
-          {"attention", attention},
-          {"feed_forward", feed_forward},
-          {"final", final},
-          {"eps", eps},
-          {"gain", gain},
-          {"bias", bias},
-          {"backward", NameOf(backward)}};
-}
-
-Json AttentionJson(const AttentionConfig& attention) {
-  const auto& [kind, causal, score_bias] = attention;
-  return {{"kind", NameOf(kind)}, {"causal", causal}, {"score_bias", score_bias}};
-}
-
-Json InitJson(const InitConfig& init) {
-  const auto& [kind, streams] = init;
-  return {{"kind", NameOf(kind)}, {"streams", NameOf(streams)}};
-}
-
 bool IsFloating(TensorType type) { return type == TensorType::kF32 || type == TensorType::kF64; }
 
 // Returns true if a tensor has the parameter's values: in its shape or, for positions, in its first
@@ -131,28 +107,11 @@ std::string WithoutOwnBoundary(absl::string_view vocabulary) {
 }  // namespace
 
 std::string ModelJson(const ModelConfig& model) {
-  const auto& [vocabulary, layers, width, heads, context, positions, bias, residual, residual_scale,
-               dropout, tied_head, head_bias, attention, activation, hidden, norm, init, loss] =
-      model;
-  const Json json = {{"vocabulary", vocabulary},
-                     {"layers", layers},
-                     {"width", width},
-                     {"heads", heads},
-                     {"context", context},
-                     {"positions", NameOf(positions)},
-                     {"bias", bias},
-                     {"residual", residual},
-                     {"residual_scale", residual_scale},
-                     {"dropout", dropout},
-                     {"tied_head", tied_head},
-                     {"head_bias", head_bias},
-                     {"attention", AttentionJson(attention)},
-                     {"activation", NameOf(activation)},
-                     {"hidden", hidden},
-                     {"norm", NormJson(norm)},
-                     {"norm_sites", NormSites(model)},
-                     {"init", InitJson(init)},
-                     {"loss", NameOf(loss)}};
+  Json json = Json::object();
+  for (auto& [name, value] : ConfigJson(model).items()) {
+    json[name] = std::move(value);
+    if (name == "norm") json["norm_sites"] = NormSites(model);
+  }
   return json.dump();
 }
 

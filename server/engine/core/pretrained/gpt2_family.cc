@@ -2,8 +2,13 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
+#include <string>
+#include <type_traits>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/decimal.h"
 #include "base/status_macros.h"
 #include "server/engine/names.h"
@@ -11,41 +16,40 @@
 namespace ablate::engine {
 namespace {
 
-// A setting that GPT-2 fixes: its value in a model and in GPT-2.
-struct FixedSetting {
-  absl::string_view field;
+// The settings that GPT-2 leaves open: those with checks of their own below, those that don't
+// affect a trained model, and the task's. It fixes all others.
+constexpr absl::string_view kOpen =
+    "vocabulary layers width heads context dropout tied_head feed_forward.activation "
+    "feed_forward.hidden norm.kind norm.placement norm.attention norm.feed_forward norm.final "
+    "norm.eps norm.bias norm.backward init.kind init.streams loss";
+
+struct Setting {
+  std::string field;
   std::string value;
-  std::string expected;
 };
 
-std::string BoolName(bool value) { return value ? "true" : "false"; }
+// Lists all settings of a struct and of those below it. `path` is empty or ends with a dot.
+template <HasFields Config>
+void AddSettings(const std::string& path, const Config& config, std::vector<Setting>* settings) {
+  ForEachField(config, [&](const char* name, const auto& value) {
+    using Value = std::decay_t<decltype(value)>;
+    const std::string field = path + name;
+    if constexpr (HasFields<Value>) {
+      AddSettings(field + ".", value, settings);
+    } else if constexpr (std::is_enum_v<Value>) {
+      settings->push_back({field, std::string(NameOf(value))});
+    } else if constexpr (std::is_same_v<Value, bool>) {
+      settings->push_back({field, value ? "true" : "false"});
+    } else {
+      settings->push_back({field, text::ShortestDecimal(value)});
+    }
+  });
+}
 
-// Returns all settings that GPT-2 fixes. Names every member of the config, so that a new one
-// doesn't compile until it is placed here. Not fixed: sizes, dropout, tied_head, activation and
-// norms, which have checks of their own; init and loss, which don't affect a trained model.
-std::vector<FixedSetting> FixedSettings(const ModelConfig& model) {
-  const ModelConfig family = Gpt2Model();
-  const auto& [vocabulary, layers, width, heads, context, positions, bias, residual, residual_scale,
-               dropout, tied_head, head_bias, attention, activation, hidden, norm, init, loss] =
-      model;
-  const auto& [kind, causal, score_bias] = attention;
-  const auto& [norm_kind, deviation, placement, attention_norm, feed_forward_norm, final_norm, eps,
-               gain, norm_bias, backward] = norm;
-  return {
-      {"model.positions", std::string(NameOf(positions)), std::string(NameOf(family.positions))},
-      {"model.bias", BoolName(bias), BoolName(family.bias)},
-      {"model.residual", BoolName(residual), BoolName(family.residual)},
-      {"model.residual_scale", text::ShortestDecimal(residual_scale),
-       text::ShortestDecimal(family.residual_scale)},
-      {"model.head_bias", BoolName(head_bias), BoolName(family.head_bias)},
-      {"model.attention.kind", std::string(NameOf(kind)),
-       std::string(NameOf(family.attention.kind))},
-      {"model.attention.causal", BoolName(causal), BoolName(family.attention.causal)},
-      {"model.attention.score_bias", text::ShortestDecimal(score_bias),
-       text::ShortestDecimal(family.attention.score_bias)},
-      {"model.norm.deviation", std::string(NameOf(deviation)),
-       std::string(NameOf(family.norm.deviation))},
-      {"model.norm.gain", BoolName(gain), BoolName(family.norm.gain)}};
+std::vector<Setting> SettingsOf(const ModelConfig& model) {
+  std::vector<Setting> settings;
+  AddSettings("", model, &settings);
+  return settings;
 }
 
 template <typename Value>
@@ -106,9 +110,12 @@ ModelConfig Gpt2Model() {
 }
 
 absl::Status CheckGpt2Model(const ModelConfig& model) {
-  for (const FixedSetting& setting : FixedSettings(model)) {
-    if (setting.value != setting.expected) {
-      return NotGpt2(setting.field, setting.value, setting.expected);
+  const std::vector<Setting> settings = SettingsOf(model), family = SettingsOf(Gpt2Model());
+  const std::set<std::string> open = absl::StrSplit(kOpen, ' ');
+  for (size_t i = 0; i < settings.size(); ++i) {
+    const auto& [field, value] = settings[i];
+    if (open.count(field) == 0 && value != family[i].value) {
+      return NotGpt2(absl::StrCat("model.", field), value, family[i].value);
     }
   }
   for (const Gpt2Size& size : kGpt2Sizes) {
