@@ -1,6 +1,6 @@
 // Tests bad input: every sentence, exactly. The cases are in bad_input/*.txt: a title after #, a
 // JSON merge patch to a small valid experiment (its member overrides isn't part of the spec), and
-// the sentences after >.
+// the sentences after >, in which {ModelSpec} stands for a list of fields (field_lists.h).
 #include <cctype>
 #include <fstream>
 #include <ostream>
@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "server/experiment/resolve.h"
 #include "tests/experiment/specs.h"
+#include "tests/reflect/field_lists.h"
 
 namespace ablate::spec {
 namespace {
@@ -32,7 +33,7 @@ std::vector<BadCase> ReadCases(const std::string& name) {
     if (line.rfind("# ", 0) == 0) {
       cases.push_back({line.substr(2), "", {}});
     } else if (line.rfind("> ", 0) == 0) {
-      cases.back().messages.push_back(line.substr(2));
+      cases.back().messages.push_back(WithFieldLists(line.substr(2)));
     } else {
       cases.back().json += line;
     }

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/lookup/errors.h"
+#include "tests/reflect/field_lists.h"
 #include "tests/service/raw_call.h"
 #include "tests/service/service_fixture.h"
 
@@ -92,9 +93,8 @@ Table Specs() {
       Create("BillionRuns", "spec { seeds { count: 1000000000 } }",
              "seeds.count: 1000000000 is out of range; expected 1 to 10,000"),
       Create("UnknownOverride", "overrides { key: \"model.widht\" value { number_value: 8 } }",
-             "overrides[\"model.widht\"]: unknown field \"widht\" (did you mean width?); expected "
-             "layers, width, heads, context, positions, bias, residual, tied_head, head_bias, "
-             "init, attention, norm, feed_forward, residual_scale or dropout"),
+             WithFieldLists("overrides[\"model.widht\"]: unknown field \"widht\" (did you mean "
+                            "width?); expected {ModelSpec}")),
       Create("EmptyAxis", "spec { axes { field: \"model.width\" } }",
              "axes[0].values: empty; expected 1 to 1,000"),
       Create("TwoAxesOnOnePath",
@@ -371,10 +371,7 @@ Table AnalysisRequests() {
   const std::string create = "Analyses/CreateAnalysis";
   return {
       {"AnalysisOfNoKind", create, "", kInvalid,
-       "analysis: no kind is given; expected spectrum, cka, activations, weights, capture, "
-       "loss_landscape, hessian, gradient_flow, gradient_alignment, norm_jacobian, "
-       "norm_statistics, norm_response, attention, remove, trajectory, logit_lens, predictions, "
-       "induction, patch, robustness or probe"},
+       WithFieldLists("analysis: no kind is given; expected {AnalysisKind}")},
       {"AnalysisOfNothing", create, "analysis { spectrum {} }", kInvalid,
        "subjects: 0 given; expected 1 for spectrum"},
       {"AnalysisOfAStrangeRun", create, "analysis { spectrum {} } subjects { run: \"runs/R\" }",

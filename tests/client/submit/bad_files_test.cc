@@ -1,5 +1,5 @@
 // Every malformed file in bad_files/ gets exactly the messages that bad_files/expected.txt has for
-// it.
+// it, in which {ModelSpec} stands for a list of fields (field_lists.h).
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +12,7 @@
 #include "client/submit/experiment_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/reflect/field_lists.h"
 
 namespace ablate::client {
 namespace {
@@ -33,7 +34,7 @@ std::vector<std::string> ExpectedLines(const std::string& name) {
   std::ifstream in(absl::StrCat(BAD_FILES, "/", kExpected));
   std::vector<std::string> lines;
   for (std::string line; std::getline(in, line);) {
-    if (absl::StartsWith(line, name + ":")) lines.push_back(line);
+    if (absl::StartsWith(line, name + ":")) lines.push_back(WithFieldLists(line));
   }
   return lines;
 }
