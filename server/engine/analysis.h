@@ -9,7 +9,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -19,166 +18,31 @@
 #include "base/safetensors.h"
 #include "base/shared_bytes.h"
 #include "server/engine/accelerator.h"
+#include "server/engine/analysis_options.h"
 #include "server/engine/config.h"
+#include "server/engine/names.h"
 #include "server/engine/samples.h"
 
 namespace ablate::engine {
 
-// Selects how gradients are computed: by exact backpropagation, or by the learning rule and the
-// norms' backward mode that the run was trained with.
-enum class GradientSignal { kExact, kRule };
-// Selects how a direction in parameter space is scaled.
-enum class Direction { kRaw, kUnit, kFilter, kLayer };
-enum class RemovedPart { kHead, kAttention, kFeedForward };
-enum class Replacement { kMean, kZero, kUniform };
-enum class AttentionMaps { kHeads, kLayers, kModel };
-enum class CkaEstimator { kDebiased, kBiased };
-enum class LensStatistics { kRecomputed, kCached };
-enum class PatchedPart { kResidual, kAttention, kFeedForward, kHead };
-enum class PatchDirection { kDenoise, kNoise };
-enum class LevelUnit { kAbsolute, kRelative };
-enum class Subtoken { kLast, kFirst, kMean };
+// The options of each kind and their enums are generated from analysis_options.proto, which
+// describes them; those without a declared default begin as 0 or empty, which selects the default
+// in their help.
 
-// The options of each kind, with their defaults. An empty site (hook point) is the last block's
-// output.
-struct SpectrumOptions {
-  std::string site;
-};
-
-struct CkaOptions {
-  std::vector<std::string> sites;  // empty: the embedding and every block's output
-  CkaEstimator estimator = CkaEstimator::kDebiased;
-  uint32_t block = 512;  // tokens in a minibatch, used if the exact sums exceed kMostCkaBytes
-};
-// Memory limit of the sums over tokens, for all pairs together. Below it CKA is exact.
+// Memory limit of the sums over tokens of CKA, for all pairs together. Below it CKA is exact.
 inline constexpr uint64_t kMostCkaBytes = 1'000'000'000;
-
-struct ActivationsOptions {
-  std::vector<std::string> sites;  // empty: the embedding and every block's output
-  bool histograms = false;
-};
-
-struct WeightsOptions {
-  bool histograms = false;
-};
 // Largest number of values whose quantiles are computed exactly. Quantiles of more values come from
 // a second pass that counts them in bins, as histograms do.
 inline constexpr int64_t kExactQuantiles = int64_t{1} << 22;
 inline constexpr int64_t kQuantileBins = 4096;
 inline constexpr int64_t kHistogramBins = 256;
 
-struct CaptureOptions {
-  std::vector<std::string> sites;  // at least one
-};
-
-struct LossLandscapeOptions {
-  Direction direction = Direction::kFilter;
-  uint32_t dims = 1;         // 1 or 2
-  uint32_t directions = 10;  // number of directions, or of planes if dims is 2
-  double radius = 1;
-  uint32_t points = 51;  // along each direction
-};
-
-struct HessianOptions {
-  uint32_t top = 1;  // eigenvalues at each end of the spectrum
-  uint32_t iterations = 80;
-  uint32_t trace_samples = 100;
-  uint32_t density_runs = 4;
-};
-
-struct GradientFlowOptions {
-  GradientSignal signal = GradientSignal::kExact;
-};
-
-struct GradientAlignmentOptions {};
-
-struct NormJacobianOptions {
-  GradientSignal signal = GradientSignal::kRule;
-};
-
-struct NormStatisticsOptions {
-  std::vector<uint32_t> batch;  // batch sizes, in sequences, for which BatchNorm's batch statistics
-                                // are also used
-};
-
-struct NormResponseOptions {
-  double mean = 5;
-  double deviation = 10;
-  uint32_t size = 100;
-};
-
-struct AttentionOptions {
-  std::vector<AttentionMaps> maps;  // maps to return for a prompt
-  // Relation of words to their syntactic heads on which heads are scored, or `all`; empty: none.
-  std::string dependency = {};
-};
-
-struct RemoveOptions {
-  RemovedPart part = RemovedPart::kHead;
-  Replacement replacement = Replacement::kMean;
-};
-
-struct TrajectoryOptions {
-  uint32_t points = 21;  // along each axis
-};
-
-struct LogitLensOptions {
-  LensStatistics statistics = LensStatistics::kRecomputed;
-};
-
-struct PredictionsOptions {
-  uint32_t bins = 15;
-  uint32_t edge = 0;  // targets at either end; 0: a quarter of the longest sequence
-};
-
-struct InductionOptions {
-  uint32_t period = 0;   // random tokens that are repeated; 0: see PeriodOf
-  uint32_t repeats = 4;  // including the first time
-  uint32_t sequences = 20;
-};
-
 // Returns the period: by default 25, or the largest that fits the model's context.
 uint32_t PeriodOf(const InductionOptions& options, const ModelConfig& model);
-
-// Pairs of prompts, and an answer of one token to each; all lists have the same length.
-struct PatchOptions {
-  std::vector<std::string> clean;
-  std::vector<std::string> corrupt;
-  std::vector<std::string> right;
-  std::vector<std::string> wrong;
-  PatchedPart part = PatchedPart::kHead;
-  PatchDirection direction = PatchDirection::kDenoise;
-};
-
-// Levels of each perturbation; no level twice. If all lists are empty: see LevelsOf.
-struct RobustnessOptions {
-  std::vector<double> replace_words;
-  std::vector<double> embedding_noise;
-  std::vector<double> fgsm;
-  std::vector<double> l2;
-  LevelUnit unit = LevelUnit::kAbsolute;
-  uint32_t draws = 10;
-};
 
 // Returns the options with the levels that are used: their own, or by default 0.1, 0.2 and 0.4, of
 // replace_words if the model's task has text, else of embedding_noise.
 RobustnessOptions LevelsOf(const RobustnessOptions& options, const ModelConfig& model);
-
-struct ProbeOptions {
-  std::string label = "upos";  // upos, xpos or a feature
-  double test = 0.3;
-  Subtoken subtoken = Subtoken::kLast;
-  double c = 1;
-  bool controls = true;
-};
-
-using AnalysisOptions =
-    std::variant<SpectrumOptions, CkaOptions, ActivationsOptions, WeightsOptions, CaptureOptions,
-                 LossLandscapeOptions, HessianOptions, GradientFlowOptions,
-                 GradientAlignmentOptions, NormJacobianOptions, NormStatisticsOptions,
-                 NormResponseOptions, AttentionOptions, RemoveOptions, TrajectoryOptions,
-                 LogitLensOptions, PredictionsOptions, InductionOptions, PatchOptions,
-                 RobustnessOptions, ProbeOptions>;
 
 // Selects the tokens that are read, in one of three ways: whole held-out sequences of each subject
 // in their order, up to `tokens` tokens in all but at least one sequence; the first `documents`
@@ -219,6 +83,14 @@ enum class Undefined {
   kNoNorm,
   kOneClass,
 };
+// Their names in analysis.proto.
+template <>
+inline constexpr Named<Undefined> kNames<Undefined>[] = {
+    {Undefined::kZeroVariance, "ZERO_VARIANCE"}, {Undefined::kTooFewTokens, "TOO_FEW_TOKENS"},
+    {Undefined::kNoAttention, "NO_ATTENTION"},   {Undefined::kUnnormalised, "UNNORMALISED"},
+    {Undefined::kZeroGradient, "ZERO_GRADIENT"}, {Undefined::kZeroDenominator, "ZERO_DENOMINATOR"},
+    {Undefined::kNonFinite, "NON_FINITE"},       {Undefined::kNoNorm, "NO_NORM"},
+    {Undefined::kOneClass, "ONE_CLASS"}};
 
 // A headline number: a finite value, or the reason why it is undefined.
 struct AnalysisNumber {
@@ -315,13 +187,14 @@ struct SequenceSummary {
 struct AnalysisKind {
   absl::string_view name;
   // Number of models that one analysis takes.
-  size_t least_subjects;
-  size_t most_subjects;
-  uint64_t default_tokens;  // 0: the kind takes no inputs
+  size_t least_subjects = 1;
+  size_t most_subjects = 1;
+  uint64_t default_tokens = 0;  // 0: the kind takes no inputs
   // Returns the problems of the options for this model; empty if there are none. An option that
   // depends on neither another option nor the model is checked against its range in
   // analysis_options.proto.
-  std::vector<OptionProblem> (*check)(const AnalysisOptions& options, const ModelConfig& model);
+  std::vector<OptionProblem> (*check)(const AnalysisOptions& options, const ModelConfig& model) =
+      [](const AnalysisOptions&, const ModelConfig&) { return std::vector<OptionProblem>(); };
   AnalysisCost (*cost)(const AnalysisOptions& options, const RunConfig& config, uint64_t tokens,
                        size_t subjects);
   // Returns the problems of the options for all models together. Null: several models have no

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "server/config/analysis_options.h"
-#include "server/engine/analysis_names.h"
 
 namespace ablate::worker {
 namespace {

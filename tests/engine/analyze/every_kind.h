@@ -16,6 +16,7 @@ namespace ablate::engine {
 inline std::vector<AnalysisOptions> EveryKind() {
   LossLandscapeOptions landscape;
   landscape.directions = 1;
+  landscape.radius = 1;
   landscape.points = 3;
   return {SpectrumOptions{},
           CkaOptions{},
