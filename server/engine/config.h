@@ -1,4 +1,5 @@
-// Describes one run in plain structs: model, data and training. The server links it, too.
+// Describes one run in plain structs: model, data and training. The server links it, too. The enums
+// are generated from spec.proto, which describes their values.
 #ifndef ABLATE_SERVER_ENGINE_CONFIG_H_
 #define ABLATE_SERVER_ENGINE_CONFIG_H_
 
@@ -9,6 +10,9 @@
 #include <variant>
 #include <vector>
 
+#include "server/engine/names.h"
+#include "server/engine/spec_enums.h"
+
 namespace ablate::engine {
 
 // Version of the set of options. Raised with every field and enum value that a spec or an analysis
@@ -17,7 +21,6 @@ namespace ablate::engine {
 // may ask for. It isn't part of a fingerprint; kNumericsVersion covers changes of the numbers.
 inline constexpr uint32_t kConfigVersion = 14;
 
-enum class NormKind { kLayer, kRms, kBatch, kL2 };
 // Describes a norm's formula, x̂ = (x − μ)/√(Σ(x − μ)²/m + ε). Sums are over the features of a
 // token; for kBatch they are over the positions of a batch.
 struct NormFormula {
@@ -36,38 +39,12 @@ constexpr NormFormula FormulaOf(NormKind kind) {
   }
   return {};
 }
-// The denominator of a LayerNorm: √(population variance + eps), or √(unbiased variance) + eps.
-enum class NormDeviation { kPopulation, kUnbiasedEpsOutside };
-enum class NormPlacement { kPre, kPost, kNone, kSandwich };
-// How a norm computes the gradient of its input from the gradient of its standardised output x̂.
-// torch/model/norm.h has the formulas.
-enum class NormBackward { kExact, kCenterScale, kProjected, kIdentity };
-enum class AttentionKind { kSoftmax, kNone, kSigmoid };
-enum class Activation { kRelu, kGelu, kGeluTanh, kSilu, kSwiglu };  // kGelu is exact (erf)
-enum class Positions { kLearned, kNone, kSinusoidal, kRotary };
-enum class InitKind { kPytorch, kPytorchMha, kXavier, kGpt2 };
-enum class InitStreams { kByName, kSequential };
-enum class OptimizerKind { kAdamW, kAdam, kSgd };
-enum class ScheduleKind { kConstant, kLinear, kCosine, kOneCycle, kInverseSqrt };
-enum class WeightDecayOn { kAll, kMatrices };  // kMatrices: no biases, no gains
 
 // The output positions of a sequence that the loss reads.
 enum class LossPositions { kAll, kLast };
-
-// How gradients are formed; an argument of the forward pass. Feedback alignment replaces the weight
-// by a fixed random matrix in the gradient of a block linear's input. Direct feedback alignment
-// computes the gradient of a block's output as the output error times a fixed random matrix.
-enum class LearningRule { kBackprop, kFeedbackAlignment, kDirectFeedbackAlignment };
-
-// The implementation that trains: LibTorch with autograd, which trains every config, or explicit
-// kernels for small models on a CPU (core/supports.h).
-enum class TrainerKind { kTorch, kNative };
-
-// The device and the precision of the arithmetic. kTf32 and kBfloat16 are of matrix products only:
-// parameters, norms, losses and updates are float32. kTf32 rounds the factors to 10 bits behind the
-// point, kBfloat16 factors and products to 7. kTf32 is of devices only.
-enum class Device { kCpu, kCuda };
-enum class Precision { kFloat32, kFloat64, kTf32, kBfloat16 };
+template <>
+inline constexpr Named<LossPositions> kNames<LossPositions>[] = {{LossPositions::kAll, "all"},
+                                                                 {LossPositions::kLast, "last"}};
 
 template <typename T, typename Config>
 concept IsConfig = std::same_as<std::remove_const_t<T>, Config>;
@@ -90,7 +67,7 @@ struct NormConfig {
   double eps = 1e-5;         // added under the root, or to it, as `deviation` says
   bool gain = true;          // learned scale per feature, starts at 1
   bool bias = true;          // learned shift per feature, starts at 0
-  NormBackward backward = NormBackward::kExact;
+  NormBackward backward = NormBackward::kExact;  // torch/model/norm.h has the formulas
 
   bool operator==(const NormConfig&) const = default;
 };
@@ -308,8 +285,8 @@ struct TrainingConfig {
   // Decay of the EMA weights; 0 keeps none. They start as the initial parameters; each update sets
   // EMA = ema·EMA + (1−ema)·parameters. They are evaluated, too.
   double ema = 0;
-  LearningRule rule = LearningRule::kBackprop;
-  TrainerKind trainer = TrainerKind::kTorch;
+  LearningRule rule = LearningRule::kBackprop;  // an argument of the forward pass
+  TrainerKind trainer = TrainerKind::kTorch;    // core/supports.h has what kNative trains
   uint32_t threads = 1;  // that share each operation; more than one are of kTorch on a CPU only
   // Ascending steps in 0…steps; `final_checkpoint` stands for −1 in a spec.
   std::vector<uint32_t> checkpoints;
@@ -335,9 +312,6 @@ void ForEachField(IsConfig<TrainingConfig> auto& training, Visit&& visit) {
   visit("threads", threads);
 }
 
-// Gradient metrics that a run can record (torch/train/recorder.h).
-enum class Record { kGradientByBlock, kRuleAlignment };
-
 struct EvaluationConfig {
   uint32_t every = 100;  // in steps; also at step 0 and at the end
   // Batches per evaluation: the number generated, or the first ones of a text; 0 means all of a
@@ -346,7 +320,8 @@ struct EvaluationConfig {
   // Number of held-out tokens of a text, in place of batches, rounded up to whole windows; 0: as
   // batches says.
   uint32_t tokens = 0;
-  std::vector<Record> record = {};  // ascending, each once; recorded at every evaluation
+  // Ascending, each once; recorded at every evaluation (torch/train/recorder.h).
+  std::vector<Record> record = {};
 
   bool operator==(const EvaluationConfig&) const = default;
 };
@@ -367,6 +342,8 @@ struct RunConfig {
   EvaluationConfig evaluation;
   uint32_t seed = 0;
   Device device = Device::kCpu;
+  // kTf32 (on devices only) and kBfloat16 are of matrix products; parameters, norms, losses and
+  // updates are float32 then. kFloat64 serves tests.
   Precision precision = Precision::kFloat32;
 
   bool operator==(const RunConfig&) const = default;
@@ -374,7 +351,9 @@ struct RunConfig {
 
 // A struct whose members ForEachField visits.
 template <typename T>
-concept HasFields = requires(T& config, int visit) { ForEachField(config, visit); };
+concept HasFields = requires(T& config, int visit) {
+  ForEachField(config, visit);
+};
 
 }  // namespace ablate::engine
 

@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "server/engine/accelerator.h"
 #include "server/engine/config.h"
+#include "server/engine/names.h"
 
 namespace ablate::engine {
 
@@ -51,6 +52,9 @@ struct Checkpoint {
 };
 
 enum class Outcome { kTraining, kDone, kDiverged };
+template <>
+inline constexpr Named<Outcome> kNames<Outcome>[] = {
+    {Outcome::kTraining, "training"}, {Outcome::kDone, "done"}, {Outcome::kDiverged, "diverged"}};
 
 // The output of one Advance call.
 struct RunProgress {
