@@ -22,32 +22,6 @@ v1::BaseSpec FilledBase(const std::string& base) {
   return Resolved(WithBase(base)).cells.at(0).run.spec();
 }
 
-TEST(DefaultsTest, NeverChange) {
-  const v1::BaseSpec base = FilledBase("task { legacy_recall {} }");
-  v1::BaseSpec expected;
-  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(R"(
-    task { legacy_recall { keys: 400 draw: 40 } }
-    model {
-      layers: 4 width: 128 heads: 4 context: 41 positions: learned bias: true residual: true
-      tied_head: false head_bias: true init { kind: pytorch streams: by_name }
-      attention { kind: softmax causal: false }
-      norm {
-        kind: layer deviation: population placement: pre attention: true feed_forward: true
-        final: true eps: 1e-5 gain: true bias: true backward: exact
-      }
-      feed_forward { hidden: 512 activation: gelu } residual_scale: 1 dropout: 0
-    }
-    training {
-      steps: 1000 batch: 32 optimizer: adamw learning_rate: 0.001 betas: [0.9, 0.999] eps: 1e-8
-      weight_decay: 0.01 schedule: constant warmup: 0 clip: 0 checkpoints: [-1] device: cpu
-      rule: backprop accumulation: 1 weight_decay_on: all ema: 0 label_smoothing: 0 trainer: native
-      precision: float32 threads: 1
-    }
-    evaluation { every: 100 batches: 8 })",
-                                                            &expected));
-  EXPECT_EQ(base.DebugString(), expected.DebugString());
-}
-
 // Expects the common defaults of tasks that read text.
 void ExpectDefaultsOfReading(const v1::BaseSpec& base) {
   EXPECT_EQ(base.model().context(), 64u);
