@@ -419,23 +419,21 @@ std::string SeedLinesText(const Input& input) {
 std::string CurveCsv(const Input& input, const std::vector<CurvePanel>& panels) {
   std::string csv = "panel,setting,seed,step,value,low,high\n";
   for (size_t p = 0; p < panels.size(); ++p) {
-    const std::string panel = CsvText(panels[p].title.empty() ? input.key : panels[p].title);
+    const std::string& panel = panels[p].title.empty() ? input.key : panels[p].title;
     for (const ReducedSetting& setting : input.settings) {
-      const std::string label = CsvText(setting.label);
       const ReducedCurve& curve = setting.panels[p];
       const auto number = [ratios = panels[p].scale == ValueScale::kRatios](double value) {
-        return CsvNumber(ratios ? std::exp(value) : value);
+        return ratios ? std::exp(value) : value;
+      };
+      const auto add = [&](const auto&... fields) {
+        AddCsvRow(&csv, panel, setting.label, fields...);
       };
       for (size_t i = 0; i < curve.x.size(); ++i) {
-        AddCsvRow({panel, label, "", CsvNumber(curve.x[i]), number(curve.mean[i]),
-                   number(curve.low[i]), number(curve.high[i])},
-                  &csv);
+        add("", curve.x[i], number(curve.mean[i]), number(curve.low[i]), number(curve.high[i]));
       }
       for (const ThinLine& line : curve.seeds) {
         for (size_t i = 0; i < line.x.size(); ++i) {
-          AddCsvRow({panel, label, absl::StrCat(line.seed), CsvNumber(line.x[i]), number(line.y[i]),
-                     "", ""},
-                    &csv);
+          add(line.seed, line.x[i], number(line.y[i]), "", "");
         }
       }
     }
@@ -527,21 +525,18 @@ std::vector<ReducedSetting> ReduceLines(const Analysed& analysed, LineOf line_of
 std::string LinesCsv(const Input& input, absl::string_view head,
                      const std::vector<ReducedSetting>& settings, LineOf line_of) {
   std::string csv(head);
-  const std::string label = CsvText(input.key);
   for (size_t s = 0; s < settings.size(); ++s) {
-    const std::string name = CsvText(settings[s].label);
     const ReducedCurve& curve = settings[s].panels[0];
+    const auto add = [&](const auto&... fields) {
+      AddCsvRow(&csv, input.key, settings[s].label, fields...);
+    };
     for (size_t i = 0; i < curve.x.size(); ++i) {
-      AddCsvRow({label, name, "", "", CsvNumber(curve.x[i]), CsvNumber(curve.mean[i]),
-                 CsvNumber(curve.low[i]), CsvNumber(curve.high[i])},
-                &csv);
+      add("", "", curve.x[i], curve.mean[i], curve.low[i], curve.high[i]);
     }
     for (const AnalysedSeed& seed : input.analysed.settings[s].seeds) {
       const ThinLine line = line_of(seed);
       for (size_t i = 0; i < line.x.size(); ++i) {
-        AddCsvRow({label, name, absl::StrCat(seed.step), absl::StrCat(seed.seed),
-                   CsvNumber(line.x[i]), CsvNumber(line.y[i]), "", ""},
-                  &csv);
+        add(seed.step, seed.seed, line.x[i], line.y[i], "", "");
       }
     }
   }

@@ -156,10 +156,8 @@ absl::StatusOr<Drawing> DrawEffectMaps(const Input& input) {
     panels.push_back(EffectPanel(map, texts, &holes));
     for (size_t row = 0; row < map.rows(); ++row) {
       for (size_t column = 0; column < map.columns(); ++column) {
-        AddCsvRow({CsvText(input.key), CsvText(map.setting->label), absl::StrCat(map.seed->step),
-                   absl::StrCat(map.seed->seed), "", RowName(input, row), ColumnName(input, column),
-                   CsvNumber(map.At(row, column))},
-                  &csv);
+        AddCsvRow(&csv, input.key, map.setting->label, map.seed->step, map.seed->seed, "",
+                  RowName(input, row), ColumnName(input, column), map.At(row, column));
       }
     }
   }

@@ -137,21 +137,17 @@ std::string FamilyCsv(const Input& input, Along along, const FamilyData& data) {
   for (size_t s = 0; s < input.family.size(); ++s) {
     const FamilySetting& setting = input.family[s];
     if (setting.seeds.empty()) continue;
-    const std::string label = CsvText(setting.label), step = absl::StrCat(setting.step.value_or(0));
-    const auto add = [&](double place, std::vector<std::string> fields) {
-      fields.insert(fields.begin(), {CsvText(KeyAt(along, input.key, place)), label, step,
-                                     text::ShortestDecimal(place)});
-      AddCsvRow(fields, &csv);
+    const auto add = [&](double place, const auto&... fields) {
+      AddCsvRow(&csv, KeyAt(along, input.key, place), setting.label, setting.step.value_or(0),
+                text::ShortestDecimal(place), fields...);
     };
     const ReducedCurve& curve = data.settings[s].panels[0];
     for (size_t i = 0; i < curve.x.size(); ++i) {
-      add(curve.x[i], {"", CsvNumber(curve.mean[i]), CsvNumber(curve.low[i]),
-                       CsvNumber(curve.high[i]), data.geometric ? "geometric" : "arithmetic"});
+      add(curve.x[i], "", curve.mean[i], curve.low[i], curve.high[i],
+          data.geometric ? "geometric" : "arithmetic");
     }
     for (const FamilySeed& seed : setting.seeds) {
-      for (const auto& [place, value] : seed.values) {
-        add(place, {absl::StrCat(seed.seed), CsvNumber(value), "", "", ""});
-      }
+      for (const auto& [place, value] : seed.values) add(place, seed.seed, value, "", "", "");
     }
   }
   return csv;

@@ -221,25 +221,21 @@ size_t PairedRuns(report::Unit unit, const report::Pairs& pairs) {
 }
 
 void AddCsv(const Comparison& comparison, const Source& source, std::string* csv) {
-  const std::string ended = absl::StrCat(comparison.ended);
-  const std::string planned = absl::StrCat(comparison.planned);
-  const std::string group = CsvText(source.tuning);
   for (const ComparisonRow& row : *source.rows) {
     if (!row.compared()) continue;
     const ComparisonRow& baseline = (*source.rows)[*row.baseline];
     const std::string verdict = VerdictName(comparison, source, row);
     const report::Number mean = OffScale(comparison.scale, row.difference.mean);
     const report::Interval interval = OffScale(comparison.scale, row.difference.interval);
-    AddCsvRow({group, CsvText(row.label), CsvText(baseline.label), "", CsvNumber(mean.value),
-               CsvNumber(interval.low), CsvNumber(interval.high),
-               absl::StrCat(PairedRuns(comparison.unit, row.pairs)), absl::StrCat(row.pairs.all),
-               HasWins(comparison) ? absl::StrCat(row.pairs.wins) : "", ended, planned, verdict},
-              csv);
+    const auto add = [&](const auto&... fields) {
+      AddCsvRow(csv, source.tuning, row.label, baseline.label, fields..., comparison.ended,
+                comparison.planned, verdict);
+    };
+    add("", mean.value, interval.low, interval.high, PairedRuns(comparison.unit, row.pairs),
+        row.pairs.all, HasWins(comparison) ? absl::StrCat(row.pairs.wins) : "");
     for (const DotSeed& seed : Differences(comparison.unit, comparison.scale, row, baseline)) {
       const report::Number value = OffScale(comparison.scale, report::Defined(seed.value));
-      AddCsvRow({group, CsvText(row.label), CsvText(baseline.label), absl::StrCat(*seed.seed),
-                 CsvNumber(value.value), "", "", "", "", "", ended, planned, verdict},
-                csv);
+      add(*seed.seed, value.value, "", "", "", "", "");
     }
   }
 }

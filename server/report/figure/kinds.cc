@@ -104,18 +104,13 @@ std::string ChosenText(const report::Comparison& comparison) {
                       absl::StrJoin(comparison.tuned_axes, " and "), ".");
 }
 
-std::string CsvText(const std::string& text) { return text::CsvField(text::CleanText(text)); }
+std::string CsvText(absl::string_view text) { return text::CsvField(text::CleanText(text)); }
 
 std::string CsvNumber(double value) {
   if (!std::isfinite(value)) return "";
   std::string text;
   text::AppendDecimal(value, &text);
   return text;
-}
-
-void AddCsvRow(const std::vector<std::string>& fields, std::string* csv) {
-  csv->append(absl::StrJoin(fields, ","));
-  csv->push_back('\n');
 }
 
 }  // namespace ablate::figure

@@ -7,9 +7,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "server/report/compare/comparison.h"
@@ -156,7 +159,7 @@ std::string SettingsText(const report::Comparison& comparison);
 std::string ChosenText(const report::Comparison& comparison);
 
 // Returns a CSV field, quoted if necessary and cleaned like all output.
-std::string CsvText(const std::string& text);
+std::string CsvText(absl::string_view text);
 
 // Returns the shortest decimal that reads back as the same number; empty if it isn't finite.
 std::string CsvNumber(double value);
@@ -165,8 +168,17 @@ std::string CsvNumber(double value);
 inline constexpr absl::string_view kMatrixCsvHead =
     "label,setting,step,seed,block,row,column,value\n";
 
-// Appends a line of fields, which are CSV already.
-void AddCsvRow(const std::vector<std::string>& fields, std::string* csv);
+// Appends a line of fields: texts, whole numbers, and other numbers by CsvNumber.
+template <class... Fields>
+void AddCsvRow(std::string* csv, const Fields&... fields) {
+  const auto text = [](const auto& field) -> std::string {
+    using Field = std::decay_t<decltype(field)>;
+    if constexpr (std::is_floating_point_v<Field>) return CsvNumber(field);
+    if constexpr (std::is_integral_v<Field>) return absl::StrCat(field);
+    if constexpr (!std::is_arithmetic_v<Field>) return CsvText(field);
+  };
+  absl::StrAppend(csv, absl::StrJoin({text(fields)...}, ","), "\n");
+}
 
 }  // namespace ablate::figure
 

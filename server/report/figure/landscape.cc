@@ -166,10 +166,8 @@ absl::StatusOr<Drawing> DrawPlanes(const Input& input) {
     panels.back().over.emplace_back(PlusInTheMiddle(panels.back()));
     for (size_t a = 0; a < plane.x->size(); ++a) {
       for (size_t b = 0; b < plane.y->size(); ++b) {
-        AddCsvRow({CsvText(input.key), CsvText(plane.setting->label),
-                   absl::StrCat(plane.seed->step), absl::StrCat(plane.seed->seed),
-                   CsvNumber((*plane.x)[a]), CsvNumber((*plane.y)[b]), CsvNumber(plane.At(a, b))},
-                  &csv);
+        AddCsvRow(&csv, input.key, plane.setting->label, plane.seed->step, plane.seed->seed,
+                  (*plane.x)[a], (*plane.y)[b], plane.At(a, b));
       }
     }
   }

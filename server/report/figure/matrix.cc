@@ -226,13 +226,11 @@ std::string MatrixCsv(const Input& input, const std::vector<Square>& squares) {
   for (const Square& square : squares) {
     const std::vector<std::string> names =
         IsCka(input) ? SiteNames(input, square.side) : std::vector<std::string>();
-    const auto name = [&](size_t i) { return names.empty() ? absl::StrCat(i) : CsvText(names[i]); };
+    const auto name = [&](size_t i) { return names.empty() ? absl::StrCat(i) : names[i]; };
     for (size_t row = 0; row < square.side; ++row) {
       for (size_t column = 0; column < square.side; ++column) {
-        AddCsvRow({CsvText(input.key), CsvText(square.setting->label),
-                   absl::StrCat(square.seed->step), absl::StrCat(square.seed->seed),
-                   PlaceName(square), name(row), name(column), CsvNumber(square.At(row, column))},
-                  &csv);
+        AddCsvRow(&csv, input.key, square.setting->label, square.seed->step, square.seed->seed,
+                  PlaceName(square), name(row), name(column), square.At(row, column));
       }
     }
   }

@@ -152,18 +152,14 @@ std::string ReliabilityFootnote(const Input& drawn) {
 std::string ReliabilityCsv(const Input& input) {
   std::string csv = "label,setting,step,seed,bin,confidence,accuracy,targets\n";
   for (const AnalysedSetting& setting : input.analysed.settings) {
-    const auto add = [&](const std::string& step, const std::string& seed,
-                         const std::vector<ConfidenceBin>& bins) {
+    const auto add = [&](const std::vector<ConfidenceBin>& bins, auto step, auto seed) {
       for (const ConfidenceBin& bin : bins) {
-        AddCsvRow({CsvText(input.key), CsvText(setting.label), step, seed, absl::StrCat(bin.index),
-                   CsvNumber(bin.confidence), CsvNumber(bin.accuracy), CsvNumber(bin.targets)},
-                  &csv);
+        AddCsvRow(&csv, input.key, setting.label, step, seed, bin.index, bin.confidence,
+                  bin.accuracy, bin.targets);
       }
     };
-    add("", "", PooledBins(setting));
-    for (const AnalysedSeed& seed : setting.seeds) {
-      add(absl::StrCat(seed.step), absl::StrCat(seed.seed), BinsOf(seed));
-    }
+    add(PooledBins(setting), "", "");
+    for (const AnalysedSeed& seed : setting.seeds) add(BinsOf(seed), seed.step, seed.seed);
   }
   return csv;
 }

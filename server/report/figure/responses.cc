@@ -398,21 +398,16 @@ Responses DrawnPart(const Responses& responses) {
 
 std::string ResponsesCsv(const Responses& responses) {
   std::string csv = "axis,setting,value,seed,metric,low,high,n,diverged\n";
-  const std::string axis = CsvText(responses.axis);
   for (const Response& setting : responses.settings) {
     for (size_t i = 0; i < setting.points.size(); ++i) {
       const ResponsePoint& point = setting.points[i];
       if (!point.present) continue;
-      const std::string label = CsvText(setting.label), value = CsvText(responses.labels[i]);
-      AddCsvRow({axis, label, value, "", CsvNumber(point.own.mean.value),
-                 CsvNumber(point.own.interval.low), CsvNumber(point.own.interval.high),
-                 absl::StrCat(point.n), absl::StrCat(point.diverged)},
-                &csv);
-      for (const report::SeedRun& run : point.seeds) {
-        AddCsvRow(
-            {axis, label, value, absl::StrCat(run.seed), CsvNumber(run.value), "", "", "", ""},
-            &csv);
-      }
+      const auto add = [&](const auto&... fields) {
+        AddCsvRow(&csv, responses.axis, setting.label, responses.labels[i], fields...);
+      };
+      const report::Interval& interval = point.own.interval;
+      add("", point.own.mean.value, interval.low, interval.high, point.n, point.diverged);
+      for (const report::SeedRun& run : point.seeds) add(run.seed, run.value, "", "", "", "");
     }
   }
   return csv;

@@ -48,8 +48,7 @@ class Group {
         styles_(StyleIndices(comparison)),
         many_(HasManySettings(comparison)),
         compared_(compared),
-        unit_(compared ? comparison.unit : report::Unit::kSeed),
-        csv_title_(CsvText(title)) {
+        unit_(compared ? comparison.unit : report::Unit::kSeed) {
     group_.title = title;
     group_.axis_title = AxisTitle(report::NameOfMetric(key));
   }
@@ -63,10 +62,8 @@ class Group {
     }
     const bool by_sequence = unit_ == report::Unit::kSequence;
     const size_t runs = by_sequence ? std::min<size_t>(own.n, 1) : own.n;
-    AddCsvRow({csv_title_, CsvText(of.label), CsvNumber(own.mean.value),
-               CsvNumber(own.interval.low), CsvNumber(own.interval.high), absl::StrCat(runs),
-               absl::StrCat(of.diverged), by_sequence ? absl::StrCat(own.n) : ""},
-              csv);
+    AddCsvRow(csv, group_.title, of.label, own.mean.value, own.interval.low, own.interval.high,
+              runs, of.diverged, by_sequence ? absl::StrCat(own.n) : "");
     const size_t style = many_ ? kPlainStyle : styles_[row];
     group_.rows.push_back(RowOf(of.label, style, values, own, of.diverged + left_out, unit_));
     // Verdicts are about the compared metric only.
@@ -84,7 +81,6 @@ class Group {
   const std::vector<size_t> styles_;
   const bool many_, compared_;
   const report::Unit unit_;  // of what the mean is over
-  const std::string csv_title_;
   DotGroup group_;
 };
 

@@ -144,17 +144,13 @@ std::string Footnote(const Input& input, const std::vector<LossPlane>& planes, s
 
 // Adds points of the plane without a checkpoint, and checkpoints by their number from the first.
 void AddRows(const Input& input, const LossPlane& plane, std::string* csv) {
-  const auto add = [&](const std::string& checkpoint, double alpha, double beta, double loss) {
-    AddCsvRow({CsvText(input.key), CsvText(plane.setting->label), absl::StrCat(plane.seed->step),
-               absl::StrCat(plane.seed->seed), checkpoint, CsvNumber(alpha), CsvNumber(beta),
-               CsvNumber(loss)},
-              csv);
+  const auto add = [&](auto checkpoint, double alpha, double beta, double loss) {
+    AddCsvRow(csv, input.key, plane.setting->label, plane.seed->step, plane.seed->seed, checkpoint,
+              alpha, beta, loss);
   };
   const std::vector<double>& way = Beside(*plane.seed, "way");
   const std::vector<double>& losses = Beside(*plane.seed, "way_losses");
-  for (size_t k = 0; k < losses.size(); ++k) {
-    add(absl::StrCat(k), way[2 * k], way[2 * k + 1], losses[k]);
-  }
+  for (size_t k = 0; k < losses.size(); ++k) add(k, way[2 * k], way[2 * k + 1], losses[k]);
   for (size_t a = 0; a < plane.x->size(); ++a) {
     for (size_t b = 0; b < plane.y->size(); ++b) {
       add("", (*plane.x)[a], (*plane.y)[b], plane.At(a, b));
