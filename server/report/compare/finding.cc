@@ -280,11 +280,11 @@ std::string DetectableText(const Subject& of) {
                         Parenthesized({BriefFamilyText(of)}));
   }
   const bool ratio = scale == Scale::kRatio;
-  return absl::StrCat("minimum detectable ", ratio ? "ratio" : "difference", " with ",
-                      CountedUnits(of.comparison, pairs), ": ",
-                      ratio ? absl::StrCat("a factor of ", ShownFactor(least.value))
-                            : Plain(least.value, DecimalsFor(least.value)),
-                      " (80 % power)");
+  return absl::StrCat(
+      "minimum detectable ", ratio ? "ratio" : "difference", " with ",
+      CountedUnits(of.comparison, pairs), ": ",
+      ratio ? absl::StrCat("a factor of ", ShownFactor(least.value)) : Plain(least.value),
+      " (80 % power)");
 }
 
 // Returns true if nearly all pairs are equal, as if a metric is at its ceiling, and pairs aren't

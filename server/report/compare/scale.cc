@@ -28,7 +28,7 @@ struct RatioTexts {
 // own.
 RatioTexts TextsOf(double ratio, const Interval& interval) {
   constexpr double kFarApart = 10;
-  if (!interval.defined()) return {Plain(ratio, DecimalsFor(ratio)), "", ""};
+  if (!interval.defined()) return {Plain(ratio), "", ""};
   const int shared = interval.high <= kFarApart * interval.low ? DecimalsFor(ratio, interval) : -1;
   const auto text = [shared](double value) {
     return Plain(value, shared >= 0 ? shared : RoughDecimals(value));
@@ -114,9 +114,7 @@ std::string DirectedSize(Scale scale, double mean, const Interval& interval) {
   return absl::StrCat(mean > 0 ? "higher" : "lower", " by ", size);
 }
 
-std::string ShownRatio(double ratio) {
-  return absl::StrCat(kTimes, Plain(ratio, DecimalsFor(ratio)));
-}
+std::string ShownRatio(double ratio) { return absl::StrCat(kTimes, Plain(ratio)); }
 
 std::string ShownFactor(double factor) {
   // As many decimals as an interval that starts at 1 would have.

@@ -72,6 +72,8 @@ std::string Plain(double value, int decimals) {
   return absl::StrCat(value < 0 && !IsZero(digits) ? kMinus : "", digits);
 }
 
+std::string Plain(double value) { return Plain(value, DecimalsFor(value)); }
+
 std::string Signed(double value, int decimals) {
   const std::string digits = Digits(value, decimals);
   return absl::StrCat(IsZero(digits) ? "" : value < 0 ? kMinus : "+", digits);

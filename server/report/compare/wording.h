@@ -27,6 +27,9 @@ bool PrintsAsZero(double value, int decimals);
 // Returns "2.437", "0.031", "−0.5"; U+2212 as minus, no sign on zeros; -1 decimals: "1.2e−9".
 std::string Plain(double value, int decimals);
 
+// The same with three significant digits.
+std::string Plain(double value);
+
 // The same with "+" before positive numbers.
 std::string Signed(double value, int decimals);
 

@@ -135,7 +135,6 @@ constexpr Kind kLoss = {
     .reduce = ReduceLoss,
     .draw = DrawLoss,
     .caption = LossCaption,
-    .description = CurvesDescription,
 };
 
 // The same over the first and over the last steps, each with its own range.
@@ -151,7 +150,6 @@ constexpr Kind kWindows = {
     .reduce = ReduceWindows,
     .draw = DrawWindows,
     .caption = WindowsCaption,
-    .description = CurvesDescription,
 };
 
 constexpr Kind kCurves = {
@@ -166,7 +164,6 @@ constexpr Kind kCurves = {
     .reduce = ReduceCumulative,
     .draw = DrawCumulative,
     .caption = CumulativeCaption,
-    .description = CurvesDescription,
 };
 
 }  // namespace ablate::figure

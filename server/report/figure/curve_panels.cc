@@ -386,6 +386,18 @@ std::string CurveTitle(const Input& input) {
                       report::Enumerated(NamesOf(input.settings), kMostNamed));
 }
 
+// Returns the last mean of each setting.
+std::string CurvesDescription(const Input& input) {
+  constexpr size_t kNamed = 8;
+  const auto last = [](const ReducedCurve& curve) {
+    double mean = kNone;
+    for (const double value : curve.mean) mean = std::isfinite(value) ? value : mean;
+    return std::isfinite(mean) ? absl::StrCat("at ", report::Plain(mean)) : "";
+  };
+  return absl::StrCat("Curves of ", report::NameOfMetric(input.key).text,
+                      ". They end: ", EachCurve(input.settings, kNamed, last), ".");
+}
+
 // Says which runs have a thin line in some panel: not all if they would overcrowd it.
 struct ShownSeeds {
   bool converged = false, diverged = false;
@@ -543,6 +555,17 @@ std::string LinesCsv(const Input& input, absl::string_view head,
   return csv;
 }
 
+std::string EachCurve(const std::vector<ReducedSetting>& settings, size_t most,
+                      absl::FunctionRef<std::string(const ReducedCurve&)> text_of) {
+  std::vector<std::string> texts;
+  for (const ReducedSetting& setting : settings) {
+    const std::string text = text_of(setting.panels.back());
+    texts.push_back(
+        absl::StrCat(report::Listed(setting.label), " ", text.empty() ? "without a mean" : text));
+  }
+  return report::Enumerated(texts, most);
+}
+
 absl::StatusOr<Figure> DrawPanels(const Input& input, const std::vector<CurvePanel>& panels,
                                   const CurveWords& words) {
   const std::vector<std::string> footnote = FootnoteLines(words.footnote, input.width);
@@ -558,6 +581,7 @@ absl::StatusOr<Drawing> DrawCurves(const Input& input, const std::vector<CurvePa
   Drawing drawing;
   drawing.figure = std::move(figure);
   drawing.figure.title = CurveTitle(input);
+  drawing.figure.description = CurvesDescription(input);
   drawing.csv = CurveCsv(input, panels);
   return drawing;
 }
@@ -568,22 +592,6 @@ std::string CurvesCaption(const Input& input, absl::string_view what) {
                       " over the seeds that converged. Band: its 95 % t interval",
                       input.curves.log ? " (of the logarithms)" : "", SeedLinesText(input), ".",
                       ChosenText(*input.comparison));
-}
-
-std::string CurvesDescription(const Input& input) {
-  std::vector<std::string> ends;
-  for (const ReducedSetting& setting : input.settings) {
-    if (setting.panels.empty()) continue;
-    const std::vector<double>& mean = setting.panels.back().mean;
-    double last = NAN;
-    for (const double value : mean) last = std::isfinite(value) ? value : last;
-    ends.push_back(std::isfinite(last)
-                       ? absl::StrCat(report::Listed(setting.label), " at ",
-                                      report::Plain(last, report::DecimalsFor(last)))
-                       : absl::StrCat(report::Listed(setting.label), " without a mean"));
-  }
-  return absl::StrCat("Curves of ", report::NameOfMetric(input.key).text,
-                      ". They end: ", report::Enumerated(ends), ".");
 }
 
 }  // namespace ablate::figure

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/report/figure/kinds.h"
@@ -81,6 +82,11 @@ std::vector<ReducedSetting> ReduceLines(const Analysed& analysed, LineOf line_of
 std::string LinesCsv(const Input& input, absl::string_view head,
                      const std::vector<ReducedSetting>& settings, LineOf line_of);
 
+// Returns "pre at 2.40 and post without a mean": the settings' names, each followed by the text of
+// its last panel's curve, if that isn't empty. At most `most` settings.
+std::string EachCurve(const std::vector<ReducedSetting>& settings, size_t most,
+                      absl::FunctionRef<std::string(const ReducedCurve&)> text_of);
+
 // Draws the curves of `input.settings`, whatever their x axis, without a title. INVALID_ARGUMENT as
 // DrawCurves.
 absl::StatusOr<Figure> DrawPanels(const Input& input, const std::vector<CurvePanel>& panels,
@@ -96,9 +102,6 @@ absl::StatusOr<Drawing> DrawCurves(const Input& input, const std::vector<CurvePa
 
 // Returns a caption; `what` is a sentence about the curves and their averaging.
 std::string CurvesCaption(const Input& input, absl::string_view what);
-
-// Returns the last mean of each setting.
-std::string CurvesDescription(const Input& input);
 
 }  // namespace ablate::figure
 

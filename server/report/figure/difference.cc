@@ -109,54 +109,6 @@ void AddStepRule(uint32_t step, Figure* figure) {
   }
 }
 
-absl::StatusOr<Drawing> DrawDifference(const Input& input) {
-  const Comparison& comparison = *input.comparison;
-  const bool many = InSmallMultiples(input);
-  const report::MetricName name = report::NameOfMetric(input.key);
-  const std::string baseline = OneBaseline(comparison);
-  const bool ratio = comparison.scale == report::Scale::kRatio;
-  const bool by_sequence = comparison.unit == report::Unit::kSequence;
-  std::vector<std::string> parts = {by_sequence ? "one run per setting" : SeedsText(input)};
-  if (const std::string average = SmoothingText(input, 0); !average.empty()) {
-    parts.push_back(average);
-  }
-  if (AnyInterval(input)) {
-    parts.push_back(
-        absl::StrCat("band: 95 % t interval of the ", report::MeanName(comparison.scale)));
-  }
-  if (DifferInLength(comparison)) parts.emplace_back("only steps that both have");
-  const bool marked = !many && IsSmoothed(input);
-  if (marked) parts.emplace_back("○ compared value, of one step, with interval");
-  if (comparison.at.has_value()) {
-    parts.push_back(absl::StrCat("dotted: step ", *comparison.at, ", the compared one"));
-  }
-  std::vector<std::string> statements;
-  if (std::string named = BaselineNote(comparison.scale, name, baseline, kYTitle); !named.empty()) {
-    statements.push_back(std::move(named));
-  }
-  statements.push_back(
-      absl::StrCat(by_sequence ? "" : "paired by seed: ", absl::StrJoin(parts, ", ")));
-  if (by_sequence) statements.emplace_back("the interval over sequences is in forest");
-  if (many) statements.emplace_back("orange: the panel's own setting, grey: the others");
-  const std::string footnote = FootnoteOf(std::move(statements), LeftOut(input), "drawn");
-  const std::vector<CurvePanel> panels = {PanelOf(comparison)};
-  ASSIGN_OR_RETURN(
-      auto figure,
-      DrawPanels(input, panels,
-                 {"Step", DifferenceTitle(comparison.scale, name, baseline, kYTitle), footnote}));
-  Drawing drawing;
-  drawing.figure = std::move(figure);
-  for (const ReducedSetting& setting : input.settings) {
-    if (marked) AddCompared(comparison, setting, &drawing.figure.panels[0]);
-  }
-  if (comparison.at.has_value()) AddStepRule(*comparison.at, &drawing.figure);
-  drawing.figure.title = absl::StrCat(
-      input.title, ": ", ratio ? "ratio of " : "difference in ", name.text,
-      baseline.empty() ? "" : absl::StrCat(ratio ? " to " : " vs ", baseline), " over steps");
-  drawing.csv = CurveCsv(input, panels);
-  return drawing;
-}
-
 std::string DifferenceCaption(const Input& input) {
   const bool by_sequence = input.comparison->unit == report::Unit::kSequence;
   return absl::StrCat(
@@ -222,21 +174,67 @@ absl::string_view StandsText(int toward, Better better) {
 std::string StepText(double step) { return absl::StrCat("step ", std::llround(step)); }
 
 std::string DifferenceDescription(const Input& input) {
-  std::vector<std::string> ends;
-  for (const ReducedSetting& setting : input.settings) {
-    const std::optional<size_t> last = LastOf(setting.panels[0]);
-    ends.push_back(absl::StrCat(
-        report::Listed(setting.label), last.has_value() ? " " : " without a mean",
-        last.has_value() ? AtText(input.comparison->scale, setting.panels[0], *last) : ""));
-  }
+  const auto end = [&](const ReducedCurve& curve) {
+    const std::optional<size_t> last = LastOf(curve);
+    return last.has_value() ? AtText(input.comparison->scale, curve, *last) : "";
+  };
   const bool ratio = input.comparison->scale == report::Scale::kRatio;
   std::string text = absl::StrCat(
       ratio ? "Ratios of " : "Differences in ", report::NameOfMetric(input.key).text, " over steps",
       IsSmoothed(input) ? absl::StrCat(", ", SmoothingText(input, 0)) : "",
-      ". They end: ", report::Enumerated(ends, kMostNamed), ".");
+      ". They end: ", EachCurve(input.settings, kMostNamed, end), ".");
   for (const std::string& reversal : ReversalTexts(input))
     absl::StrAppend(&text, " ", reversal, ".");
   return text;
+}
+
+absl::StatusOr<Drawing> DrawDifference(const Input& input) {
+  const Comparison& comparison = *input.comparison;
+  const bool many = InSmallMultiples(input);
+  const report::MetricName name = report::NameOfMetric(input.key);
+  const std::string baseline = OneBaseline(comparison);
+  const bool ratio = comparison.scale == report::Scale::kRatio;
+  const bool by_sequence = comparison.unit == report::Unit::kSequence;
+  std::vector<std::string> parts = {by_sequence ? "one run per setting" : SeedsText(input)};
+  if (const std::string average = SmoothingText(input, 0); !average.empty()) {
+    parts.push_back(average);
+  }
+  if (AnyInterval(input)) {
+    parts.push_back(
+        absl::StrCat("band: 95 % t interval of the ", report::MeanName(comparison.scale)));
+  }
+  if (DifferInLength(comparison)) parts.emplace_back("only steps that both have");
+  const bool marked = !many && IsSmoothed(input);
+  if (marked) parts.emplace_back("○ compared value, of one step, with interval");
+  if (comparison.at.has_value()) {
+    parts.push_back(absl::StrCat("dotted: step ", *comparison.at, ", the compared one"));
+  }
+  std::vector<std::string> statements;
+  if (std::string named = BaselineNote(comparison.scale, name, baseline, kYTitle); !named.empty()) {
+    statements.push_back(std::move(named));
+  }
+  statements.push_back(
+      absl::StrCat(by_sequence ? "" : "paired by seed: ", absl::StrJoin(parts, ", ")));
+  if (by_sequence) statements.emplace_back("the interval over sequences is in forest");
+  if (many) statements.emplace_back("orange: the panel's own setting, grey: the others");
+  const std::string footnote = FootnoteOf(std::move(statements), LeftOut(input), "drawn");
+  const std::vector<CurvePanel> panels = {PanelOf(comparison)};
+  ASSIGN_OR_RETURN(
+      auto figure,
+      DrawPanels(input, panels,
+                 {"Step", DifferenceTitle(comparison.scale, name, baseline, kYTitle), footnote}));
+  Drawing drawing;
+  drawing.figure = std::move(figure);
+  for (const ReducedSetting& setting : input.settings) {
+    if (marked) AddCompared(comparison, setting, &drawing.figure.panels[0]);
+  }
+  if (comparison.at.has_value()) AddStepRule(*comparison.at, &drawing.figure);
+  drawing.figure.title = absl::StrCat(
+      input.title, ": ", ratio ? "ratio of " : "difference in ", name.text,
+      baseline.empty() ? "" : absl::StrCat(ratio ? " to " : " vs ", baseline), " over steps");
+  drawing.figure.description = DifferenceDescription(input);
+  drawing.csv = CurveCsv(input, panels);
+  return drawing;
 }
 
 }  // namespace
@@ -279,7 +277,6 @@ constexpr Kind kDifference = {
     .reduce = ReduceDifference,
     .draw = DrawDifference,
     .caption = DifferenceCaption,
-    .description = DifferenceDescription,
 };
 
 }  // namespace ablate::figure

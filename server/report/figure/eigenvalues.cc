@@ -81,6 +81,12 @@ absl::StatusOr<Drawing> DrawSpectra(const Input& input) {
                                            {"Index of eigenvalue", "Share of variance",
                                             SpectraFootnote(drawn)}));
   figure.title = AnalysedTitle(input, "eigenvalues");
+  const auto first = [](const ReducedCurve& curve) {
+    const double share = curve.mean.empty() ? kNone : curve.mean[0];
+    return std::isfinite(share) ? report::Plain(share, 3) : "";
+  };
+  figure.description =
+      absl::StrCat("Share of the first direction: ", EachCurve(spectra, kMostNamed, first), ".");
   return Drawing{
       std::move(figure),
       LinesCsv(input, "label,setting,step,seed,index,share,low,high\n", spectra, SharesOf)};
@@ -97,21 +103,6 @@ std::string SpectraCaption(const Input& input) {
       input.analysed.inputs, ".", ChosenText(*input.comparison));
 }
 
-// Returns the fraction of the first direction.
-std::string SpectraDescription(const Input& input) {
-  std::vector<std::string> settings;
-  for (const ReducedSetting& setting : ReduceLines(input.analysed, SharesOf, true)) {
-    const std::vector<double>& mean = setting.panels[0].mean;
-    const double first = mean.empty() ? kNone : mean[0];
-    settings.push_back(
-        std::isfinite(first)
-            ? absl::StrCat(report::Listed(setting.label), " ", report::Plain(first, 3))
-            : absl::StrCat(report::Listed(setting.label), " without a mean"));
-  }
-  return absl::StrCat("Share of the first direction: ", report::Enumerated(settings, kMostNamed),
-                      ".");
-}
-
 }  // namespace
 
 constexpr Kind kEigenvalues = {
@@ -126,7 +117,6 @@ constexpr Kind kEigenvalues = {
     .reduce = nullptr,
     .draw = DrawSpectra,
     .caption = SpectraCaption,
-    .description = SpectraDescription,
 };
 
 }  // namespace ablate::figure

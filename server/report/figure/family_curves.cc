@@ -2,6 +2,7 @@
 // over levels of a perturbation (`levels`).
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -169,6 +170,15 @@ std::string PlaceTitle(const Input& input, Along along, const FamilyData& data) 
   return data.embedding ? "Blocks passed (0: embedding)" : "Block (from 1)";
 }
 
+// Returns "from 0.001 to 0.12": the mean at the first and at the last place; "" without a mean.
+std::string RangeText(const ReducedCurve& curve) {
+  std::vector<double> means;
+  std::copy_if(curve.mean.begin(), curve.mean.end(), std::back_inserter(means),
+               [](double mean) { return std::isfinite(mean); });
+  if (means.empty()) return "";
+  return absl::StrCat("from ", report::Plain(means.front()), " to ", report::Plain(means.back()));
+}
+
 absl::StatusOr<Drawing> DrawFamily(const Input& input, Along along) {
   const FamilyData data = DataOf(input, along);
   if (!data.last.has_value()) return NoValues(input, along);
@@ -184,6 +194,11 @@ absl::StatusOr<Drawing> DrawFamily(const Input& input, Along along) {
   figure.title = absl::StrCat(input.title, ": ", FamilyText(along, input.key),
                               along == Along::kBlocks ? " over depth of " : " over levels of ",
                               report::Enumerated(NamesOfDrawn(input.family), kMostNamed));
+  figure.description =
+      absl::StrCat("Means of ", FamilyText(along, input.key),
+                   along == Along::kBlocks ? " from the input to the output: "
+                                           : " from the lowest to the highest level: ",
+                   EachCurve(data.settings, kMostNamed, RangeText), ".");
   return Drawing{std::move(figure), FamilyCsv(input, along, data)};
 }
 
@@ -203,27 +218,6 @@ std::string FamilyCaption(const Input& input, Along along) {
       data.geometric ? " (of the logarithms)" : "", ".", ChosenText(*input.comparison));
 }
 
-// Returns "pre from 0.001 to 0.12": each setting's mean at its first and its last place.
-std::string FamilyDescription(const Input& input, Along along) {
-  std::vector<std::string> settings;
-  for (const ReducedSetting& setting : DataOf(input, along).settings) {
-    std::vector<double> means;
-    for (const double mean : setting.panels[0].mean) {
-      if (std::isfinite(mean)) means.push_back(mean);
-    }
-    settings.push_back(
-        means.empty()
-            ? absl::StrCat(report::Listed(setting.label), " without a mean")
-            : absl::StrCat(report::Listed(setting.label), " from ",
-                           report::Plain(means.front(), report::DecimalsFor(means.front())), " to ",
-                           report::Plain(means.back(), report::DecimalsFor(means.back()))));
-  }
-  return absl::StrCat("Means of ", FamilyText(along, input.key),
-                      along == Along::kBlocks ? " from the input to the output: "
-                                              : " from the lowest to the highest level: ",
-                      report::Enumerated(settings, kMostNamed), ".");
-}
-
 }  // namespace
 
 // A metric by block at one step: mean and band of each setting, from the input to its last block.
@@ -239,7 +233,6 @@ constexpr Kind kDepth = {
     .reduce = nullptr,
     .draw = [](const Input& input) { return DrawFamily(input, Along::kBlocks); },
     .caption = [](const Input& input) { return FamilyCaption(input, Along::kBlocks); },
-    .description = [](const Input& input) { return FamilyDescription(input, Along::kBlocks); },
 };
 
 // A number of the analysis robustness over the levels of a perturbation.
@@ -255,7 +248,6 @@ constexpr Kind kLevels = {
     .reduce = nullptr,
     .draw = [](const Input& input) { return DrawFamily(input, Along::kLevels); },
     .caption = [](const Input& input) { return FamilyCaption(input, Along::kLevels); },
-    .description = [](const Input& input) { return FamilyDescription(input, Along::kLevels); },
 };
 
 }  // namespace ablate::figure

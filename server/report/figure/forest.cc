@@ -283,33 +283,6 @@ void AddWords(const Comparison& comparison, const RowLook& look, double width, D
   }
 }
 
-absl::StatusOr<Drawing> DrawForest(const Input& input) {
-  const Comparison& comparison = *input.comparison;
-  const RowLook look = LookOf(comparison);
-  const bool ratio = comparison.scale == report::Scale::kRatio;
-  DotPlot dots;
-  Drawing drawing;
-  drawing.csv = absl::StrCat("group,setting,baseline,seed,", ratio ? "ratio" : "difference",
-                             ",low,high,n,pairs,wins,ended,planned,verdict\n");
-  for (const Source& source : SourcesOf(comparison)) {
-    for (DotGroup& group : GroupsOf(comparison, source, look)) {
-      dots.groups.push_back(std::move(group));
-    }
-    AddCsv(comparison, source, &drawing.csv);
-  }
-  if (dots.groups.empty()) {
-    return absl::FailedPreconditionError(
-        "kind: forest needs a comparison with a baseline, and nothing is compared here; expected "
-        "an experiment with an axis that isn't tuned");
-  }
-  AddWords(comparison, look, input.width, &dots);
-  ASSIGN_OR_RETURN(Figure figure, DrawDotPlot(dots, input.width));
-  drawing.figure = std::move(figure);
-  drawing.figure.title = absl::StrCat(input.title, ": ", dots.groups[0].axis_title, ", paired by ",
-                                      report::UnitName(comparison.unit));
-  return drawing;
-}
-
 std::string ForestCaption(const Input& input) {
   const Comparison& comparison = *input.comparison;
   const bool groups = comparison.reference.has_value() && !comparison.tuned_axes.empty();
@@ -350,8 +323,7 @@ std::string DifferencesText(report::Scale scale, const std::vector<ComparisonRow
   return report::Enumerated(differences, kMostNamed);
 }
 
-std::string ForestDescription(const Input& input) {
-  const Comparison& comparison = *input.comparison;
+std::string ForestDescription(const Comparison& comparison) {
   const bool ratio = comparison.scale == report::Scale::kRatio;
   std::string text = absl::StrCat(
       ratio ? "Ratios of " : "Differences in ", report::NameOfMetric(comparison.key).text, ": ",
@@ -361,6 +333,34 @@ std::string ForestDescription(const Input& input) {
   const report::MatchedBlock& block = comparison.matched[*comparison.reference];
   return absl::StrCat(text, " All at ", absl::StrJoin(block.labels, ", "), ": ",
                       DifferencesText(comparison.scale, block.rows, -1), ".");
+}
+
+absl::StatusOr<Drawing> DrawForest(const Input& input) {
+  const Comparison& comparison = *input.comparison;
+  const RowLook look = LookOf(comparison);
+  const bool ratio = comparison.scale == report::Scale::kRatio;
+  DotPlot dots;
+  Drawing drawing;
+  drawing.csv = absl::StrCat("group,setting,baseline,seed,", ratio ? "ratio" : "difference",
+                             ",low,high,n,pairs,wins,ended,planned,verdict\n");
+  for (const Source& source : SourcesOf(comparison)) {
+    for (DotGroup& group : GroupsOf(comparison, source, look)) {
+      dots.groups.push_back(std::move(group));
+    }
+    AddCsv(comparison, source, &drawing.csv);
+  }
+  if (dots.groups.empty()) {
+    return absl::FailedPreconditionError(
+        "kind: forest needs a comparison with a baseline, and nothing is compared here; expected "
+        "an experiment with an axis that isn't tuned");
+  }
+  AddWords(comparison, look, input.width, &dots);
+  ASSIGN_OR_RETURN(Figure figure, DrawDotPlot(dots, input.width));
+  drawing.figure = std::move(figure);
+  drawing.figure.title = absl::StrCat(input.title, ": ", dots.groups[0].axis_title, ", paired by ",
+                                      report::UnitName(comparison.unit));
+  drawing.figure.description = ForestDescription(comparison);
+  return drawing;
 }
 
 }  // namespace
@@ -379,7 +379,6 @@ constexpr Kind kForest = {
     .reduce = nullptr,
     .draw = DrawForest,
     .caption = ForestCaption,
-    .description = ForestDescription,
 };
 
 }  // namespace ablate::figure

@@ -83,7 +83,6 @@ absl::StatusOr<Drawing> Draw(const Kind& kind, const Input& input) {
   absl::StatusOr<Drawing> drawing = kind.draw(input);
   if (!drawing.ok()) return drawing;
   drawing->figure.name = std::string(kind.name);
-  drawing->figure.description = kind.description(input);
   return drawing;
 }
 

@@ -79,12 +79,11 @@ struct Kind {
   // Reduces one setting's curves for `draw`, so that only one setting's curves are in memory at a
   // time. Null if it draws no curves.
   std::vector<ReducedCurve> (*reduce)(const SettingCurves& curves, const CurveOptions& options);
-  // Called by Draw, which sets the figure's name and description.
+  // Called by Draw, which sets the figure's name.
   absl::StatusOr<Drawing> (*draw)(const Input& input);
-  // Return sentences for a report: what is drawn and how; and what it shows, as alternative text.
-  // For analyses, call them only after the data were read.
+  // Returns sentences for a report: what is drawn and how. For analyses, call it only after the
+  // data were read.
   std::string (*caption)(const Input& input);
-  std::string (*description)(const Input& input);
 };
 
 // To add a kind, define a constant like these in a file of its own and add it to the table of
@@ -163,10 +162,6 @@ std::string CsvText(absl::string_view text);
 
 // Returns the shortest decimal that reads back as the same number; empty if it isn't finite.
 std::string CsvNumber(double value);
-
-// Columns of `matrix`'s CSV, which all analyses share, so that their figures can be joined.
-inline constexpr absl::string_view kMatrixCsvHead =
-    "label,setting,step,seed,block,row,column,value\n";
 
 // Appends a line of fields: texts, whole numbers, and other numbers by CsvNumber.
 template <class... Fields>

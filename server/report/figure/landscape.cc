@@ -117,6 +117,12 @@ absl::StatusOr<Drawing> DrawLines(const Input& input) {
                                            {"Distance α along the direction",
                                             absl::StrCat("Rise of loss (", unit, "nats)"),
                                             LinesFootnote(drawn, lines)}));
+  const auto ends = [](const ReducedCurve& curve) {
+    const double rise = curve.mean.empty() ? kNone : (curve.mean.front() + curve.mean.back()) / 2;
+    return std::isfinite(rise) ? absl::StrCat("by ", report::Plain(rise)) : "";
+  };
+  figure.description = absl::StrCat("Rise of the loss at the ends of the lines: ",
+                                    EachCurve(lines.settings, kMostNamed, ends), ".");
   return Drawing{std::move(figure), LinesCsv(input, "label,setting,step,seed,alpha,rise,low,high\n",
                                              lines.settings, RiseOf)};
 }
@@ -174,6 +180,7 @@ absl::StatusOr<Drawing> DrawPlanes(const Input& input) {
   ASSIGN_OR_RETURN(auto figure, DrawMaps(panels, scale,
                                          {"Distance α", "Distance β", PlanesFootnote(input, holes)},
                                          input.width));
+  figure.description = absl::StrCat("Losses on a plane: ", RangesText(planes), ".");
   return Drawing{std::move(figure), std::move(csv)};
 }
 
@@ -201,24 +208,6 @@ std::string LandscapeCaption(const Input& input) {
       read);
 }
 
-// Returns the rise at the ends of the lines; for planes the range of the loss.
-std::string LandscapeDescription(const Input& input) {
-  if (IsPlane(input)) {
-    return absl::StrCat("Losses on a plane: ", RangesText(PlanesOf(input)), ".");
-  }
-  std::vector<std::string> settings;
-  const auto text = [](double value) { return report::Plain(value, report::DecimalsFor(value)); };
-  for (const ReducedSetting& setting : LinesOf(input).settings) {
-    const std::vector<double>& mean = setting.panels[0].mean;
-    const double ends = mean.empty() ? kNone : (mean.front() + mean.back()) / 2;
-    settings.push_back(std::isfinite(ends)
-                           ? absl::StrCat(report::Listed(setting.label), " by ", text(ends))
-                           : absl::StrCat(report::Listed(setting.label), " without a mean"));
-  }
-  return absl::StrCat(
-      "Rise of the loss at the ends of the lines: ", report::Enumerated(settings, kMostNamed), ".");
-}
-
 }  // namespace
 
 constexpr Kind kLandscape = {
@@ -233,7 +222,6 @@ constexpr Kind kLandscape = {
     .reduce = nullptr,
     .draw = DrawLandscape,
     .caption = LandscapeCaption,
-    .description = LandscapeDescription,
 };
 
 }  // namespace ablate::figure

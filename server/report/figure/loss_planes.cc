@@ -110,14 +110,13 @@ std::vector<std::string> PlaneSentences(size_t holes) {
 
 std::string RangesText(const std::vector<LossPlane>& planes) {
   std::vector<std::string> settings;
-  const auto text = [](double value) { return report::Plain(value, report::DecimalsFor(value)); };
   for (const LossPlane& plane : planes) {
     const Extent extent = ExtentOf({&plane, 1});
     settings.push_back(
         extent.empty()
             ? absl::StrCat(report::Listed(plane.setting->label), " without a finite loss")
-            : absl::StrCat(report::Listed(plane.setting->label), " from ", text(extent.low()),
-                           " to ", text(extent.high())));
+            : absl::StrCat(report::Listed(plane.setting->label), " from ",
+                           report::Plain(extent.low()), " to ", report::Plain(extent.high())));
   }
   return report::Enumerated(settings, kMostNamed);
 }

@@ -150,10 +150,6 @@ absl::StatusOr<Responses> DataOf(const Comparison& comparison) {
   return responses;
 }
 
-absl::StatusOr<Drawing> DrawAxis(const Input& input) {
-  return DrawResponses(DataOf(*input.comparison), input);
-}
-
 // Returns " Lines are combinations of norm and placement."; "" for one line.
 std::string LinesText(const Comparison& comparison, const std::string& axis) {
   std::vector<std::string> others = comparison.row_axes;
@@ -184,14 +180,6 @@ std::string AxisCaption(const Input& input) {
   return text;
 }
 
-std::string AxisDescription(const Input& input) {
-  const std::string metric = report::NameOfMetric(input.comparison->key).text;
-  const auto responses = DataOf(*input.comparison);
-  if (!responses.ok()) return absl::StrCat("Means of ", metric, " over a numeric axis.");
-  return absl::StrCat("Means of ", metric, " over ", responses->axis, ": ", MeansText(*responses),
-                      ".");
-}
-
 }  // namespace
 
 // The metric over the numbers of a compared axis, one line per setting of the others.
@@ -208,9 +196,8 @@ constexpr Kind kAxis = {
           return LongestAxis(comparison, kLeastInReport).has_value();
         },
     .reduce = nullptr,
-    .draw = DrawAxis,
+    .draw = [](const Input& input) { return DrawResponses(DataOf(*input.comparison), input); },
     .caption = AxisCaption,
-    .description = AxisDescription,
 };
 
 }  // namespace ablate::figure

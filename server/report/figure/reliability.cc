@@ -183,6 +183,7 @@ absl::StatusOr<Drawing> DrawReliability(const Input& input) {
     AddShares(setting, color, &figure.panels[multiples ? panel_of++ : 0]);
   }
   figure.title = AnalysedTitle(input, "reliability of predictions");
+  figure.description = absl::StrCat("Calibration error of ", ErrorsText(input, kMostNamed), ".");
   return Drawing{std::move(figure), ReliabilityCsv(input)};
 }
 
@@ -195,10 +196,6 @@ std::string ReliabilityCaption(const Input& input) {
       SeedLinesText(Reduced(input)), ". Calibration error, mean over seeds, of ",
       ErrorsText(input, kMostNamed), ". Computed on ", input.analysed.inputs, ".",
       ChosenText(*input.comparison));
-}
-
-std::string ReliabilityDescription(const Input& input) {
-  return absl::StrCat("Calibration error of ", ErrorsText(input, kMostNamed), ".");
 }
 
 }  // namespace
@@ -215,7 +212,6 @@ constexpr Kind kReliability = {
     .reduce = nullptr,
     .draw = DrawReliability,
     .caption = ReliabilityCaption,
-    .description = ReliabilityDescription,
 };
 
 }  // namespace ablate::figure

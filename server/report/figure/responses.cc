@@ -413,6 +413,27 @@ std::string ResponsesCsv(const Responses& responses) {
   return csv;
 }
 
+// Returns "pre 2.40 at 0.004 and 2.45 at 0.01; post none".
+std::string MeansText(const Responses& responses) {
+  constexpr size_t kNamed = 12;
+  std::vector<std::string> settings;
+  for (const Response& setting : responses.settings) {
+    std::vector<std::string> means;
+    for (size_t i = 0; i < setting.points.size(); ++i) {
+      const report::Number& mean = setting.points[i].own.mean;
+      if (!mean.defined()) continue;
+      means.push_back(absl::StrCat(report::Plain(mean.value), " at ", responses.labels[i]));
+    }
+    settings.push_back(absl::StrCat(report::Listed(setting.label), setting.label.empty() ? "" : " ",
+                                    means.empty() ? "none" : report::Enumerated(means, kNamed)));
+  }
+  const size_t shown = std::min(settings.size(), kNamed);
+  const size_t more = settings.size() - shown;
+  settings.resize(shown);
+  return absl::StrCat(absl::StrJoin(settings, "; "),
+                      more > 0 ? absl::StrCat("; and ", more, " more") : "");
+}
+
 }  // namespace
 
 void SortByValue(Responses* responses) {
@@ -442,8 +463,9 @@ absl::StatusOr<Drawing> DrawResponses(const absl::StatusOr<Responses>& responses
                                     : DrawTogether(drawn, key, input.width));
   Drawing drawing;
   drawing.figure = std::move(figure);
-  drawing.figure.title =
-      absl::StrCat(input.title, ": ", report::NameOfMetric(key).text, " over ", responses->axis);
+  const std::string over = absl::StrCat(report::NameOfMetric(key).text, " over ", responses->axis);
+  drawing.figure.title = absl::StrCat(input.title, ": ", over);
+  drawing.figure.description = absl::StrCat("Means of ", over, ": ", MeansText(*responses), ".");
   drawing.csv = ResponsesCsv(*responses);
   return drawing;
 }
@@ -463,27 +485,6 @@ std::string ResponsesCaption(const Responses& responses, double width) {
   return absl::StrCat(text, hollow ? ". Hollow point: a run diverged there, so it has no interval "
                                      "and no line."
                                    : ".");
-}
-
-std::string MeansText(const Responses& responses) {
-  constexpr size_t kNamed = 12;
-  std::vector<std::string> settings;
-  for (const Response& setting : responses.settings) {
-    std::vector<std::string> means;
-    for (size_t i = 0; i < setting.points.size(); ++i) {
-      const report::Number& mean = setting.points[i].own.mean;
-      if (!mean.defined()) continue;
-      means.push_back(absl::StrCat(report::Plain(mean.value, report::DecimalsFor(mean.value)),
-                                   " at ", responses.labels[i]));
-    }
-    settings.push_back(absl::StrCat(report::Listed(setting.label), setting.label.empty() ? "" : " ",
-                                    means.empty() ? "none" : report::Enumerated(means, kNamed)));
-  }
-  const size_t shown = std::min(settings.size(), kNamed);
-  const size_t more = settings.size() - shown;
-  settings.resize(shown);
-  return absl::StrCat(absl::StrJoin(settings, "; "),
-                      more > 0 ? absl::StrCat("; and ", more, " more") : "");
 }
 
 }  // namespace ablate::figure

@@ -62,9 +62,6 @@ absl::StatusOr<Drawing> DrawResponses(const absl::StatusOr<Responses>& responses
 // that width shows diverged runs.
 std::string ResponsesCaption(const Responses& responses, double width);
 
-// Returns a description: "pre 2.40 at 0.004 and 2.45 at 0.01; post none".
-std::string MeansText(const Responses& responses);
-
 }  // namespace ablate::figure
 
 #endif  // ABLATE_SERVER_REPORT_FIGURE_RESPONSES_H_

@@ -89,10 +89,6 @@ absl::StatusOr<Responses> ResponsesOf(const Input& input) {
   return sensitivity;
 }
 
-absl::StatusOr<Drawing> DrawSensitivity(const Input& input) {
-  return DrawResponses(ResponsesOf(input), input);
-}
-
 // Returns the axis of a sensitivity figure; it is drawn only if there is one.
 std::string FirstTuned(const Comparison& comparison) {
   return comparison.tuned_axes.empty() ? "" : comparison.tuned_axes[0];
@@ -105,14 +101,6 @@ std::string SensitivityCaption(const Input& input) {
   if (!sensitivity.ok()) return absl::StrCat(text, ".");
   for (const std::string& others : sensitivity->remarks) absl::StrAppend(&text, " ", others);
   return absl::StrCat(text, ": ", ResponsesCaption(*sensitivity, input.width));
-}
-
-std::string SensitivityDescription(const Input& input) {
-  std::string text = absl::StrCat("Means of ", report::NameOfMetric(input.comparison->key).text,
-                                  " over ", FirstTuned(*input.comparison));
-  const auto sensitivity = ResponsesOf(input);
-  if (!sensitivity.ok()) return absl::StrCat(text, ".");
-  return absl::StrCat(text, ": ", MeansText(*sensitivity), ".");
 }
 
 }  // namespace
@@ -131,9 +119,8 @@ constexpr Kind kSensitivity = {
           return !comparison.tuned_axes.empty() && comparison.choice_key.empty();
         },
     .reduce = nullptr,
-    .draw = DrawSensitivity,
+    .draw = [](const Input& input) { return DrawResponses(ResponsesOf(input), input); },
     .caption = SensitivityCaption,
-    .description = SensitivityDescription,
 };
 
 }  // namespace ablate::figure

@@ -129,35 +129,6 @@ bool IsBySequence(const Input& input) {
   return !HasWindows(input) && input.comparison->unit == report::Unit::kSequence;
 }
 
-absl::StatusOr<Drawing> DrawSummary(const Input& input) {
-  DotPlot dots;
-  Drawing drawing;
-  drawing.csv = "value,setting,mean,low,high,n,diverged,sequences\n";
-  const size_t windows = input.windows == nullptr ? 0 : input.windows->windows.size();
-  for (size_t i = 0; i < windows; ++i) dots.groups.push_back(WindowGroup(input, i, &drawing.csv));
-  if (windows == 0) dots.groups.push_back(MetricGroup(*input.comparison, &drawing.csv));
-  const bool empty = std::all_of(dots.groups.begin(), dots.groups.end(),
-                                 [](const DotGroup& group) { return group.rows.empty(); });
-  if (empty)
-    return absl::FailedPreconditionError(
-        "kind: summary has no run to show yet. Retry when a run has ended");
-  const std::string mean = MeanNameOf(input);
-  dots.value_title = absl::StrCat(mean, " [95 % interval]");
-  dots.column_titles = {
-      UnitsTitle(IsBySequence(input) ? report::Unit::kSequence : report::Unit::kSeed)};
-  dots.footnote = IsBySequence(input)
-                      ? "bar: 95 % t interval of the mean over sequences"
-                      : absl::StrCat("small dots: seeds; bar: 95 % t interval of the ", mean,
-                                     " over converged seeds");
-  if (windows == 0 && HasManySettings(*input.comparison)) {
-    absl::StrAppend(&dots.footnote, "; ", kMarkText, ", stroke: baseline");
-  }
-  ASSIGN_OR_RETURN(Figure figure, DrawDotPlot(dots, input.width));
-  drawing.figure = std::move(figure);
-  drawing.figure.title = absl::StrCat(input.title, ": ", dots.groups[0].axis_title, " by setting");
-  return drawing;
-}
-
 std::string SummaryCaption(const Input& input) {
   return absl::StrCat(HasWindows(input) ? "Curve summaries"
                                         : SentenceName(report::NameOfMetric(input.comparison->key)),
@@ -203,6 +174,36 @@ std::string SummaryDescription(const Input& input) {
   return text;
 }
 
+absl::StatusOr<Drawing> DrawSummary(const Input& input) {
+  DotPlot dots;
+  Drawing drawing;
+  drawing.csv = "value,setting,mean,low,high,n,diverged,sequences\n";
+  const size_t windows = input.windows == nullptr ? 0 : input.windows->windows.size();
+  for (size_t i = 0; i < windows; ++i) dots.groups.push_back(WindowGroup(input, i, &drawing.csv));
+  if (windows == 0) dots.groups.push_back(MetricGroup(*input.comparison, &drawing.csv));
+  const bool empty = std::all_of(dots.groups.begin(), dots.groups.end(),
+                                 [](const DotGroup& group) { return group.rows.empty(); });
+  if (empty)
+    return absl::FailedPreconditionError(
+        "kind: summary has no run to show yet. Retry when a run has ended");
+  const std::string mean = MeanNameOf(input);
+  dots.value_title = absl::StrCat(mean, " [95 % interval]");
+  dots.column_titles = {
+      UnitsTitle(IsBySequence(input) ? report::Unit::kSequence : report::Unit::kSeed)};
+  dots.footnote = IsBySequence(input)
+                      ? "bar: 95 % t interval of the mean over sequences"
+                      : absl::StrCat("small dots: seeds; bar: 95 % t interval of the ", mean,
+                                     " over converged seeds");
+  if (windows == 0 && HasManySettings(*input.comparison)) {
+    absl::StrAppend(&dots.footnote, "; ", kMarkText, ", stroke: baseline");
+  }
+  ASSIGN_OR_RETURN(Figure figure, DrawDotPlot(dots, input.width));
+  drawing.figure = std::move(figure);
+  drawing.figure.title = absl::StrCat(input.title, ": ", dots.groups[0].axis_title, " by setting");
+  drawing.figure.description = SummaryDescription(input);
+  return drawing;
+}
+
 }  // namespace
 
 // Each setting's metric as a dot with its interval and seeds, or the spec's summaries.
@@ -218,7 +219,6 @@ constexpr Kind kSummary = {
     .reduce = nullptr,
     .draw = DrawSummary,
     .caption = SummaryCaption,
-    .description = SummaryDescription,
 };
 
 }  // namespace ablate::figure

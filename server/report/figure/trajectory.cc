@@ -181,6 +181,9 @@ absl::StatusOr<Drawing> DrawTrajectory(const Input& input) {
       DrawMaps(panels, scale, {"First axis", "Second axis", Footnote(input, planes, holes)},
                input.width));
   figure.title = AnalysedTitle(input, "training trajectory");
+  figure.description =
+      absl::StrCat("Losses on the plane of the checkpoints: ", RangesText(planes),
+                   ". Explained shares of squared distances: ", SharesText(planes), ".");
   return Drawing{std::move(figure), std::move(csv)};
 }
 
@@ -197,13 +200,6 @@ std::string TrajectoryCaption(const Input& input) {
       input.analysed.inputs, ".", ChosenText(*input.comparison));
 }
 
-std::string TrajectoryDescription(const Input& input) {
-  const Ways ways = WaysOf(input);
-  const std::vector<LossPlane>& planes = ways.planes;
-  return absl::StrCat("Losses on the plane of the checkpoints: ", RangesText(planes),
-                      ". Explained shares of squared distances: ", SharesText(planes), ".");
-}
-
 }  // namespace
 
 constexpr Kind kTrajectory = {
@@ -218,7 +214,6 @@ constexpr Kind kTrajectory = {
     .reduce = nullptr,
     .draw = DrawTrajectory,
     .caption = TrajectoryCaption,
-    .description = TrajectoryDescription,
 };
 
 }  // namespace ablate::figure

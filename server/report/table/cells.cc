@@ -65,7 +65,7 @@ TableCell PairNumberCell(const Number& number, bool sign) {
 
 TableCell NumberCell(const Number& number) {
   if (!number.defined()) return Without(ReasonText(number.undefined));
-  return {Plain(number.value, DecimalsFor(number.value))};
+  return {Plain(number.value)};
 }
 
 std::string BaselineName(const Comparison& comparison) {

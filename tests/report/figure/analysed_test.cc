@@ -93,7 +93,7 @@ TEST_F(LinesTest, HaveTheMeanRiseOverDirectionsAndSeeds) {
   EXPECT_THAT(Texts(), AllOf(HasSubstr("Rise of loss (nats)"), HasSubstr("at step 100, mean of 2"),
                              HasSubstr("the mean over 2 filter-scaled directions")));
   EXPECT_THAT(kind_.caption(input_), HasSubstr("Computed on at most 20 held-out tokens."));
-  EXPECT_THAT(kind_.description(input_), HasSubstr("a by 2."));
+  EXPECT_THAT(Drawn().figure.description, HasSubstr("a by 2."));
 }
 
 TEST_F(LinesTest, AreInterruptedWhereOneLossIsNotFinite) {
@@ -198,7 +198,7 @@ TEST_F(PlanesTest, HaveAPlaceForLossesOfAnySize) {
   Add("a", {1, 2, 2}, {{0, -2, 3, 4}});
   Add("b", {1, 2, 2}, {{kNone, kNone, kNone, kNone}});
   EXPECT_EQ(Drawn().figure.panels.size(), 3u);
-  EXPECT_THAT(kind_.description(input_), HasSubstr("b without a finite loss"));
+  EXPECT_THAT(Drawn().figure.description, HasSubstr("b without a finite loss"));
 }
 
 TEST_F(PlanesTest, AreSquare) {
@@ -249,7 +249,7 @@ TEST_F(TrajectoryFigureTest, HasTheLossBehindTheWay) {
                     HasSubstr("label,a,100,0,,-1,0,2\n"), HasSubstr("label,a,100,0,,4,1,\n")));
   EXPECT_THAT(Texts(), AllOf(HasSubstr("a 82 + 11 %"), HasSubstr("×: 1 not finite"),
                              HasSubstr("the last at step 100"), HasSubstr("First axis")));
-  EXPECT_THAT(kind_.description(input_), HasSubstr("a from 1.00 to 5.00"));
+  EXPECT_THAT(Drawn().figure.description, HasSubstr("a from 1.00 to 5.00"));
   EXPECT_THAT(kind_.caption(input_), HasSubstr("the last checkpoint at step 100"));
 }
 

@@ -27,7 +27,7 @@ class Words {
                           const report::RowWindows* windows = nullptr) const {
     Input input = InputOf(kind, {});
     input.windows = windows;
-    return FindKind(kind)->description(input);
+    return Draw(*FindKind(kind), input)->figure.description;
   }
 
   std::string Drawn(const std::string& kind, const report::RowWindows* windows) const {

@@ -49,8 +49,9 @@ Drawn DrawnOf(const report::ComparisonInput& grid, double width = 3.25, const Ki
   const auto comparison = report::Compare(grid, options);
   EXPECT_TRUE(comparison.ok()) << comparison.status();
   const Input input = MakeInput(kind, grid, *comparison, {}, width);
-  Drawn drawn{Draw(kind, input), kind.caption(input), kind.description(input), ""};
+  Drawn drawn{Draw(kind, input), kind.caption(input), "", ""};
   EXPECT_TRUE(drawn.drawing.ok()) << drawn.drawing.status();
+  drawn.description = drawn.drawing->figure.description;
   drawn.texts = TextsIn(drawn.drawing->figure);
   return drawn;
 }
