@@ -69,23 +69,17 @@ std::string CountedUnits(const Comparison& comparison, size_t count) {
   return Counted(count, UnitName(comparison.unit));
 }
 
-// A difference in two parts: {"higher by 0.031", "[0.024, 0.038]"} if it has a direction; otherwise
-// all of it in the second: "+0.031 [−0.002, +0.064]".
-struct Difference {
-  std::string size, rest;
-  std::string text() const { return Together({size, rest}, " "); }
-};
-
-Difference FoundDifference(const Comparison& comparison, const PairedStatistics& difference) {
+NumberWords FoundDifference(const Comparison& comparison, const PairedStatistics& difference) {
   const Scale scale = comparison.scale;
   const Interval& interval = difference.interval;
   return {DirectedSize(scale, difference.mean.value, interval),
-          interval.defined()
-              ? BeforeInterval(DirectedDifference(scale, difference.mean, interval)).second
-              : ConstantText(comparison.unit)};
+          interval.defined() ? DirectedDifference(scale, difference.mean, interval).interval
+                             : ConstantText(comparison.unit)};
 }
 
-Difference DifferenceOf(const Subject& of) {
+// Returns a difference with a direction in two parts; otherwise all of it in the second: "+0.031
+// [−0.002, +0.064]".
+NumberWords DifferenceOf(const Subject& of) {
   const Scale scale = of.comparison.scale;
   const PairedStatistics& difference = of.row.difference;
   if (of.decision.ground == Ground::kIdentical) return {"", "identical values"};
@@ -94,9 +88,10 @@ Difference DifferenceOf(const Subject& of) {
   if (!difference.mean.defined()) return {};
   const bool found = SaysWhichWay(of.decision.grade);
   if (found && !of.row.by_wins) return FoundDifference(of.comparison, difference);
-  const std::string text = found || of.row.withheld == Withheld::kExploratory
-                               ? DirectedDifference(scale, difference.mean, difference.interval)
-                               : ShownDifference(scale, difference.mean, difference.interval);
+  const auto shown = found || of.row.withheld == Withheld::kExploratory
+                         ? DirectedDifference(scale, difference.mean, difference.interval)
+                         : ShownDifference(scale, difference.mean, difference.interval);
+  const std::string text = shown.text();
   return {"", of.decision.ground == Ground::kConstant
                   ? absl::StrCat(text, " ", ConstantText(of.comparison.unit))
                   : text};
@@ -148,7 +143,7 @@ std::string ProgressText(const Subject& of) {
 }
 
 // Returns the evidence of a row whose difference has no direction.
-std::string SeenText(const Subject& of, const Difference& difference) {
+std::string SeenText(const Subject& of, const NumberWords& difference) {
   if (of.row.pairs.all == 0) {
     const absl::string_view unit = UnitName(of.comparison.unit);
     if (DivergedBySequence(of.comparison.unit, of.row, of.baseline)) {
@@ -158,11 +153,11 @@ std::string SeenText(const Subject& of, const Difference& difference) {
     return of.row.n > 0 && of.baseline.n > 0 ? absl::StrCat("they have no ", unit, " in common")
                                              : absl::StrCat("no ", unit, " has a result for both");
   }
-  if (difference.rest.empty()) return DivergedText(of);
-  return absl::StrCat(difference.rest, " ", OverText(of));
+  if (difference.interval.empty()) return DivergedText(of);
+  return absl::StrCat(difference.interval, " ", OverText(of));
 }
 
-std::string EvidenceText(const Subject& of, const Difference& difference) {
+std::string EvidenceText(const Subject& of, const NumberWords& difference) {
   switch (of.row.withheld) {
     case Withheld::kScoredDifferently:
       return absl::StrCat("evaluated on other ", ScoredText(of.comparison.key), " (",
@@ -177,19 +172,19 @@ std::string EvidenceText(const Subject& of, const Difference& difference) {
   }
   const std::string agreeing = AgreeingText(of);
   if (of.row.by_wins) {
-    const std::string& text = difference.rest;
+    const std::string& text = difference.interval;
     return Together({DivergedText(of), agreeing,
                      text.empty() ? "" : absl::StrCat(text, " when both converged")},
                     "; ");
   }
-  if (of.decision.ground == Ground::kNonFinite) return difference.rest;
-  if (of.decision.ground == Ground::kIdentical || difference.rest.empty()) {
+  if (of.decision.ground == Ground::kNonFinite) return difference.interval;
+  if (of.decision.ground == Ground::kIdentical || difference.interval.empty()) {
     return SeenText(of, difference);
   }
   const bool whole = of.row.pairs.converged == of.row.pairs.all;
   return Together(
-      {Together({difference.rest, difference.size.empty() ? "" : PercentText(of)}, ", "), agreeing,
-       whole && !agreeing.empty() ? "" : OverText(of)},
+      {Together({difference.interval, difference.value.empty() ? "" : PercentText(of)}, ", "),
+       agreeing, whole && !agreeing.empty() ? "" : OverText(of)},
       "; ");
 }
 
@@ -471,7 +466,7 @@ std::string SharedText(const Subject& of) {
     if (matched.labels != of.row.labels || !matched.in_family()) continue;
     const PairedStatistics& there = matched.difference;
     if (!there.mean.defined()) continue;
-    return absl::StrCat(DirectedDifference(of.comparison.scale, there.mean, there.interval),
+    return absl::StrCat(DirectedDifference(of.comparison.scale, there.mean, there.interval).text(),
                         DueText(of, matched));
   }
   return "";
@@ -487,8 +482,8 @@ Finding FindingOf(const Comparison& comparison, size_t index) {
   finding.who = Quoted(row.label);
   finding.decision = of.decision;
   finding.words = WordsOf(of.decision, row.withheld, comparison.better);
-  const Difference difference = DifferenceOf(of);
-  finding.size = difference.size;
+  const NumberWords difference = DifferenceOf(of);
+  finding.size = difference.value;
   finding.lead = LeadOf(finding.words, finding.size);
   finding.evidence = EvidenceText(of, difference);
   finding.facts = FactsOf(of);
@@ -518,17 +513,18 @@ Finding EffectFinding(const Comparison& comparison, const Effect& effect, size_t
     finding.decision.toward = higher == (better != Better::kLower) ? 1 : -1;
     finding.decision.grade = Grade::kEstablished;
   }
-  const Difference shown =
+  const NumberWords shown =
       found ? FoundDifference(comparison, difference)
       : difference.mean.defined()
-          ? Difference{"", ShownDifference(comparison.scale, difference.mean, difference.interval)}
-          : Difference{"", std::string(PairReasonText(difference.mean.undefined))};
-  finding.size = shown.size;
+          ? NumberWords{"", ShownDifference(comparison.scale, difference.mean, difference.interval)
+                                .text()}
+          : NumberWords{"", std::string(PairReasonText(difference.mean.undefined))};
+  finding.size = shown.value;
   finding.words = WordsOf(finding.decision, Withheld::kNo, better);
   finding.lead = together && found ? absl::StrCat("Together ", finding.size)
                                    : LeadOf(finding.words, finding.size);
   finding.evidence = absl::StrCat(
-      shown.rest,
+      shown.interval,
       !together || !found                 ? ", "
       : comparison.scale == Scale::kRatio ? " than the product of the two separate effects, "
                                           : " than the sum of the two separate effects, ",

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/report/compare/column_digits.h"
-#include "server/report/compare/wording.h"
 
 namespace ablate::report {
 namespace {
@@ -18,27 +17,28 @@ int RoughDecimals(double value) {
   return three > 0 ? three - 1 : three;
 }
 
-// A positive number and the ends of its interval as texts.
-struct RatioTexts {
-  std::string mean, low, high;
-};
+// Formats a number and the ends of its interval by `text`.
+template <class Text>
+NumberWords WordsOf(double mean, const Interval& interval, Text text) {
+  if (!interval.defined()) return {text(mean), ""};
+  return {text(mean), absl::StrCat("[", text(interval.low), ", ", text(interval.high), "]")};
+}
+
+NumberWords SignedWords(const Number& mean, const Interval& interval, int decimals) {
+  if (!mean.defined()) return {absl::StrCat("undefined (", UndefinedName(mean.undefined), ")"), ""};
+  return WordsOf(mean.value, interval, [=](double value) { return Signed(value, decimals); });
+}
 
 // Formats with one number of decimals, as differences have. If the ends are so far apart that the
 // lower one would lose its digits, or so near that it would need too many, each has decimals of its
 // own.
-RatioTexts TextsOf(double ratio, const Interval& interval) {
+NumberWords RatioWords(double ratio, const Interval& interval) {
   constexpr double kFarApart = 10;
-  if (!interval.defined()) return {Plain(ratio), "", ""};
+  if (!interval.defined()) return {Plain(ratio), ""};
   const int shared = interval.high <= kFarApart * interval.low ? DecimalsFor(ratio, interval) : -1;
-  const auto text = [shared](double value) {
+  return WordsOf(ratio, interval, [shared](double value) {
     return Plain(value, shared >= 0 ? shared : RoughDecimals(value));
-  };
-  return {text(ratio), text(interval.low), text(interval.high)};
-}
-
-std::string WithInterval(const RatioTexts& texts) {
-  if (texts.low.empty()) return texts.mean;
-  return absl::StrCat(texts.mean, " [", texts.low, ", ", texts.high, "]");
+  });
 }
 
 // Returns the interval of the negated difference.
@@ -47,9 +47,9 @@ Interval Turned(const Interval& interval) {
 }
 
 // Returns a difference of logarithms as the factor from the smaller one to the larger.
-RatioTexts FactorOf(double mean, const Interval& interval) {
+NumberWords FactorOf(double mean, const Interval& interval) {
   const Interval upwards = mean < 0 ? Turned(interval) : interval;
-  return TextsOf(std::exp(std::abs(mean)), OffScale(Scale::kRatio, upwards));
+  return RatioWords(std::exp(std::abs(mean)), OffScale(Scale::kRatio, upwards));
 }
 
 }  // namespace
@@ -79,37 +79,43 @@ absl::string_view MeanName(Scale scale) {
   return scale == Scale::kRatio ? "geometric mean" : "mean";
 }
 
-std::string ShownMean(Scale scale, double mean, const Interval& interval, int decimals) {
-  if (scale == Scale::kRatio) return WithInterval(TextsOf(mean, interval));
-  const std::string text = Plain(mean, decimals);
-  if (!interval.defined()) return text;
-  return WithInterval({text, Plain(interval.low, decimals), Plain(interval.high, decimals)});
+NumberWords ShownMean(Scale scale, double mean, const Interval& interval, int decimals) {
+  if (scale == Scale::kRatio) return RatioWords(mean, interval);
+  return WordsOf(mean, interval, [=](double value) { return Plain(value, decimals); });
 }
 
-std::string ShownDifference(Scale scale, const Number& mean, const Interval& interval, int column) {
+NumberWords ShownDifference(Scale scale, const Number& mean, const Interval& interval, int column) {
   if (scale == Scale::kDifference) {
     const int decimals = mean.defined() ? DecimalsIn(column, mean, interval) : 0;
-    return SignedWithInterval(mean, interval, decimals);
+    return SignedWords(mean, interval, decimals);
   }
   const Number ratio = OffScale(scale, mean);
-  if (!ratio.defined()) return SignedWithInterval(ratio, interval);
+  if (!ratio.defined()) return SignedWords(ratio, interval, 0);
   const Interval ends = OffScale(scale, interval);
-  if (column < 0) return absl::StrCat(kTimes, WithInterval(TextsOf(ratio.value, ends)));
-  return absl::StrCat(
-      kTimes, ShownMean(Scale::kDifference, ratio.value, ends, DecimalsIn(column, ratio, ends)));
+  NumberWords words = column < 0 ? RatioWords(ratio.value, ends)
+                                 : ShownMean(Scale::kDifference, ratio.value, ends,
+                                             DecimalsIn(column, ratio, ends));
+  return {absl::StrCat(kTimes, words.value), words.interval};
 }
 
-std::string DirectedDifference(Scale scale, const Number& mean, const Interval& interval) {
-  if (scale == Scale::kDifference) return DirectedWithInterval(mean, interval);
+NumberWords DirectedDifference(Scale scale, const Number& mean, const Interval& interval) {
+  const bool ratio = scale == Scale::kRatio;
   const bool directed = OffScale(scale, mean).defined() && LeavesOutZero(interval);
-  if (!directed) return ShownDifference(scale, mean, interval);
-  return absl::StrCat(mean.value > 0 ? "higher" : "lower", " by a factor of ",
-                      WithInterval(FactorOf(mean.value, interval)));
+  if (!directed && ratio) return ShownDifference(scale, mean, interval);
+  const int decimals = mean.defined() ? DecimalsFor(mean.value, interval) : 0;
+  if (!directed) return SignedWords(mean, interval, decimals);
+  const bool higher = ratio ? mean.value > 0 : interval.low > 0;
+  const NumberWords size = ratio ? FactorOf(mean.value, interval)
+                                 : ShownMean(scale, std::abs(mean.value),
+                                             higher ? interval : Turned(interval), decimals);
+  return {
+      absl::StrCat(higher ? "higher by " : "lower by ", ratio ? "a factor of " : "", size.value),
+      size.interval};
 }
 
 std::string DirectedSize(Scale scale, double mean, const Interval& interval) {
   const std::string size = scale == Scale::kRatio
-                               ? absl::StrCat("a factor of ", FactorOf(mean, interval).mean)
+                               ? absl::StrCat("a factor of ", FactorOf(mean, interval).value)
                                : Plain(std::abs(mean), DecimalsFor(mean, interval));
   return absl::StrCat(mean > 0 ? "higher" : "lower", " by ", size);
 }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/string_view.h"
 #include "server/report/compare/statistics.h"
+#include "server/report/compare/wording.h"
 
 namespace ablate::report {
 
@@ -27,19 +28,19 @@ absl::string_view MeanName(Scale scale);
 
 // Returns "2.437 [2.42, 2.45]", or the mean alone without an interval: a defined mean, in the
 // metric's unit, with so many decimals; a geometric one always has decimals of its own.
-std::string ShownMean(Scale scale, double mean, const Interval& interval, int decimals);
+NumberWords ShownMean(Scale scale, double mean, const Interval& interval, int decimals);
 
 // The following functions take differences on the scale.
 
 // Returns "+0.031 [+0.024, +0.038]", "×1.42 [1.31, 1.55]"; the mean alone without an interval,
 // "undefined (REASON)" without a mean. In a column it has the column's decimals, by DecimalsIn,
 // unless these are -1.
-std::string ShownDifference(Scale scale, const Number& mean, const Interval& interval,
+NumberWords ShownDifference(Scale scale, const Number& mean, const Interval& interval,
                             int column = -1);
 
 // Returns "higher by 0.031 [0.024, 0.038]", "lower by a factor of 2.1 [1.8, 2.4]" if the interval
 // excludes 0; otherwise as ShownDifference.
-std::string DirectedDifference(Scale scale, const Number& mean, const Interval& interval);
+NumberWords DirectedDifference(Scale scale, const Number& mean, const Interval& interval);
 
 // Returns "higher by 0.031", "lower by a factor of 2.1", with the digits that the interval
 // justifies.

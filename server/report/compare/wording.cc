@@ -79,27 +79,7 @@ std::string Signed(double value, int decimals) {
   return absl::StrCat(IsZero(digits) ? "" : value < 0 ? kMinus : "+", digits);
 }
 
-std::string SignedWithInterval(const Number& mean, const Interval& interval) {
-  const int decimals = mean.defined() ? DecimalsFor(mean.value, interval) : 0;
-  return SignedWithInterval(mean, interval, decimals);
-}
-
-std::string SignedWithInterval(const Number& mean, const Interval& interval, int decimals) {
-  if (!mean.defined()) return absl::StrCat("undefined (", UndefinedName(mean.undefined), ")");
-  if (!interval.defined()) return Signed(mean.value, decimals);
-  return absl::StrCat(Signed(mean.value, decimals), " [", Signed(interval.low, decimals), ", ",
-                      Signed(interval.high, decimals), "]");
-}
-
-std::string DirectedWithInterval(const Number& mean, const Interval& interval) {
-  if (!mean.defined() || !LeavesOutZero(interval)) return SignedWithInterval(mean, interval);
-  const bool higher = interval.low > 0;
-  const int decimals = DecimalsFor(mean.value, interval);
-  const double low = higher ? interval.low : -interval.high;
-  const double high = higher ? interval.high : -interval.low;
-  return absl::StrCat(higher ? "higher" : "lower", " by ", Plain(std::abs(mean.value), decimals),
-                      " [", Plain(low, decimals), ", ", Plain(high, decimals), "]");
-}
+std::string NumberWords::text() const { return Together({value, interval}, " "); }
 
 std::string SettingName(absl::Span<const std::string> axes, absl::Span<const std::string> labels) {
   std::vector<std::string> parts;
@@ -117,12 +97,6 @@ std::string Listed(absl::string_view name) {
 }
 
 std::string Quoted(absl::string_view name) { return absl::StrCat("\u201c", name, "\u201d"); }
-
-std::pair<std::string, std::string> BeforeInterval(const std::string& text) {
-  const size_t bracket = text.find(" [");
-  if (bracket == std::string::npos) return {text, ""};
-  return {text.substr(0, bracket), text.substr(bracket + 1)};
-}
 
 std::string Together(const std::vector<std::string>& parts, absl::string_view between) {
   std::vector<std::string> said;

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -33,19 +32,12 @@ std::string Plain(double value);
 // The same with "+" before positive numbers.
 std::string Signed(double value, int decimals);
 
-// Returns "+0.031 [+0.024, +0.038]"; the mean alone without an interval, "undefined (REASON)"
-// without a mean.
-std::string SignedWithInterval(const Number& mean, const Interval& interval);
-// The same with so many decimals.
-std::string SignedWithInterval(const Number& mean, const Interval& interval, int decimals);
-
-// Returns "higher by 0.031 [0.024, 0.038]" if the interval excludes 0; otherwise as
-// SignedWithInterval.
-std::string DirectedWithInterval(const Number& mean, const Interval& interval);
-
-// Splits such a text before the interval, without the space: {"+0.031", "[+0.024, +0.038]"}; the
-// second part is empty if there is none.
-std::pair<std::string, std::string> BeforeInterval(const std::string& text);
+// A number in words: "+0.031" or "higher by 0.031"; and its interval: "[+0.024, +0.038]", "" for
+// none.
+struct NumberWords {
+  std::string value, interval;
+  std::string text() const;  // both
+};
 
 // Returns a setting's name from its labels, one per axis: "post, rms". A bare value (a number,
 // true, false) has its axis in front: "lr 0.01". "base" without axes.

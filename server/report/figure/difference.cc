@@ -132,10 +132,9 @@ std::optional<size_t> LastOf(const ReducedCurve& curve) {
 
 std::string AtText(report::Scale scale, const ReducedCurve& curve, size_t place) {
   const bool interval = std::isfinite(curve.low[place]) && curve.low[place] < curve.high[place];
-  return report::ShownDifference(scale, report::Defined(curve.mean[place]),
-                                 interval
-                                     ? report::DefinedInterval(curve.low[place], curve.high[place])
-                                     : report::NoInterval(report::Undefined::kTooFewPairs));
+  const auto ends = interval ? report::DefinedInterval(curve.low[place], curve.high[place])
+                             : report::NoInterval(report::Undefined::kTooFewPairs);
+  return report::ShownDifference(scale, report::Defined(curve.mean[place]), ends).text();
 }
 
 // The index from which the difference has its final sign, and the index nearest to the middle of

@@ -89,7 +89,7 @@ RowLook LookOf(const Comparison& comparison) {
 std::string RatioText(const DotRow& row, int column) {
   if (!row.mean.defined()) return std::string(report::PairReasonText(row.mean.undefined));
   return absl::StrCat(
-      report::ShownDifference(report::Scale::kRatio, row.mean, row.interval, column),
+      report::ShownDifference(report::Scale::kRatio, row.mean, row.interval, column).text(),
       row.interval.defined() ? "" : ", no interval");
 }
 
@@ -317,7 +317,8 @@ std::string DifferencesText(report::Scale scale, const std::vector<ComparisonRow
     }
     differences.push_back(absl::StrCat(
         report::Listed(row.label), " ",
-        report::ShownDifference(scale, row.difference.mean, row.difference.interval, decimals),
+        report::ShownDifference(scale, row.difference.mean, row.difference.interval, decimals)
+            .text(),
         row.in_family() ? "" : absl::StrCat(" (", kScoredOnOtherData, ")")));
   }
   return report::Enumerated(differences, kMostNamed);

@@ -15,14 +15,13 @@ namespace {
 TableCell Without(absl::string_view reason) { return {"", "", std::string(reason)}; }
 
 // Makes a cell of "2.44 [2.42, 2.46]".
-TableCell InParts(const std::string& text, const Interval& interval) {
+TableCell InParts(NumberWords words, const Interval& interval) {
   if (!interval.defined()) {
     const absl::string_view reason = ReasonText(interval.undefined);
     const bool constant = interval.undefined == Undefined::kZeroVariance;
-    return {text, "", absl::StrCat(constant ? "" : "no interval: ", reason)};
+    return {std::move(words.value), "", absl::StrCat(constant ? "" : "no interval: ", reason)};
   }
-  auto [mean, ends] = BeforeInterval(text);
-  return {std::move(mean), std::move(ends)};
+  return {std::move(words.value), std::move(words.interval)};
 }
 
 }  // namespace

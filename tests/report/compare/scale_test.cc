@@ -255,7 +255,7 @@ Number Times(double ratio) { return Defined(std::log(ratio)); }
 
 TEST(RatioWordsTest, HaveTheDigitsThatTheIntervalDeserves) {
   const auto shown = [](double ratio, double low, double high) {
-    return ShownDifference(Scale::kRatio, Times(ratio), Between(low, high));
+    return ShownDifference(Scale::kRatio, Times(ratio), Between(low, high)).text();
   };
   EXPECT_EQ(shown(1.42, 1.31, 1.55), "×1.42 [1.31, 1.55]");
   EXPECT_EQ(shown(1.0023, 1.0011, 1.0035), "×1.0023 [1.0011, 1.0035]");
@@ -263,22 +263,25 @@ TEST(RatioWordsTest, HaveTheDigitsThatTheIntervalDeserves) {
   EXPECT_EQ(shown(.0123, .0101, .015), "×0.0123 [0.0101, 0.0150]");
   EXPECT_EQ(shown(.012, .0005, .288), "×0.012 [0.00050, 0.29]") << "far apart";
   EXPECT_EQ(shown(2, 2 - 1e-15, 2 + 1e-15), "×2.0 [2.0, 2.0]") << "nothing but rounding";
-  EXPECT_EQ(ShownDifference(Scale::kRatio, Times(1.4), NoInterval(Undefined::kZeroVariance)),
+  EXPECT_EQ(ShownDifference(Scale::kRatio, Times(1.4), NoInterval(Undefined::kZeroVariance)).text(),
             "×1.40");
-  EXPECT_EQ(ShownDifference(Scale::kRatio, Defined(800), NoInterval(Undefined::kTooFewPairs)),
-            "undefined (NON_FINITE)");
+  EXPECT_EQ(
+      ShownDifference(Scale::kRatio, Defined(800), NoInterval(Undefined::kTooFewPairs)).text(),
+      "undefined (NON_FINITE)");
 }
 
 TEST(RatioWordsTest, AGeometricMeanHasDigitsOfItsOwn) {
-  EXPECT_EQ(ShownMean(Scale::kRatio, .6123, DefinedInterval(.0801, 4.68), 5), "0.61 [0.080, 4.7]");
-  EXPECT_EQ(ShownMean(Scale::kRatio, 612.3, DefinedInterval(580.1, 646.3), 5), "612 [580, 646]");
-  EXPECT_EQ(ShownMean(Scale::kDifference, .6123, DefinedInterval(.0801, 4.68), 1),
+  EXPECT_EQ(ShownMean(Scale::kRatio, .6123, DefinedInterval(.0801, 4.68), 5).text(),
+            "0.61 [0.080, 4.7]");
+  EXPECT_EQ(ShownMean(Scale::kRatio, 612.3, DefinedInterval(580.1, 646.3), 5).text(),
+            "612 [580, 646]");
+  EXPECT_EQ(ShownMean(Scale::kDifference, .6123, DefinedInterval(.0801, 4.68), 1).text(),
             "0.6 [0.1, 4.7]");
 }
 
 TEST(RatioWordsTest, AreAlwaysAbove1WithTheDirection) {
   const auto directed = [](double ratio, double low, double high) {
-    return DirectedDifference(Scale::kRatio, Times(ratio), Between(low, high));
+    return DirectedDifference(Scale::kRatio, Times(ratio), Between(low, high)).text();
   };
   EXPECT_EQ(directed(1.42, 1.31, 1.55), "higher by a factor of 1.42 [1.31, 1.55]");
   EXPECT_EQ(directed(1 / 2.1, 1 / 2.4, 1 / 1.8), "lower by a factor of 2.10 [1.80, 2.40]");

@@ -3,16 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include "server/report/compare/scale.h"
 #include "server/report/compare/statistics.h"
 
 namespace ablate::report {
 namespace {
 
 std::string Text(double mean, double low, double high) {
-  return SignedWithInterval(Defined(mean), DefinedInterval(low, high));
+  return ShownDifference(Scale::kDifference, Defined(mean), DefinedInterval(low, high)).text();
 }
 
-TEST(SignedWithIntervalTest, ShowsWhatTheIntervalDeserves) {
+TEST(ShownDifferenceTest, ShowsWhatTheIntervalDeserves) {
   EXPECT_EQ(Text(.0308, .0240, .0376), "+0.031 [+0.024, +0.038]");
   EXPECT_EQ(Text(-.0434, -.0490, -.0379), "−0.043 [−0.049, −0.038]");
   EXPECT_EQ(Text(.303, .244, .362), "+0.30 [+0.24, +0.36]");
@@ -21,34 +22,37 @@ TEST(SignedWithIntervalTest, ShowsWhatTheIntervalDeserves) {
   EXPECT_EQ(Text(.5, -.5, 1.5), "+0.5 [−0.5, +1.5]");
 }
 
-TEST(SignedWithIntervalTest, NoBoundRoundsToZero) {
+TEST(ShownDifferenceTest, NoBoundRoundsToZero) {
   EXPECT_EQ(Text(.0504, .0004, .1004), "+0.0504 [+0.0004, +0.1004]");
   EXPECT_EQ(Text(.05, 0, .1), "+0.05 [0.00, +0.10]");  // a bound that is 0
   EXPECT_EQ(Text(0, -.031, .031), "0.000 [−0.031, +0.031]");
 }
 
-TEST(SignedWithIntervalTest, GoesScientificWhereDecimalsEnd) {
+TEST(ShownDifferenceTest, GoesScientificWhereDecimalsEnd) {
   EXPECT_EQ(Text(1.23e-10, 1.1e-10, 1.36e-10), "+1.23e−10 [+1.10e−10, +1.36e−10]");
   EXPECT_EQ(Text(-2.5e12, -3e12, -2e12), "−2.50e12 [−3.00e12, −2.00e12]");
 }
 
-TEST(SignedWithIntervalTest, SaysWhatIsMissing) {
-  EXPECT_EQ(SignedWithInterval(Defined(.0312345), NoInterval(Undefined::kTooFewPairs)), "+0.0312");
-  EXPECT_EQ(SignedWithInterval(Defined(0), NoInterval(Undefined::kZeroVariance)), "0");
-  EXPECT_EQ(
-      SignedWithInterval(NoNumber(Undefined::kAllDiverged), NoInterval(Undefined::kAllDiverged)),
-      "undefined (ALL_DIVERGED)");
+TEST(ShownDifferenceTest, SaysWhatIsMissing) {
+  const auto alone = [](const Number& mean, Undefined why) {
+    return ShownDifference(Scale::kDifference, mean, NoInterval(why)).text();
+  };
+  EXPECT_EQ(alone(Defined(.0312345), Undefined::kTooFewPairs), "+0.0312");
+  EXPECT_EQ(alone(Defined(0), Undefined::kZeroVariance), "0");
+  EXPECT_EQ(alone(NoNumber(Undefined::kAllDiverged), Undefined::kAllDiverged),
+            "undefined (ALL_DIVERGED)");
 }
 
-TEST(DirectedWithIntervalTest, SaysTheDirectionWhereTheIntervalHasOne) {
+TEST(DirectedDifferenceTest, SaysTheDirectionWhereTheIntervalHasOne) {
   const auto text = [](double mean, double low, double high) {
-    return DirectedWithInterval(Defined(mean), DefinedInterval(low, high));
+    return DirectedDifference(Scale::kDifference, Defined(mean), DefinedInterval(low, high)).text();
   };
   EXPECT_EQ(text(.0308, .0240, .0376), "higher by 0.031 [0.024, 0.038]");
   EXPECT_EQ(text(-.0434, -.0490, -.0379), "lower by 0.043 [0.038, 0.049]");
   EXPECT_EQ(text(.003, -.004, .010), "+0.003 [−0.004, +0.010]");
   EXPECT_EQ(text(.05, 0, .1), "+0.05 [0.00, +0.10]");
-  EXPECT_EQ(DirectedWithInterval(Defined(.5), NoInterval(Undefined::kTooFewPairs)), "+0.500");
+  const Interval none = NoInterval(Undefined::kTooFewPairs);
+  EXPECT_EQ(DirectedDifference(Scale::kDifference, Defined(.5), none).text(), "+0.500");
 }
 
 TEST(SettingNameTest, PutsTheAxisBeforeABareValue) {
