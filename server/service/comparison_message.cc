@@ -225,9 +225,6 @@ void PutDetails(const results::ComparedGrid& compared, size_t index, v1::Compari
         PartMessage(compared.grid.spec.report().summaries(static_cast<int>(i)),
                     compared.windows.rows[index][i]);
   }
-  if (row.compared()) {
-    *message->mutable_verdict() = PartMessage(report::RowVerdict(compared.comparison, index));
-  }
 }
 
 void PutWarnings(const report::Comparison& comparison, v1::Comparison* message) {
@@ -336,6 +333,11 @@ absl::StatusOr<v1::Comparison> ToMessage(const results::ComparedGrid& compared) 
     *row = PartMessage(comparison, comparison.rows[i], true);
     PutDetails(compared, i, row);
   }
+  const std::vector<report::Finding> findings = report::FindingsOf(comparison);
+  for (const report::Finding& finding : findings) {
+    *message.mutable_rows(static_cast<int>(finding.row))->mutable_verdict() =
+        PartMessage(report::RowVerdict(comparison, finding));
+  }
   message.set_family(static_cast<uint32_t>(comparison.family));
   message.set_planned(static_cast<uint32_t>(comparison.planned));
   message.set_ended(static_cast<uint32_t>(comparison.ended));
@@ -346,11 +348,11 @@ absl::StatusOr<v1::Comparison> ToMessage(const results::ComparedGrid& compared) 
   for (const report::Effect& effect : comparison.factorial.interactions) {
     *message.add_interactions() = PartMessage(comparison.scale, effect);
   }
-  *message.mutable_verdict() = PartMessage(report::OverallVerdict(comparison));
+  *message.mutable_verdict() = PartMessage(report::OverallVerdict(comparison, findings));
   PutWarnings(comparison, &message);
-  message.set_matched_note(report::MatchedNote(comparison));
-  message.set_text(
-      absl::StrCat(report::ComparisonText(comparison, compared.windows), SpecsText(compared)));
+  message.set_matched_note(report::MatchedNote(comparison, findings));
+  message.set_text(absl::StrCat(report::ComparisonText(comparison, findings, compared.windows),
+                                SpecsText(compared)));
   PutMatched(comparison, &message);
   if (message.ByteSizeLong() > lookup::kPageBytes) {
     return absl::ResourceExhaustedError(

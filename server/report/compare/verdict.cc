@@ -18,21 +18,6 @@ constexpr size_t kRowsInFull = 4;  // in an overall verdict; more are counted by
 
 std::string MetricText(const Comparison& comparison) { return NameOfMetric(comparison.key).text; }
 
-Verdict VerdictOf(const Comparison& comparison, const Finding& finding) {
-  const ComparisonRow& baseline = comparison.rows[*comparison.rows[finding.row].baseline];
-  const Decision& decision = finding.decision;
-  const bool exploratory = decision.outcome == VerdictOutcome::kExploratory;
-  std::vector<std::string> parts = {Together({finding.size, finding.evidence}, " ")};
-  parts.insert(parts.end(), finding.facts.begin(), finding.facts.end());
-  return {decision.outcome, decision.grade, decision.equivalent,
-          absl::StrCat(finding.who, " ", finding.words.one, finding.words.what, " ",
-                       finding.words.against, " ", Quoted(baseline.label), " in ",
-                       MetricText(comparison), TunedText(comparison),
-                       exploratory ? absl::StrCat(" (", comparison.exploratory, ")") : "", ": ",
-                       absl::StrJoin(parts, "; "), "."),
-          finding.seeds};
-}
-
 // Returns a finding for a list: "“none” is better (lower by 0.043 [0.038, 0.049], p = 0.016)". For
 // an exploratory comparison the sentence describes all of them.
 std::string BriefText(const Finding& finding) {
@@ -78,18 +63,28 @@ Verdict NoVerdict(VerdictOutcome outcome, std::string why) {
 
 }  // namespace
 
-Verdict RowVerdict(const Comparison& comparison, size_t row) {
-  return VerdictOf(comparison, FindingOf(comparison, row));
+Verdict RowVerdict(const Comparison& comparison, const Finding& finding) {
+  const ComparisonRow& baseline = comparison.rows[*comparison.rows[finding.row].baseline];
+  const Decision& decision = finding.decision;
+  const bool exploratory = decision.outcome == VerdictOutcome::kExploratory;
+  std::vector<std::string> parts = {Together({finding.size, finding.evidence}, " ")};
+  parts.insert(parts.end(), finding.facts.begin(), finding.facts.end());
+  return {decision.outcome, decision.grade, decision.equivalent,
+          absl::StrCat(finding.who, " ", finding.words.one, finding.words.what, " ",
+                       finding.words.against, " ", Quoted(baseline.label), " in ",
+                       MetricText(comparison), TunedText(comparison),
+                       exploratory ? absl::StrCat(" (", comparison.exploratory, ")") : "", ": ",
+                       absl::StrJoin(parts, "; "), "."),
+          finding.seeds};
 }
 
-Verdict OverallVerdict(const Comparison& comparison) {
+Verdict OverallVerdict(const Comparison& comparison, const std::vector<Finding>& findings) {
   if (comparison.ended < comparison.planned) {
     return NoVerdict(VerdictOutcome::kPreliminary,
                      absl::StrCat(PreliminaryText(comparison),
                                   ": there is no verdict before all of them have ended."));
   }
-  const std::vector<Finding> all = FindingsOf(comparison);
-  if (all.empty()) {
+  if (findings.empty()) {
     const bool alone = std::any_of(comparison.rows.begin(), comparison.rows.end(),
                                    [](const ComparisonRow& row) { return row.is_baseline; });
     return NoVerdict(VerdictOutcome::kInconclusive,
@@ -97,7 +92,8 @@ Verdict OverallVerdict(const Comparison& comparison) {
                      : alone ? "Nothing is compared: every setting is its own baseline."
                              : "Nothing is compared: there is no baseline.");
   }
-  return all.size() == 1 ? VerdictOf(comparison, all[0]) : OverallOf(comparison, all);
+  return findings.size() == 1 ? RowVerdict(comparison, findings[0])
+                              : OverallOf(comparison, findings);
 }
 
 std::string CountsText(const std::vector<Finding>& findings) {
@@ -182,9 +178,9 @@ std::string SharedDifference(const Comparison& comparison, const Finding& findin
                       Counted(there->cells, "seed"), ")");
 }
 
-std::string MatchedNote(const Comparison& comparison) {
+std::string MatchedNote(const Comparison& comparison, const std::vector<Finding>& findings) {
   std::vector<std::string> differences;
-  for (const Finding& finding : FindingsOf(comparison)) {
+  for (const Finding& finding : findings) {
     const std::string difference = SharedDifference(comparison, finding);
     if (!difference.empty()) differences.push_back(absl::StrCat(finding.who, " ", difference));
   }

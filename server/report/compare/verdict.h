@@ -20,14 +20,16 @@ struct Verdict {
   SeedsToDecide seeds;                 // overall the largest need of a row
 };
 
-// Returns the verdict on `comparison.rows[row]`, which is compared with a baseline: "“post” is
-// worse than “pre” in held-out loss: higher by 0.030 [0.023, 0.037], 1.3 % of “pre”; worse on 12 of
-// 12 seeds; p < 0.001 (12 pairs allow no smaller p)."
-Verdict RowVerdict(const Comparison& comparison, size_t row);
+// In the following, `findings` are FindingsOf(comparison), and `finding` is one of these.
+
+// Returns the verdict on a row: "“post” is worse than “pre” in held-out loss: higher by 0.030
+// [0.023, 0.037], 1.3 % of “pre”; worse on 12 of 12 seeds; p < 0.001 (12 pairs allow no smaller
+// p)."
+Verdict RowVerdict(const Comparison& comparison, const Finding& finding);
 
 // Returns the verdict on all compared rows; preliminary until every run of the comparison has
 // ended.
-Verdict OverallVerdict(const Comparison& comparison);
+Verdict OverallVerdict(const Comparison& comparison, const std::vector<Finding>& findings);
 
 // Returns "3 are better (“a”, “b” and “c”), 1 leans worse (“d”) and 16 are inconclusive (“e”, “f”,
 // “g” and 13 more)", the best established first.
@@ -57,7 +59,7 @@ std::string SharedDifference(const Comparison& comparison, const Finding& findin
 
 // Returns every row's difference at the shared values, and how much of it is due to the tuned
 // values; "" if nothing is tuned.
-std::string MatchedNote(const Comparison& comparison);
+std::string MatchedNote(const Comparison& comparison, const std::vector<Finding>& findings);
 
 }  // namespace ablate::report
 

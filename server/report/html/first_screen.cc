@@ -74,7 +74,8 @@ void FirstScreen(const Place& place, const std::string& command, const Experimen
                                     [](const ComparisonRow& row) { return row.compared(); });
   if (compared) Measured(experiment, out);
   if (!compared || comparison.ended < comparison.planned) {
-    const report::Verdict verdict = report::OverallVerdict(comparison);
+    const report::Verdict verdict =
+        report::OverallVerdict(comparison, report::FindingsOf(comparison));
     out->Element("p", {{"class", absl::StrCat("answer ", report::OutcomeName(verdict.outcome))}},
                  report::Capitalized(verdict.text));
   }

@@ -393,14 +393,15 @@ Table FirstRows(Table table) {
 
 }  // namespace
 
-std::string ComparisonText(const Comparison& comparison, const RowWindows& windows) {
+std::string ComparisonText(const Comparison& comparison, const std::vector<Finding>& findings,
+                           const RowWindows& windows) {
   std::string out = RenderText(BriefTable(comparison));
   const auto line = [&out](absl::string_view label, const std::string& sentence) {
     if (!sentence.empty()) absl::StrAppend(&out, label, text::CleanText(sentence), "\n");
   };
-  line("", MatchedNote(comparison));
+  line("", MatchedNote(comparison, findings));
   out.push_back('\n');
-  line("", OverallVerdict(comparison).text);
+  line("", OverallVerdict(comparison, findings).text);
   for (const Warning& warning : comparison.warnings) {
     // It concerns columns of the main table, which this text doesn't have.
     if (warning.kind != WarningKind::kContendedThroughput) line("warning: ", warning.text);

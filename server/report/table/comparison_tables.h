@@ -10,6 +10,7 @@
 
 #include "absl/strings/string_view.h"
 #include "server/report/compare/comparison.h"
+#include "server/report/compare/finding.h"
 #include "server/report/compare/windows.h"
 #include "server/report/table/table.h"
 
@@ -61,7 +62,8 @@ std::string AxisColumn(const std::string& axis);
 // Returns the number of ended runs, unless all have ended, then the brief table, the note about
 // matched values, the verdict, the warnings and the windows, each on lines of its own. Fit for a
 // terminal.
-std::string ComparisonText(const Comparison& comparison, const RowWindows& windows);
+std::string ComparisonText(const Comparison& comparison, const std::vector<Finding>& findings,
+                           const RowWindows& windows);
 
 }  // namespace ablate::report
 

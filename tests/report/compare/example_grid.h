@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "server/report/compare/comparison.h"
+#include "server/report/compare/verdict.h"
 #include "tests/report/compare/oracle_stream.h"
 
 namespace ablate::report {
@@ -35,6 +36,17 @@ inline Axis MakeAxis(std::string name, std::vector<std::string> labels, bool tun
   axis.tuned = tuned;
   axis.values = std::move(values);
   return axis;
+}
+
+// Return what is said about a comparison whose findings aren't needed otherwise.
+inline Verdict RowVerdict(const Comparison& comparison, size_t row) {
+  return RowVerdict(comparison, FindingOf(comparison, row));
+}
+inline Verdict OverallVerdict(const Comparison& comparison) {
+  return OverallVerdict(comparison, FindingsOf(comparison));
+}
+inline std::string MatchedNote(const Comparison& comparison) {
+  return MatchedNote(comparison, FindingsOf(comparison));
 }
 
 // One axis "norm"; the first setting is the baseline; values by seed 0, 1, ….

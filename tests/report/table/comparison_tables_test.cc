@@ -31,6 +31,10 @@ Comparison Compared(const ComparisonInput& input) {
   return *std::move(comparison);
 }
 
+std::string TextOf(const Comparison& comparison, const RowWindows& windows) {
+  return ComparisonText(comparison, FindingsOf(comparison), windows);
+}
+
 // Returns the cells of the column `title`, each in one line.
 std::vector<std::string> Cells(const Table& table, const std::string& title) {
   for (const Column& column : table.columns) {
@@ -296,7 +300,7 @@ TEST(RatioTablesTest, SayRatiosAndGeometricMeans) {
   const Table table = MainTable(comparison);
   EXPECT_THAT(Titles(table), Contains("geometric mean [95 % CI]"));
   EXPECT_THAT(RenderLatex(table), HasSubstr("$\\times$1.42 {[}1.30, 1.55{]}"));
-  EXPECT_THAT(ComparisonText(comparison, {}),
+  EXPECT_THAT(TextOf(comparison, {}),
               HasSubstr("in gradient norm: higher by a factor of 1.42 [1.30, 1.55]; over 8 seeds"));
 }
 
@@ -349,7 +353,7 @@ TEST(SelectionTableTest, HasAGroupPerTunedAxis) {
   EXPECT_EQ(Cells(table, "0.1"), (std::vector<std::string>{"", "", "12"}));
   ASSERT_EQ(GroupsOf(table).size(), 3u);
   EXPECT_EQ(GroupsOf(table)[2].name, "seeds by selected decay");
-  EXPECT_THAT(ComparisonText(Compared(input), {}), HasSubstr("seeds by selected decay"));
+  EXPECT_THAT(TextOf(Compared(input), {}), HasSubstr("seeds by selected decay"));
 }
 
 TEST(ComparisonTextTest, PutsTableNoteVerdictAndWindowsOnLines) {
@@ -363,7 +367,7 @@ TEST(ComparisonTextTest, PutsTableNoteVerdictAndWindowsOnLines) {
     EXPECT_EQ(windows.rows[row][0].left_out, 1u);
     EXPECT_EQ(windows.rows[row][0].fewest_points, 90u);
   }
-  const std::string text = ComparisonText(comparison, windows);
+  const std::string text = TextOf(comparison, windows);
   EXPECT_THAT(text, HasSubstr("\nAll at lr 0.008: “post” higher by 0.250"));
   EXPECT_THAT(text, HasSubstr("\n" + OverallVerdict(comparison).text + "\n"));
   EXPECT_THAT(text, HasSubstr("\nwarning: "));
@@ -375,13 +379,13 @@ TEST(ComparisonTextTest, PutsTableNoteVerdictAndWindowsOnLines) {
 
 TEST(ComparisonTextTest, SaysWhereMeansAreOfOtherSeeds) {
   ComparisonInput input = OneAxis({{"pre", Base(8)}, {"post", Shifted(Base(8), .1, .01)}});
-  const std::string even = ComparisonText(Compared(input), {});
+  const std::string even = TextOf(Compared(input), {});
   EXPECT_THAT(even, Not(HasSubstr("need not equal")));
   EXPECT_THAT(Titles(BriefTable(Compared(input))), Not(Contains("n")));
   input.cells.resize(14);  // without the last two seeds of “post”
   const Comparison uneven = Compared(input);
   EXPECT_THAT(
-      ComparisonText(uneven, {}),
+      TextOf(uneven, {}),
       HasSubstr("\nnote: a setting's mean is over its paired seeds, the baseline's over all its "
                 "seeds, so their difference need not equal Δ\n"));
   EXPECT_THAT(Cells(BriefTable(uneven), "n"), ElementsAre("8", "6"));
@@ -392,7 +396,7 @@ TEST(ComparisonTextTest, TellsEffectsOfCrossedAxes) {
     const bool both = post && plain;
     return Shifted(Base(8), (post ? .03 : 0) + (plain ? .1 : 0) + (both ? .05 : 0), both ? .01 : 0);
   });
-  const std::string text = ComparisonText(Compared(input), {});
+  const std::string text = TextOf(Compared(input), {});
   EXPECT_THAT(
       text,
       HasSubstr("\ncrossed axes:\n"
@@ -404,7 +408,7 @@ TEST(ComparisonTextTest, TellsEffectsOfCrossedAxes) {
                 "0.008     0.016\n"
                 "post × residual false                   1  8  +0.0500 [+0.0411, +0.0589]          "
                 "0.008     0.008\n"));
-  EXPECT_THAT(ComparisonText(Compared(TunedGrid()), {}), Not(HasSubstr("crossed axes")));
+  EXPECT_THAT(TextOf(Compared(TunedGrid()), {}), Not(HasSubstr("crossed axes")));
 }
 
 TEST(ComparisonTextTest, SaysFirstThatRunsHaveNotEnded) {
@@ -414,7 +418,7 @@ TEST(ComparisonTextTest, SaysFirstThatRunsHaveNotEnded) {
   const Comparison comparison = Compared(input);
   const std::string preliminary =
       absl::StrCat("preliminary, ", planned - 1, " of ", planned, " runs");
-  const std::string text = ComparisonText(comparison, {});
+  const std::string text = TextOf(comparison, {});
   EXPECT_THAT(text, StartsWith(absl::StrCat(preliminary, "\n")));
   for (const char* word : {"better", "worse", "inconclusive", "most of", "the sign of"}) {
     EXPECT_THAT(text, Not(HasSubstr(word)));
