@@ -1,7 +1,5 @@
 #include "server/results/diff.h"
 
-#include <algorithm>
-#include <cstddef>
 #include <map>
 #include <set>
 #include <string>

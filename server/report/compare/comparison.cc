@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "server/report/compare/grid.h"
 #include "server/report/compare/judging.h"

@@ -1,6 +1,5 @@
 #include "server/report/compare/finding.h"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -8,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/decimal.h"
-#include "server/report/compare/metric_names.h"
 #include "server/report/compare/phrases.h"
 #include "server/report/compare/statistics.h"
 #include "server/report/compare/wording.h"

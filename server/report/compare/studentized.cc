@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <boost/math/tools/toms748_solve.hpp>
 #include <cmath>
-#include <cstdint>
 
 namespace ablate::report {
 namespace {

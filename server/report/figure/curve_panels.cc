@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/types/span.h"
 #include "base/status_macros.h"
 #include "server/report/compare/statistics.h"
 #include "server/report/compare/wording.h"

@@ -1,5 +1,4 @@
-#include "server/report/figure/difference.h"
-
+// Paired differences to the baseline over training.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -16,6 +15,7 @@
 #include "server/report/figure/axes.h"
 #include "server/report/figure/curve_panels.h"
 #include "server/report/figure/curves.h"
+#include "server/report/figure/kinds.h"
 #include "server/report/figure/layout.h"
 
 namespace ablate::figure {

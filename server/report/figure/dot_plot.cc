@@ -1,7 +1,6 @@
 #include "server/report/figure/dot_plot.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -11,7 +10,6 @@
 #include "server/report/compare/column_digits.h"
 #include "server/report/compare/decision.h"
 #include "server/report/compare/phrases.h"
-#include "server/report/compare/scale.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/axes.h"
 #include "server/report/figure/dot_marks.h"

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,8 +16,6 @@
 #include "server/report/figure/curves.h"
 #include "server/report/figure/figure.h"
 #include "server/report/figure/kinds.h"
-#include "server/report/figure/small_multiples.h"
-#include "server/report/figure/style.h"
 
 namespace ablate::figure {
 namespace {

@@ -15,7 +15,6 @@
 #include "base/decimal.h"
 #include "base/status_macros.h"
 #include "server/report/compare/metric_names.h"
-#include "server/report/compare/statistics.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/analysed.h"
 #include "server/report/figure/axes.h"
@@ -23,8 +22,6 @@
 #include "server/report/figure/family.h"
 #include "server/report/figure/figure.h"
 #include "server/report/figure/kinds.h"
-#include "server/report/figure/layout.h"
-#include "server/report/figure/small_multiples.h"
 
 namespace ablate::figure {
 namespace {

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <string>
 #include <utility>
@@ -65,22 +64,17 @@ bool HasWins(const Comparison& comparison) { return comparison.better != report:
 
 // Properties that a figure's rows share.
 struct RowLook {
-  std::map<std::string, size_t> styles;  // by label
-  bool many = false;                     // all in one ink
-  bool wins = false;                     // shown only if one direction is better
-  std::string tuned;                     // "lr"; "" if nothing is tuned
-  report::Scale scale = report::Scale::kDifference;
-  report::Unit unit = report::Unit::kSeed;
+  const Comparison& comparison;
+  std::map<std::string, size_t> styles{};  // by label
+  bool many = false;                       // all in one ink
+  std::string tuned{};                     // "lr"; "" if nothing is tuned
 };
 
 RowLook LookOf(const Comparison& comparison) {
-  RowLook look;
+  RowLook look{comparison};
   const std::vector<size_t> indices = StyleIndices(comparison);
   for (size_t i = 0; i < indices.size(); ++i) look.styles[comparison.rows[i].label] = indices[i];
   look.many = HasManySettings(comparison);
-  look.wins = HasWins(comparison);
-  look.scale = comparison.scale;
-  look.unit = comparison.unit;
   look.tuned = absl::StrJoin(comparison.tuned_axes, ", ");
   return look;
 }
@@ -105,7 +99,7 @@ DotRow RowOf(const ComparisonRow& row, const ComparisonRow& baseline, const RowL
   DotRow dots;
   dots.label = row.label;
   dots.style = StyleOf(look.many ? kPlainStyle : look.styles.at(row.label));
-  dots.seeds = Differences(look.unit, look.scale, row, baseline);
+  dots.seeds = Differences(look.comparison.unit, look.comparison.scale, row, baseline);
   dots.mean = row.difference.mean;
   dots.interval = row.difference.interval;
   const report::Pairs& pairs = row.pairs;
@@ -119,9 +113,9 @@ DotRow RowOf(const ComparisonRow& row, const ComparisonRow& baseline, const RowL
     if (!choice.empty()) dots.narrow_remark = absl::StrCat(look.tuned, " ", choice);
   }
   dots.columns.push_back(n);
-  const std::string number = UnitsText(look.unit, n);
+  const std::string number = UnitsText(look.comparison.unit, n);
   dots.short_remark = number;
-  if (look.wins) {
+  if (HasWins(look.comparison)) {
     const std::string wins = text::Grouped(pairs.wins);
     dots.columns.push_back(absl::StrCat(wins, "/", all));
     absl::StrAppend(&dots.short_remark, ", wins ", wins);
@@ -129,7 +123,7 @@ DotRow RowOf(const ComparisonRow& row, const ComparisonRow& baseline, const RowL
   if (!row.in_family()) {
     dots.remark = absl::StrCat("(", kScoredOnOtherData, ")");
     dots.short_remark = absl::StrCat(number, " ", dots.remark);
-  } else if (report::DivergedBySequence(look.unit, row, baseline)) {
+  } else if (report::DivergedBySequence(look.comparison.unit, row, baseline)) {
     dots.remark = row.diverged > 0 ? "(diverged)" : "(baseline diverged)";
     dots.short_remark = dots.remark;
   }
@@ -169,8 +163,9 @@ bool IsJudged(const Comparison& comparison, const Source& source) {
 }
 
 // Returns the group of a source's rows, at least one, that share a baseline.
-DotGroup GroupOf(const Comparison& comparison, const Source& source,
-                 const std::vector<const ComparisonRow*>& rows, const RowLook& look) {
+DotGroup GroupOf(const Source& source, const std::vector<const ComparisonRow*>& rows,
+                 const RowLook& look) {
+  const Comparison& comparison = look.comparison;
   const ComparisonRow& baseline = (*source.rows)[*rows[0]->baseline];
   const bool judged = IsJudged(comparison, source);
   const bool several = !report::SharedBaseline(comparison).has_value();
@@ -184,7 +179,7 @@ DotGroup GroupOf(const Comparison& comparison, const Source& source,
     if (look.many && judged) dots.mark = MarkOf(comparison, *row);
     group.rows.push_back(std::move(dots));
   }
-  if (look.scale == report::Scale::kRatio) {
+  if (look.comparison.scale == report::Scale::kRatio) {
     WriteRatios(&group);
   } else {
     WriteValues(true, &group);
@@ -194,15 +189,14 @@ DotGroup GroupOf(const Comparison& comparison, const Source& source,
 }
 
 // Returns one group for each baseline, in their order.
-std::vector<DotGroup> GroupsOf(const Comparison& comparison, const Source& source,
-                               const RowLook& look) {
+std::vector<DotGroup> GroupsOf(const Source& source, const RowLook& look) {
   std::map<size_t, std::vector<const ComparisonRow*>> compared;
   for (const ComparisonRow& row : *source.rows) {
     if (row.compared()) compared[*row.baseline].push_back(&row);
   }
   std::vector<DotGroup> groups;
   for (const auto& [baseline, rows] : compared) {
-    groups.push_back(GroupOf(comparison, source, rows, look));
+    groups.push_back(GroupOf(source, rows, look));
   }
   return groups;
 }
@@ -261,7 +255,7 @@ void AddWords(const Comparison& comparison, const RowLook& look, double width, D
   dots->above = neither ? "higher →" : lower ? "worse →" : "better →";
   dots->value_title = ratio ? "ratio [95 % interval]" : "mean [95 % interval]";
   if (!look.tuned.empty()) dots->column_titles.push_back(look.tuned);
-  dots->column_titles.push_back(UnitsTitle(look.unit));
+  dots->column_titles.push_back(UnitsTitle(look.comparison.unit));
   if (!neither) dots->column_titles.emplace_back("wins");
   const report::MetricName name = report::NameOfMetric(comparison.key);
   const auto shared = report::SharedBaseline(comparison);
@@ -345,7 +339,7 @@ absl::StatusOr<Drawing> DrawForest(const Input& input) {
   drawing.csv = absl::StrCat("group,setting,baseline,seed,", ratio ? "ratio" : "difference",
                              ",low,high,n,pairs,wins,ended,planned,verdict\n");
   for (const Source& source : SourcesOf(comparison)) {
-    for (DotGroup& group : GroupsOf(comparison, source, look)) {
+    for (DotGroup& group : GroupsOf(source, look)) {
       dots.groups.push_back(std::move(group));
     }
     AddCsv(comparison, source, &drawing.csv);

@@ -117,6 +117,24 @@ ReducedSetting ReduceSetting(const Kind& kind, const SettingCurves& curves,
 // than fits on a page, FAILED_PRECONDITION if this kind has nothing to show.
 absl::StatusOr<Drawing> Draw(const Kind& kind, const Input& input);
 
+// A figure of one label of an analysis.
+struct LabelledDrawing {
+  std::string label;
+  Drawing drawing;
+};
+
+inline constexpr size_t kMaxStacked = 6;
+
+// Places the drawings, 1 to kMaxStacked of one width, one below another, each with its label as a
+// heading; a single one stays as it is. Joins their CSV below one head. FAILED_PRECONDITION, naming
+// the field `key`, if their heads differ.
+absl::StatusOr<Drawing> Stack(std::vector<LabelledDrawing> drawings);
+
+// Returns sentences about settings whose difference at the end has grade leans or better and had
+// the opposite sign after the first tenth of training: "“none” leads on average only from step 700
+// on: at step 500 the difference is +0.016 [−0.009, +0.041]". `input` is one of kDifference.
+std::vector<std::string> ReversalTexts(const Input& input);
+
 // Shared by kinds.
 
 // Returns the labels of settings of any kind.

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,7 +18,6 @@
 #include "server/report/figure/kinds.h"
 #include "server/report/figure/loss_planes.h"
 #include "server/report/figure/map_panels.h"
-#include "server/report/figure/small_multiples.h"
 #include "server/report/figure/style.h"
 
 namespace ablate::figure {

@@ -1,5 +1,4 @@
 // Reliability diagrams: accuracy against confidence by bin of confidence, one curve per setting.
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <string>
@@ -11,7 +10,6 @@
 #include "base/status_macros.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/analysed.h"
-#include "server/report/figure/axes.h"
 #include "server/report/figure/curve_panels.h"
 #include "server/report/figure/curves.h"
 #include "server/report/figure/figure.h"

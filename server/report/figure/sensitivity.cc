@@ -1,14 +1,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/report/compare/comparison.h"
-#include "server/report/compare/wording.h"
 #include "server/report/figure/axes.h"
 #include "server/report/figure/kinds.h"
 #include "server/report/figure/responses.h"

@@ -1,10 +1,10 @@
-#include "server/report/figure/stack.h"
-
+// Stacks figures of one kind, one per label of an analysis, into one picture.
 #include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "server/report/figure/kinds.h"
 #include "server/report/figure/layout.h"
 #include "server/report/figure/style.h"
 

@@ -2,7 +2,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/decimal.h"
-#include "server/report/compare/verdict.h"
 #include "server/report/compare/wording.h"
 #include "server/report/html/sections.h"
 #include "server/report/table/headline_table.h"

@@ -1,7 +1,6 @@
 #include "server/report/html/page.h"
 
 #include "absl/strings/str_cat.h"
-#include "base/decimal.h"
 #include "server/report/html/markup.h"
 #include "server/report/html/sections.h"
 #include "server/report/html/style.h"

@@ -12,7 +12,6 @@
 #include "absl/strings/str_replace.h"
 #include "server/report/figure/layout.h"
 #include "server/report/figure/map_panels.h"
-#include "server/report/figure/stack.h"
 #include "server/report/figure/style.h"
 #include "server/report/figure/token_labels.h"
 #include "tests/report/figure/example_curves.h"

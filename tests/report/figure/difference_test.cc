@@ -1,5 +1,5 @@
 // Tests differences over training: pairing, and settings that lead only late.
-#include "server/report/figure/difference.h"
+#include "server/report/figure/kinds.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
