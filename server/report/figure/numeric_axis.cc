@@ -76,61 +76,33 @@ std::vector<std::string> ScoredRemarks(const Comparison& comparison) {
   return remarks;
 }
 
-// Makes a line of each combination of the other row axes, in the rows' order.
-class Lines {
- public:
-  Lines(const Comparison& comparison, size_t axis) : comparison_(comparison), axis_(axis) {
-    std::map<double, std::string> values;
-    for (const ComparisonRow& row : comparison.rows) {
-      values.emplace(row.numbers[axis], row.labels[axis]);
-    }
-    for (const auto& [value, label] : values) {
-      responses_.values.push_back(value);
-      responses_.labels.push_back(label);
-    }
-    responses_.axis = comparison.row_axes[axis];
-  }
-
-  void Add(const ComparisonRow& row) {
+// Adds a line for each combination of the other row axes, in the rows' order. Returns the indices
+// of those with a baseline.
+std::set<size_t> AddLines(const Comparison& comparison, size_t axis, Responses* responses) {
+  const bool one_baseline = HasOneBaseline(comparison);
+  std::map<std::vector<std::string>, size_t> places;  // of lines, by their labels
+  std::set<size_t> baselines;
+  for (const ComparisonRow& row : comparison.rows) {
     const auto [place, added] =
-        places_.emplace(Without(row.labels, axis_), responses_.settings.size());
+        places.emplace(Without(row.labels, axis), responses->settings.size());
     if (added) {
-      Response& line = responses_.settings.emplace_back();
-      if (comparison_.row_axes.size() > 1) {
-        line.label = report::SettingName(Without(comparison_.row_axes, axis_), place->first);
+      Response& line = responses->settings.emplace_back();
+      if (comparison.row_axes.size() > 1) {
+        line.label = report::SettingName(Without(comparison.row_axes, axis), place->first);
       }
-      line.points.resize(responses_.values.size());
+      line.points.resize(responses->values.size());
     }
-    if (row.is_baseline) baselines_.insert(place->second);
-    Response& line = responses_.settings[place->second];
+    if (row.is_baseline) baselines.insert(place->second);
+    Response& line = responses->settings[place->second];
     const auto value =
-        std::lower_bound(responses_.values.begin(), responses_.values.end(), row.numbers[axis_]);
-    ResponsePoint& point = line.points[static_cast<size_t>(value - responses_.values.begin())];
+        std::lower_bound(responses->values.begin(), responses->values.end(), row.numbers[axis]);
+    ResponsePoint& point = line.points[static_cast<size_t>(value - responses->values.begin())];
     point = PointOf(row);
-    point.baseline = row.is_baseline && one_baseline_;
+    point.baseline = row.is_baseline && one_baseline;
     line.diverged += row.diverged;
   }
-
-  // The line of the first baseline has the baselines' colour.
-  Responses Take() {
-    const size_t lines = responses_.settings.size();
-    const std::vector<size_t> styles =
-        StyleIndices(lines, baselines_.empty() ? lines : *baselines_.begin());
-    for (size_t i = 0; i < lines; ++i) responses_.settings[i].style = styles[i];
-    responses_.one_baseline = baselines_.size() == 1;
-    responses_.colours = absl::StrCat(responses_.one_baseline ? "black: the baseline's line; " : "",
-                                      "grey: the other lines; ");
-    return std::move(responses_);
-  }
-
- private:
-  const Comparison& comparison_;
-  const size_t axis_;
-  std::map<std::vector<std::string>, size_t> places_;  // of lines, by their labels
-  std::set<size_t> baselines_;                         // lines with one
-  const bool one_baseline_ = HasOneBaseline(comparison_);
-  Responses responses_;
-};
+  return baselines;
+}
 
 // Returns the data; FAILED_PRECONDITION if no row axis has enough numbers.
 absl::StatusOr<Responses> DataOf(const Comparison& comparison) {
@@ -140,9 +112,25 @@ absl::StatusOr<Responses> DataOf(const Comparison& comparison) {
         "kind: axis needs an axis that isn't tuned, with at least two numeric `values`, and the "
         "comparison has none. For a tuned axis use sensitivity");
   }
-  Lines lines(comparison, *axis);
-  for (const ComparisonRow& row : comparison.rows) lines.Add(row);
-  Responses responses = lines.Take();
+  Responses responses;
+  responses.axis = comparison.row_axes[*axis];
+  std::map<double, std::string> values;
+  for (const ComparisonRow& row : comparison.rows) {
+    values.emplace(row.numbers[*axis], row.labels[*axis]);
+  }
+  for (const auto& [value, label] : values) {
+    responses.values.push_back(value);
+    responses.labels.push_back(label);
+  }
+  const std::set<size_t> baselines = AddLines(comparison, *axis, &responses);
+  // The line of the first baseline has the baselines' colour.
+  const size_t lines = responses.settings.size();
+  const std::vector<size_t> styles =
+      StyleIndices(lines, baselines.empty() ? lines : *baselines.begin());
+  for (size_t i = 0; i < lines; ++i) responses.settings[i].style = styles[i];
+  responses.one_baseline = baselines.size() == 1;
+  responses.colours = absl::StrCat(responses.one_baseline ? "black: the baseline's line; " : "",
+                                   "grey: the other lines; ");
   responses.log_from = 8;
   responses.scale = comparison.scale;
   responses.unit = comparison.unit;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,75 +39,57 @@ DotRow RowOf(const std::string& label, size_t style, std::vector<DotSeed> values
   return row;
 }
 
-// One group of rows: a window, or the compared metric.
-class Group {
- public:
-  // `compared`: the rows have the comparison's values.
-  Group(const Comparison& comparison, const std::string& title, const std::string& key,
-        bool compared)
-      : comparison_(comparison),
-        styles_(StyleIndices(comparison)),
-        many_(HasManySettings(comparison)),
-        compared_(compared),
-        unit_(compared ? comparison.unit : report::Unit::kSeed) {
-    group_.title = title;
-    group_.axis_title = AxisTitle(report::NameOfMetric(key));
-  }
+// What is shown of one row.
+struct RowValues {
+  std::vector<DotSeed> seeds;
+  report::Summary own;
+  size_t left_out = 0;  // converged runs without a value
+};
 
-  // `left_out`: converged runs without a value.
-  void Add(size_t row, const std::vector<DotSeed>& values, size_t left_out, report::Summary own,
-           std::string* csv) {
-    const ComparisonRow& of = comparison_.rows[row];
+RowValues MetricValues(const ComparisonRow& row, report::Unit unit) {
+  RowValues values{{}, row.own};
+  for (const report::SeedRun& run : row.runs) {
+    const bool shown = !run.diverged && unit == report::Unit::kSeed;
+    if (shown) values.seeds.push_back({run.value, run.seed});
+  }
+  return values;
+}
+
+RowValues WindowValues(const report::WindowSummary& summary) {
+  RowValues values{{}, summary.over, summary.left_out};
+  for (const double value : summary.values) values.seeds.push_back({value, std::nullopt});
+  return values;
+}
+
+// Returns the rows of a window, or of the compared metric.
+DotGroup SummaryGroup(const Input& input, std::optional<size_t> window, std::string* csv) {
+  const Comparison& comparison = *input.comparison;
+  const bool compared = !window.has_value(), many = HasManySettings(comparison);
+  const report::Unit unit = compared ? comparison.unit : report::Unit::kSeed;  // of the mean
+  const bool by_sequence = unit == report::Unit::kSequence;
+  const std::vector<size_t> styles = StyleIndices(comparison);
+  DotGroup group;
+  group.title = compared ? "" : report::WindowName(input.windows->windows[*window]);
+  group.axis_title = AxisTitle(
+      report::NameOfMetric(compared ? comparison.key : input.windows->windows[*window].key));
+  for (size_t row = 0; row < comparison.rows.size(); ++row) {
+    const ComparisonRow& of = comparison.rows[row];
+    auto [seeds, own, left_out] =
+        compared ? MetricValues(of, unit) : WindowValues(input.windows->rows[row][*window]);
     if (of.diverged > 0 && of.diverged == of.n) {
       own.mean = report::NoNumber(report::Undefined::kAllDiverged);
     }
-    const bool by_sequence = unit_ == report::Unit::kSequence;
-    const size_t runs = by_sequence ? std::min<size_t>(own.n, 1) : own.n;
-    AddCsvRow(csv, group_.title, of.label, own.mean.value, own.interval.low, own.interval.high,
-              runs, of.diverged, by_sequence ? absl::StrCat(own.n) : "");
-    const size_t style = many_ ? kPlainStyle : styles_[row];
-    group_.rows.push_back(RowOf(of.label, style, values, own, of.diverged + left_out, unit_));
+    AddCsvRow(csv, group.title, of.label, own.mean.value, own.interval.low, own.interval.high,
+              by_sequence ? std::min<size_t>(own.n, 1) : own.n, of.diverged,
+              by_sequence ? absl::StrCat(own.n) : "");
+    group.rows.push_back(RowOf(of.label, many ? kPlainStyle : styles[row], std::move(seeds), own,
+                               of.diverged + left_out, unit));
     // Verdicts are about the compared metric only.
-    if (many_ && compared_ && of.compared()) group_.rows.back().mark = MarkOf(comparison_, of);
+    if (many && compared && of.compared()) group.rows.back().mark = MarkOf(comparison, of);
   }
-
-  DotGroup Take() {
-    WriteValues(false, &group_);
-    if (many_) SortRows(compared_ ? comparison_.better : report::Better::kLower, &group_.rows);
-    return std::move(group_);
-  }
-
- private:
-  const Comparison& comparison_;
-  const std::vector<size_t> styles_;
-  const bool many_, compared_;
-  const report::Unit unit_;  // of what the mean is over
-  DotGroup group_;
-};
-
-DotGroup MetricGroup(const Comparison& comparison, std::string* csv) {
-  Group group(comparison, "", comparison.key, true);
-  for (size_t row = 0; row < comparison.rows.size(); ++row) {
-    std::vector<DotSeed> values;
-    for (const report::SeedRun& run : comparison.rows[row].runs) {
-      const bool shown = !run.diverged && comparison.unit == report::Unit::kSeed;
-      if (shown) values.push_back({run.value, run.seed});
-    }
-    group.Add(row, values, 0, comparison.rows[row].own, csv);
-  }
-  return group.Take();
-}
-
-DotGroup WindowGroup(const Input& input, size_t window, std::string* csv) {
-  const report::MetricWindow& of = input.windows->windows[window];
-  Group group(*input.comparison, report::WindowName(of), of.key, false);
-  for (size_t row = 0; row < input.windows->rows.size(); ++row) {
-    const report::WindowSummary& summary = input.windows->rows[row][window];
-    std::vector<DotSeed> values;
-    for (const double value : summary.values) values.push_back({value, std::nullopt});
-    group.Add(row, values, summary.left_out, summary.over, csv);
-  }
-  return group.Take();
+  WriteValues(false, &group);
+  if (many) SortRows(compared ? comparison.better : report::Better::kLower, &group.rows);
+  return group;
 }
 
 bool HasWindows(const Input& input) {
@@ -179,8 +162,8 @@ absl::StatusOr<Drawing> DrawSummary(const Input& input) {
   Drawing drawing;
   drawing.csv = "value,setting,mean,low,high,n,diverged,sequences\n";
   const size_t windows = input.windows == nullptr ? 0 : input.windows->windows.size();
-  for (size_t i = 0; i < windows; ++i) dots.groups.push_back(WindowGroup(input, i, &drawing.csv));
-  if (windows == 0) dots.groups.push_back(MetricGroup(*input.comparison, &drawing.csv));
+  for (size_t i = 0; i < windows; ++i) dots.groups.push_back(SummaryGroup(input, i, &drawing.csv));
+  if (windows == 0) dots.groups.push_back(SummaryGroup(input, std::nullopt, &drawing.csv));
   const bool empty = std::all_of(dots.groups.begin(), dots.groups.end(),
                                  [](const DotGroup& group) { return group.rows.empty(); });
   if (empty)
