@@ -10,39 +10,30 @@
 #include "server/report/compare/column_digits.h"
 #include "server/report/compare/decision.h"
 #include "server/report/compare/phrases.h"
+#include "server/report/compare/scale.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/axes.h"
 #include "server/report/figure/dot_marks.h"
 #include "server/report/figure/layout.h"
 
 namespace ablate::figure {
-namespace {
 
-std::string NumberText(double value, int decimals, bool sign) {
-  return sign ? report::Signed(value, decimals) : report::Plain(value, decimals);
-}
-
-std::string ReasonText(report::Undefined reason, bool sign) {
-  return std::string(sign ? report::PairReasonText(reason) : report::ReasonText(reason));
-}
-
-}  // namespace
-
-void WriteValues(bool sign, DotGroup* group) {
+void WriteValues(bool differences, report::Scale scale, DotGroup* group) {
   std::vector<report::ColumnNumber> column;
   for (const DotRow& row : group->rows) column.push_back({row.mean, row.interval});
-  const int digits = report::ColumnDecimals(column);
+  const int digits = report::ColumnDecimals(scale, column);
   for (DotRow& row : group->rows) {
-    if (!row.mean.defined()) {
-      row.value = ReasonText(row.mean.undefined, sign);
+    const report::Number& mean = row.mean;
+    if (!mean.defined()) {
+      row.value = std::string(differences ? report::PairReasonText(mean.undefined)
+                                          : report::ReasonText(mean.undefined));
       continue;
     }
-    const int decimals = report::DecimalsIn(digits, row.mean, row.interval);
-    const auto text = [&](double value) { return NumberText(value, decimals, sign); };
-    row.value = row.interval.defined()
-                    ? absl::StrCat(text(row.mean.value), " [", text(row.interval.low), ", ",
-                                   text(row.interval.high), "]")
-                    : absl::StrCat(text(row.mean.value), ", no interval");
+    const report::NumberWords words =
+        differences ? report::ShownDifference(scale, mean, row.interval, digits)
+                    : report::ShownMean(scale, mean.value, row.interval,
+                                        report::DecimalsIn(digits, mean, row.interval));
+    row.value = absl::StrCat(words.text(), row.interval.defined() ? "" : ", no interval");
   }
 }
 

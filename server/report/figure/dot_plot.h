@@ -58,9 +58,10 @@ struct DotGroup {
   std::string axis_title;
 };
 
-// Sets the value texts of all rows, with the decimals of one column: "+0.031 [+0.024, +0.038]",
-// with `sign` for differences; "−0.021, no interval"; or why there is none.
-void WriteValues(bool sign, DotGroup* group);
+// Sets the value texts of all rows, means or differences on the scale, with the decimals of one
+// column: "+0.031 [+0.024, +0.038]", "×1.42 [1.31, 1.55]", "−0.021, no interval"; or why there is
+// none.
+void WriteValues(bool differences, report::Scale scale, DotGroup* group);
 
 struct DotPlot {
   std::vector<DotGroup> groups;

@@ -79,21 +79,6 @@ RowLook LookOf(const Comparison& comparison) {
   return look;
 }
 
-// Returns "×1.42 [1.31, 1.55]", "×1.42, no interval"; or why there is none.
-std::string RatioText(const DotRow& row, int column) {
-  if (!row.mean.defined()) return std::string(report::PairReasonText(row.mean.undefined));
-  return absl::StrCat(
-      report::ShownDifference(report::Scale::kRatio, row.mean, row.interval, column).text(),
-      row.interval.defined() ? "" : ", no interval");
-}
-
-void WriteRatios(DotGroup* group) {
-  std::vector<report::ColumnNumber> column;
-  for (const DotRow& row : group->rows) column.push_back({row.mean, row.interval});
-  const int decimals = report::ColumnDecimals(report::Scale::kRatio, column);
-  for (DotRow& row : group->rows) row.value = RatioText(row, decimals);
-}
-
 DotRow RowOf(const ComparisonRow& row, const ComparisonRow& baseline, const RowLook& look,
              bool judged) {
   DotRow dots;
@@ -179,11 +164,7 @@ DotGroup GroupOf(const Source& source, const std::vector<const ComparisonRow*>& 
     if (look.many && judged) dots.mark = MarkOf(comparison, *row);
     group.rows.push_back(std::move(dots));
   }
-  if (look.comparison.scale == report::Scale::kRatio) {
-    WriteRatios(&group);
-  } else {
-    WriteValues(true, &group);
-  }
+  WriteValues(true, comparison.scale, &group);
   if (look.many) SortRows(comparison.better, &group.rows);
   return group;
 }

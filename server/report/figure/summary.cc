@@ -87,7 +87,7 @@ DotGroup SummaryGroup(const Input& input, std::optional<size_t> window, std::str
     // Verdicts are about the compared metric only.
     if (many && compared && of.compared()) group.rows.back().mark = MarkOf(comparison, of);
   }
-  WriteValues(false, &group);
+  WriteValues(false, report::Scale::kDifference, &group);
   if (many) SortRows(compared ? comparison.better : report::Better::kLower, &group.rows);
   return group;
 }
