@@ -107,8 +107,8 @@ std::string WithoutOwnBoundary(absl::string_view vocabulary) {
 }  // namespace
 
 std::string ModelJson(const ModelConfig& model) {
-  Json json = Json::object();
-  for (auto& [name, value] : ConfigJson(model).items()) {
+  Json fields = ConfigJson(model), json = Json::object();
+  for (auto& [name, value] : fields.items()) {
     json[name] = std::move(value);
     if (name == "norm") json["norm_sites"] = NormSites(model);
   }
