@@ -26,8 +26,8 @@
 namespace ablate::engine {
 
 // The options of each kind and their enums are generated from analysis_options.proto, which
-// describes them; those without a declared default begin as 0 or empty, which selects the default
-// in their help.
+// describes them. Options without a declared default begin as 0 or empty. The server sets those of
+// loss_landscape; the others then have the default in their help.
 
 // Memory limit of the sums over tokens of CKA, for all pairs together. Below it CKA is exact.
 inline constexpr uint64_t kMostCkaBytes = 1'000'000'000;

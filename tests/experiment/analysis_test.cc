@@ -155,8 +155,8 @@ TEST(AnalysisOptionsTest, DefaultsAreThoseOfTheEngine) {
   EXPECT_EQ(landscape.direction, flat.direction);
   EXPECT_EQ(landscape.dims, flat.dims);
   EXPECT_EQ(landscape.directions, flat.directions);
-  EXPECT_EQ(landscape.radius, flat.radius);
-  EXPECT_EQ(landscape.points, flat.points);
+  EXPECT_EQ(landscape.radius, 1);  // of the server, which knows the direction
+  EXPECT_EQ(landscape.points, 51u);
   const auto hessian = std::get<engine::HessianOptions>(of("hessian {}"));
   const engine::HessianOptions curved;
   EXPECT_EQ(hessian.top, curved.top);
