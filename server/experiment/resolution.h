@@ -1,5 +1,5 @@
-// What a spec is resolved with, and to what: facts about data sets and models, cells, notes and
-// problems.
+// Holds the input and the result of resolving a spec: facts about data sets and models; cells, notes
+// and problems.
 #ifndef ABLATE_SERVER_EXPERIMENT_RESOLUTION_H_
 #define ABLATE_SERVER_EXPERIMENT_RESOLUTION_H_
 

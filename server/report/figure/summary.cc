@@ -39,7 +39,7 @@ DotRow RowOf(const std::string& label, size_t style, std::vector<DotSeed> values
   return row;
 }
 
-// What is shown of one row.
+// The shown texts of one row.
 struct RowValues {
   std::vector<DotSeed> seeds;
   report::Summary own;

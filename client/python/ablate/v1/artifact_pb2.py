@@ -14,13 +14,14 @@ _sym_db = _symbol_database.Default()
 from ablate.v1 import access_pb2 as ablate_dot_v1_dot_access__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18\x61\x62late/v1/artifact.proto\x12\tablate.v1\x1a\x16\x61\x62late/v1/access.proto\"`\n\x08\x41rtifact\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x0c\n\x04step\x18\x04 \x01(\r\x12\x0e\n\x06sha256\x18\x05 \x01(\t\x12\r\n\x05\x62ytes\x18\x06 \x01(\x04\"#\n\x14ListArtifactsRequest\x12\x0b\n\x03run\x18\x01 \x01(\t\"?\n\x15ListArtifactsResponse\x12&\n\tartifacts\x18\x01 \x03(\x0b\x32\x13.ablate.v1.Artifact\"3\n\x13ReadArtifactRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x04\"\x1d\n\rArtifactChunk\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\x32\xbb\x01\n\tArtifacts\x12Z\n\rListArtifacts\x12\x1f.ablate.v1.ListArtifactsRequest\x1a .ablate.v1.ListArtifactsResponse\"\x06\xba\xbb\x18\x02\x08\x01\x12R\n\x0cReadArtifact\x12\x1e.ablate.v1.ReadArtifactRequest\x1a\x18.ablate.v1.ArtifactChunk\"\x06\xba\xbb\x18\x02\x08\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18\x61\x62late/v1/artifact.proto\x12\tablate.v1\x1a\x16\x61\x62late/v1/access.proto\"`\n\x08\x41rtifact\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x0c\n\x04step\x18\x04 \x01(\r\x12\x0e\n\x06sha256\x18\x05 \x01(\t\x12\r\n\x05\x62ytes\x18\x06 \x01(\x04\"#\n\x14ListArtifactsRequest\x12\x0b\n\x03run\x18\x01 \x01(\t\"?\n\x15ListArtifactsResponse\x12&\n\tartifacts\x18\x01 \x03(\x0b\x32\x13.ablate.v1.Artifact\"3\n\x13ReadArtifactRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x04\"\x1d\n\rArtifactChunk\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\x32\xbb\x01\n\tArtifacts\x12Z\n\rListArtifacts\x12\x1f.ablate.v1.ListArtifactsRequest\x1a .ablate.v1.ListArtifactsResponse\"\x06\xba\xbb\x18\x02\x08\x01\x12R\n\x0cReadArtifact\x12\x1e.ablate.v1.ReadArtifactRequest\x1a\x18.ablate.v1.ArtifactChunk\"\x06\xba\xbb\x18\x02\x08\x01\x30\x01\x42\x02H\x02\x62\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'ablate.v1.artifact_pb2', globals())
 if _descriptor._USE_C_DESCRIPTORS == False:
 
   DESCRIPTOR._options = None
+  DESCRIPTOR._serialized_options = b'H\002'
   _ARTIFACTS.methods_by_name['ListArtifacts']._options = None
   _ARTIFACTS.methods_by_name['ListArtifacts']._serialized_options = b'\272\273\030\002\010\001'
   _ARTIFACTS.methods_by_name['ReadArtifact']._options = None
