@@ -277,8 +277,7 @@ absl::Status Program::Start(const Flags& flags, const launch::Home& home) {
   // GPUs that the caller names must be there before clients can connect; others are found
   // afterwards, because that takes seconds.
   if (!flags.no_workers && !launch::ReadDeviceChoice(flags.devices)->all) {
-    ASSIGN_OR_RETURN(auto devices, ChosenDevices(flags));
-    devices_ = std::move(devices);
+    ASSIGN_OR_RETURN(devices_, ChosenDevices(flags));
   }
   // The store has locked the folder.
   presence_ = std::make_unique<launch::Presence>(home);
@@ -288,8 +287,7 @@ absl::Status Program::Start(const Flags& flags, const launch::Home& home) {
   options.owner = UserName();
   options.sharing = sharing_.get();
   options.public_address = flags.listen;
-  ASSIGN_OR_RETURN(auto server, service::Server::Start(options, store_.get(), thread_.get()));
-  server_ = std::move(server);
+  ASSIGN_OR_RETURN(server_, service::Server::Start(options, store_.get(), thread_.get()));
   commits_.PassTo(server_.get());
   RETURN_IF_ERROR(presence_->TakeSocketNames());
   // Last: a server that can't listen leaves the workers of an earlier one alone.
@@ -307,8 +305,7 @@ absl::Status Program::StartScheduler(const Flags& flags, const launch::Home& hom
   ASSIGN_OR_RETURN(auto store, storage::Store::Open(std::move(options)));
   store_ = std::move(store);
   // Before the scheduler, which reads quotas.
-  ASSIGN_OR_RETURN(auto sharing, access::Sharing::Open(home.folder));
-  sharing_ = std::move(sharing);
+  ASSIGN_OR_RETURN(sharing_, access::Sharing::Open(home.folder));
   schedule::SchedulerOptions waits = schedule::WithSilence(absl::Seconds(flags.worker_silence));
   waits.on_hung = [this](const schedule::LocalProcess& process, absl::string_view why) {
     hung_(process, why);
@@ -349,9 +346,7 @@ absl::Status Program::StartWorkers(const Flags& flags, const launch::Home& home)
   std::vector<launch::WorkerCommand> commands =
       LocalCommands(flags, devices_, home, store_->blobs()->folder());
   if (!flags.no_workers) launch::EndLeftovers(home.run_folder, kGpuPrefix, commands);
-  ASSIGN_OR_RETURN(auto workers,
-                   launch::LocalWorkers::Start(std::move(commands), std::move(events)));
-  workers_ = std::move(workers);
+  ASSIGN_OR_RETURN(workers_, launch::LocalWorkers::Start(std::move(commands), std::move(events)));
   hung_.PassTo(workers_.get());
   return absl::OkStatus();
 }

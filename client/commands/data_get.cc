@@ -93,8 +93,7 @@ absl::StatusOr<int> GetData(const GetOptions& options, const Context& context,
   if (divides || dataset.kind() == v1::DatasetKind::tokenizer) {
     ASSIGN_OR_RETURN(const auto bytes, FetchTokenizer(connection, dataset, context.sleep));
     ASSIGN_OR_RETURN(const DatasetFile file, ReadDatasetFile(bytes));
-    ASSIGN_OR_RETURN(const auto written, WriteTokenizerFolder(options, file));
-    facts = written;
+    ASSIGN_OR_RETURN(facts, WriteTokenizerFolder(options, file));
   } else {
     RETURN_IF_ERROR(Download(RemoteOf(dataset), options.output, ReadDataset(connection, dataset),
                              context.sleep));

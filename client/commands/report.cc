@@ -95,8 +95,7 @@ absl::StatusOr<int> ReportWhileItGoesOn(ReportOptions options,
   v1::Experiment experiment;
   std::optional<uint64_t> shown;  // how many runs had ended
   const auto look = [&](const std::function<void()>& alive) -> absl::Status {
-    ASSIGN_OR_RETURN(auto found, FindExperiment(connection, options.experiments[0]));
-    experiment = std::move(found);
+    ASSIGN_OR_RETURN(experiment, FindExperiment(connection, options.experiments[0]));
     alive();
     const bool over = experiment.state() != v1::ExperimentState::ACTIVE;
     const uint64_t ended = EndedRuns(experiment.counts());

@@ -54,8 +54,7 @@ absl::StatusOr<v1::RenderTableRequest> MakeRequest(const TableOptions& options) 
     request.add_columns(std::string(column));
   }
   request.set_label(options.analysis);
-  ASSIGN_OR_RETURN(const v1::CompareRequest comparison, MakeCompareRequest(options.comparison));
-  *request.mutable_comparison() = comparison;
+  ASSIGN_OR_RETURN(*request.mutable_comparison(), MakeCompareRequest(options.comparison));
   return request;
 }
 

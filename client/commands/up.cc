@@ -202,8 +202,7 @@ class Starter {
     RETURN_IF_ERROR(PrepareFolders(home_));
     process::BoundLog(home_.log_file);
     log_start_ = process::FileSize(home_.log_file);
-    ASSIGN_OR_RETURN(Child child, StartServer(home_, options_, context_));
-    child_ = child;
+    ASSIGN_OR_RETURN(child_, StartServer(home_, options_, context_));
     since_ = context_.now();
     patience_ = kStartTimeout;
     return absl::OkStatus();

@@ -41,8 +41,7 @@ absl::StatusOr<std::unique_ptr<Sharing>> Sharing::Open(const std::string& home) 
     }
     if (on_end != nullptr) on_end({tokens.begin(), tokens.end()});
   };
-  ASSIGN_OR_RETURN(auto store, storage::AccessStore::Open(std::move(options)));
-  sharing->store_ = std::move(store);
+  ASSIGN_OR_RETURN(sharing->store_, storage::AccessStore::Open(std::move(options)));
   return sharing;
 }
 

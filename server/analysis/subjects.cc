@@ -138,8 +138,7 @@ absl::StatusOr<schedule::AnalysisRequest> PrepareComputation(
   }
   RETURN_IF_ERROR(SetCost(store, asked, analysis, &request));
   for (const storage::AnalysisSubject& subject : analysis.subjects) {
-    ASSIGN_OR_RETURN(auto prepared, Prepare(store, subject, &request));
-    *message.add_subjects() = std::move(prepared);
+    ASSIGN_OR_RETURN(*message.add_subjects(), Prepare(store, subject, &request));
   }
   return request;
 }

@@ -72,10 +72,8 @@ std::string Presence::client_draft() const { return DraftOf(home_.client_socket,
 std::string Presence::worker_draft() const { return DraftOf(home_.worker_socket, "w"); }
 
 absl::Status Presence::TakeSocketNames() {
-  ASSIGN_OR_RETURN(auto client, TakeName(client_draft(), home_.client_socket));
-  client_socket_ = std::move(client);
-  ASSIGN_OR_RETURN(auto worker, TakeName(worker_draft(), home_.worker_socket));
-  worker_socket_ = std::move(worker);
+  ASSIGN_OR_RETURN(client_socket_, TakeName(client_draft(), home_.client_socket));
+  ASSIGN_OR_RETURN(worker_socket_, TakeName(worker_draft(), home_.worker_socket));
   return absl::OkStatus();
 }
 

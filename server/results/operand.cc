@@ -42,8 +42,7 @@ absl::StatusOr<Operand> FindOperand(const lookup::View& view, absl::string_view 
           kAllowed);
     }
   }
-  ASSIGN_OR_RETURN(auto id, lookup::FindExperiment(view, rest, field));
-  operand.experiment = std::move(id);
+  ASSIGN_OR_RETURN(operand.experiment, lookup::FindExperiment(view, rest, field));
   return operand;
 }
 

@@ -117,8 +117,7 @@ absl::StatusOr<html::Provenance> ProvenanceOf(storage::Store* store, const Compa
   provenance.ended = TimeText(grid.record.end_time);
   provenance.spec_yaml = reflect::SpecYaml(grid.spec);
   provenance.spec_sha256 = Sha256Hex(provenance.spec_yaml);
-  ASSIGN_OR_RETURN(auto sets, DataSetsOf(store, grid));
-  provenance.data_sets = std::move(sets);
+  ASSIGN_OR_RETURN(provenance.data_sets, DataSetsOf(store, grid));
   CountCells(grid, &provenance);
   provenance.spec_file = absl::StrCat(grid.record.name, ".yaml");
   provenance.submit_command =

@@ -253,8 +253,7 @@ absl::Status FindSequences(storage::Store* store, const std::vector<std::string>
                            const lookup::Cancelled& cancelled, const TrainedGrid& grid,
                            report::ComparisonInput* input) {
   if (!HasOneRunEach(*input)) return absl::OkStatus();
-  ASSIGN_OR_RETURN(auto why, Finder(store, cancelled, grid, input).Run(experiments));
-  input->not_by_sequence = std::move(why);
+  ASSIGN_OR_RETURN(input->not_by_sequence, Finder(store, cancelled, grid, input).Run(experiments));
   return absl::OkStatus();
 }
 

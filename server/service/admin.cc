@@ -203,8 +203,7 @@ absl::Status InitializeSharing(const Backend& backend, const storage::Caller& ca
   ASSIGN_OR_RETURN(const auto issued,
                    sharing->store().IssueToken(admin, "made by admin init", kLifetime,
                                                rpc::ActorOf(caller), now));
-  ASSIGN_OR_RETURN(auto join, MakeJoinFile(sharing, issued, now));
-  *response = std::move(join);
+  ASSIGN_OR_RETURN(*response, MakeJoinFile(sharing, issued, now));
   return absl::OkStatus();
 }
 

@@ -125,8 +125,7 @@ AttachReactor* AttachReactor::Start(WorkerBackend* backend, grpc::CallbackServer
 }
 
 absl::Status AttachReactor::FindUser() {
-  ASSIGN_OR_RETURN(auto user, backend_->find_user(*context_));
-  user_ = std::move(user);
+  ASSIGN_OR_RETURN(user_, backend_->find_user(*context_));
   return absl::OkStatus();
 }
 

@@ -114,13 +114,11 @@ absl::StatusOr<bool> UploadDatasetReactor::Open(const v1::UploadDatasetRequest& 
   RETURN_IF_ERROR(CheckHeader(request));
   display_name_ = request.display_name();
   sha256_ = request.sha256();
-  ASSIGN_OR_RETURN(const auto view, backend_->FindView(*context_));
-  view_ = view;
+  ASSIGN_OR_RETURN(view_, backend_->FindView(*context_));
   for_experiment_ = request.for_experiment();
   becomes_public_ = for_experiment_ && !request.private_();
   if (request.private_() || for_experiment_) private_to_ = view_.viewer.user;
-  ASSIGN_OR_RETURN(auto writer, OpenWriter(request.offset()));
-  writer_ = std::move(writer);
+  ASSIGN_OR_RETURN(writer_, OpenWriter(request.offset()));
   return writer_.wanted();
 }
 
@@ -176,8 +174,7 @@ absl::Status UploadDatasetReactor::Record() {
   if (known != visible.end()) {
     record = *known;
   } else {
-    ASSIGN_OR_RETURN(auto inspected, Inspect(&record));
-    counts = std::move(inspected);
+    ASSIGN_OR_RETURN(counts, Inspect(&record));
     record.owner = view_.viewer.user;
     record.display_name = display_name_;
     record.sha256 = sha256_;

@@ -78,8 +78,7 @@ absl::Status ListExperiments(const Backend& backend, const lookup::View& view,
 absl::Status DiffExperiments(const lookup::View& view, const v1::DiffExperimentsRequest& request,
                              const lookup::Cancelled& cancelled,
                              v1::DiffExperimentsResponse* response) {
-  ASSIGN_OR_RETURN(auto diff, results::Diff(view, request, cancelled));
-  *response = std::move(diff);
+  ASSIGN_OR_RETURN(*response, results::Diff(view, request, cancelled));
   return absl::OkStatus();
 }
 

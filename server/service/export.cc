@@ -120,13 +120,10 @@ ExportReactor::ExportReactor(Backend* backend, grpc::CallbackServerContext* cont
 absl::Status ExportReactor::Open() {
   RETURN_IF_ERROR(results::CheckKeys(request_->keys()));
   ASSIGN_OR_RETURN(const auto view, backend_->FindView(context_));
-  ASSIGN_OR_RETURN(auto experiment,
-                   lookup::FindExperiment(view, request_->experiment(), "experiment"));
-  experiment_ = std::move(experiment);
-  ASSIGN_OR_RETURN(auto metrics, analysis::AnalysisMetrics::Load(
-                                     backend_->store, experiment_,
-                                     {request_->keys().begin(), request_->keys().end()}));
-  metrics_ = std::move(metrics);
+  ASSIGN_OR_RETURN(experiment_, lookup::FindExperiment(view, request_->experiment(), "experiment"));
+  ASSIGN_OR_RETURN(metrics_, analysis::AnalysisMetrics::Load(
+                                 backend_->store, experiment_,
+                                 {request_->keys().begin(), request_->keys().end()}));
   RETURN_IF_ERROR(CheckPresent(backend_->store, experiment_, metrics_, request_->keys()));
   series_.Add(&metrics_);
   ASSIGN_OR_RETURN(auto cells, backend_->store->ListCells(experiment_, 0, kCellsAtOnce));

@@ -147,10 +147,9 @@ absl::Status QueryMetricsReactor::CollectSubjects() {
 }
 
 absl::Status QueryMetricsReactor::CollectCells(const std::string& experiment) {
-  ASSIGN_OR_RETURN(auto metrics, analysis::AnalysisMetrics::Load(
-                                     backend_->store, experiment,
-                                     {request_->keys().begin(), request_->keys().end()}));
-  metrics_ = std::move(metrics);
+  ASSIGN_OR_RETURN(metrics_, analysis::AnalysisMetrics::Load(
+                                 backend_->store, experiment,
+                                 {request_->keys().begin(), request_->keys().end()}));
   series_.Add(&metrics_);
   if (!request_->cell().empty()) return CollectCell(experiment);
   return lookup::VisitCells(backend_->store, experiment,
@@ -331,8 +330,7 @@ absl::Status CompareSettings(const lookup::View& view, const v1::CompareRequest&
   ASSIGN_OR_RETURN(auto compared, results::CompareGrid(view, request, {cancelled},
                                                        results::AnalysisNumbers::kOfComparison));
   RETURN_IF_ERROR(results::AddWindows(view.store, cancelled, &compared));
-  ASSIGN_OR_RETURN(auto message, ToMessage(compared));
-  *response = std::move(message);
+  ASSIGN_OR_RETURN(*response, ToMessage(compared));
   return absl::OkStatus();
 }
 

@@ -124,9 +124,8 @@ absl::Status ExportModelReactor::MakeFiles() {
   ASSIGN_OR_RETURN(const auto found, FindModelToExport(view, *request_));
   ASSIGN_OR_RETURN(const auto blobs, rpc::BlobsOf(backend_->store));
   ASSIGN_OR_RETURN(const auto size, blobs->Size(found.sha256));
-  ASSIGN_OR_RETURN(auto reserved, backend_->models.Take(std::min(size, lookup::kMaxModelBytes),
-                                                        backend_->pool->UserOf(*context_)));
-  reserved_ = std::move(reserved);
+  ASSIGN_OR_RETURN(reserved_, backend_->models.Take(std::min(size, lookup::kMaxModelBytes),
+                                                    backend_->pool->UserOf(*context_)));
   ASSIGN_OR_RETURN(const auto checkpoint, ReadBlob(found.sha256));
   auto files = engine::ExportCheckpoint(found.model, found.rule, checkpoint);
   if (absl::IsInvalidArgument(files.status())) {

@@ -224,10 +224,8 @@ absl::Status UploadModelReactor::CheckHeader(const v1::UploadModelRequest& reque
 absl::Status UploadModelReactor::Open(const v1::UploadModelRequest& request) {
   open_ = true;
   RETURN_IF_ERROR(CheckHeader(request));
-  ASSIGN_OR_RETURN(const auto overrides, OverridesOf(request));
-  overrides_ = overrides;
-  ASSIGN_OR_RETURN(const auto view, backend_->FindView(*context_));
-  view_ = view;
+  ASSIGN_OR_RETURN(overrides_, OverridesOf(request));
+  ASSIGN_OR_RETURN(view_, backend_->FindView(*context_));
   if (request.private_()) private_to_ = view_.viewer.user;
   name_ =
       private_to_.empty() ? request.name() : storage::PrivateModelName(request.name(), private_to_);
@@ -364,8 +362,7 @@ absl::Status UploadModelReactor::Record(storage::ModelRecord record) {
                                        });
   if (absl::IsAlreadyExists(made)) return lookup::WithReason(made, "MODEL_EXISTS");
   if (!made.ok()) return made;
-  ASSIGN_OR_RETURN(auto message, ToProto(*added));
-  *response_ = std::move(message);
+  ASSIGN_OR_RETURN(*response_, ToProto(*added));
   return absl::OkStatus();
 }
 

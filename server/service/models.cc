@@ -20,8 +20,7 @@ constexpr absl::string_view kModelList = "models";
 absl::Status GetModel(const Backend&, const lookup::View& view, const v1::GetModelRequest& request,
                       v1::Model* response) {
   ASSIGN_OR_RETURN(const auto record, lookup::FindModel(view, request.name(), "name"));
-  ASSIGN_OR_RETURN(auto model, ToProto(record));
-  *response = std::move(model);
+  ASSIGN_OR_RETURN(*response, ToProto(record));
   return absl::OkStatus();
 }
 
@@ -34,8 +33,7 @@ absl::Status ListModels(const Backend&, const lookup::View& view,
     response->set_next_page_token(lookup::PageToken(kModelList, records.back().name));
   }
   for (const storage::ModelRecord& record : records) {
-    ASSIGN_OR_RETURN(auto model, ToProto(record));
-    *response->add_models() = std::move(model);
+    ASSIGN_OR_RETURN(*response->add_models(), ToProto(record));
   }
   return absl::OkStatus();
 }

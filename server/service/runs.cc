@@ -196,8 +196,7 @@ absl::StatusOr<size_t> AddFound(storage::Store* store, const storage::RunQuery& 
   ASSIGN_OR_RETURN(const auto summaries, store->Summaries(runs));
   PrimaryNumber primary;
   if (!query.experiment.empty()) {
-    ASSIGN_OR_RETURN(auto read, ReadPrimaryNumber(store, query.experiment));
-    primary = std::move(read);
+    ASSIGN_OR_RETURN(primary, ReadPrimaryNumber(store, query.experiment));
   }
   lookup::Room room(lookup::kPageBytes);
   for (size_t i = 0; i < cells.size(); ++i) {

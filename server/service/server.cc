@@ -275,8 +275,7 @@ absl::Status Server::ListenInPublic(const ServerOptions& options) {
     return authenticator.Check(metadata, address);
   };
   port.on_hang_ups = [](const std::string& what) { spdlog::info("{}", what); };
-  ASSIGN_OR_RETURN(auto listening, net::PublicPort::Listen(port));
-  public_port_ = std::move(listening);
+  ASSIGN_OR_RETURN(public_port_, net::PublicPort::Listen(port));
   public_services_ = MakeClientServices();
   public_services_.push_back(MakeWorkerChannelService(&workers_));
   grpc::ServerBuilder builder;
@@ -349,12 +348,10 @@ absl::Status Server::ListenOnBoth(const ServerOptions& options) {
   if (!options.public_address.empty()) KnowUsers();
   services_ = MakeClientServices();
   worker_services_.push_back(MakeWorkerChannelService(&workers_));
-  ASSIGN_OR_RETURN(auto clients,
+  ASSIGN_OR_RETURN(client_server_,
                    Listen(options.client_address, lookup::kMaxRequestBytes, services_));
-  client_server_ = std::move(clients);
-  ASSIGN_OR_RETURN(auto workers, Listen(options.worker_address, lookup::kMaxWorkerMessageBytes,
-                                        worker_services_));
-  worker_server_ = std::move(workers);
+  ASSIGN_OR_RETURN(worker_server_, Listen(options.worker_address, lookup::kMaxWorkerMessageBytes,
+                                          worker_services_));
   if (!options.public_address.empty()) {
     if (absl::Status shared = ListenInPublic(options); !shared.ok()) return shared;
   }

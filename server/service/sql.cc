@@ -76,11 +76,10 @@ class SqlReactor final : public rpc::PullStream<v1::SqlRows> {
     if (view.store->folder().empty()) {
       return absl::FailedPreconditionError("a store in memory answers no SQL");
     }
-    ASSIGN_OR_RETURN(auto started,
+    ASSIGN_OR_RETURN(process_,
                      sql::SqlProcess::Start(backend_->sql_program,
                                             {view.store->folder(), view.viewer,
                                              backend_->sql_processor_time, request_->statement()}));
-    process_ = std::move(started);
     return absl::OkStatus();
   }
 

@@ -36,8 +36,7 @@ class AnalysisWatch final : public WatchStream<v1::Analysis> {
   absl::StatusOr<NextRound> Round(std::deque<v1::Analysis>* batch) override {
     if (id_.empty()) {
       ASSIGN_OR_RETURN(const auto view, backend_->FindView(*context_));
-      ASSIGN_OR_RETURN(const auto id, lookup::FindAnalysis(view, request_->name(), "name"));
-      id_ = id;
+      ASSIGN_OR_RETURN(id_, lookup::FindAnalysis(view, request_->name(), "name"));
     }
     ASSIGN_OR_RETURN(const auto record, backend_->store->GetAnalysis(id_));
     v1::Analysis now = ToProto(record, backend_->analyses->Progress(record));

@@ -103,10 +103,9 @@ absl::StatusOr<bool> WriteBlobReactor::Open(const worker::v1::WriteBlobRequest& 
   lease_ = request.lease();
   budget_ = budget;
   // A worker elsewhere that knows a hash must not learn if such bytes exist.
-  ASSIGN_OR_RETURN(auto writer, user.empty()
-                                    ? rpc::BlobWriter::Open(backend_->store, request.sha256())
-                                    : rpc::BlobWriter::Replace(backend_->store, request.sha256()));
-  writer_ = std::move(writer);
+  ASSIGN_OR_RETURN(writer_, user.empty()
+                                ? rpc::BlobWriter::Open(backend_->store, request.sha256())
+                                : rpc::BlobWriter::Replace(backend_->store, request.sha256()));
   return writer_.wanted();
 }
 

@@ -87,8 +87,7 @@ absl::StatusOr<std::optional<v1::AnalysisResult>> Analyst::Make(const v1::Analyz
                                                                 RunControl& control) {
   v1::AnalysisResult end;
   if (analyze.has_samples()) {
-    ASSIGN_OR_RETURN(v1::SamplesResult samples, MakeSamples(analyze, control));
-    *end.mutable_samples() = std::move(samples);
+    ASSIGN_OR_RETURN(*end.mutable_samples(), MakeSamples(analyze, control));
     return end;
   }
   if (!analyze.has_computation()) {

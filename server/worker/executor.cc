@@ -133,8 +133,7 @@ class Training {
     if (trainer_ == nullptr) return absl::OkStatus();
     ASSIGN_OR_RETURN(engine::RunProgress made, Advance(0));
     RETURN_IF_ERROR(Take(std::move(made)));
-    ASSIGN_OR_RETURN(std::string state, trainer_->ExportState());
-    state_ = std::move(state);
+    ASSIGN_OR_RETURN(state_, trainer_->ExportState());
     return absl::OkStatus();
   }
 

@@ -110,8 +110,7 @@ absl::StatusOr<QueriedStore> ReadExperiments(Connection& db, const RunQuery& que
   }
   int64_t only = 0;
   if (!query.experiment.empty()) {
-    ASSIGN_OR_RETURN(const auto id, FindExperimentRow(db, query.experiment));
-    only = id;
+    ASSIGN_OR_RETURN(only, FindExperimentRow(db, query.experiment));
   }
   Statement row(db,
                 "SELECT id, name, title, owner, create_time, "

@@ -204,8 +204,7 @@ absl::Status SqlGate::Open() {
 
 absl::Status SqlGate::OpenDatabase() {
   const std::string path = absl::StrCat(query_.folder, "/ablate.db");
-  ASSIGN_OR_RETURN(auto store, Connection::OpenFile(path, Connection::Access::kReadOnly));
-  store_ = std::move(store);
+  ASSIGN_OR_RETURN(store_, Connection::OpenFile(path, Connection::Access::kReadOnly));
   source_ = std::make_unique<SqlTableSource>(SqlTableSource{*store_, hidden_ + "runs"});
   // The connection's first read opens its files.
   Statement(*store_, "SELECT change FROM store").Run();

@@ -31,10 +31,9 @@ absl::StatusOr<MovedModel> MovedModel::Make(const AnalysisContext& analysis,
   MovedModel model(analysis, subject);
   const bool has_native = subject.values.is_cpu() && subject.values.scalar_type() == at::kFloat;
   if (has_native && WhyNotNative(subject.config).empty()) {
-    ASSIGN_OR_RETURN(auto made,
+    ASSIGN_OR_RETURN(model.native_,
                      native::NativeForward::Make(
                          subject.config, {FloatsIn(subject.values), FloatsIn(subject.buffers)}));
-    model.native_ = std::move(made);
     model.values_ =
         at::from_blob(model.native_->values().data(), subject.values.sizes(), at::kFloat);
     return model;
