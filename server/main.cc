@@ -302,8 +302,7 @@ absl::Status Program::StartScheduler(const Flags& flags, const launch::Home& hom
   options.last_states_bytes = flags.last_states;
   options.ballast_bytes = kBallastBytes;
   options.on_commit = [this](uint64_t change) { commits_(change); };
-  ASSIGN_OR_RETURN(auto store, storage::Store::Open(std::move(options)));
-  store_ = std::move(store);
+  ASSIGN_OR_RETURN(store_, storage::Store::Open(std::move(options)));
   // Before the scheduler, which reads quotas.
   ASSIGN_OR_RETURN(sharing_, access::Sharing::Open(home.folder));
   schedule::SchedulerOptions waits = schedule::WithSilence(absl::Seconds(flags.worker_silence));

@@ -451,9 +451,8 @@ absl::StatusOr<std::unique_ptr<Blobs>> Blobs::Open(const std::string& folder,
   if (status.ok()) status = process::SyncFolder(folder);
   if (!status.ok()) return status;
   auto shelf = std::make_shared<Shelf>(folder, std::move(options));
-  ASSIGN_OR_RETURN(auto partials,
+  ASSIGN_OR_RETURN(shelf->partials,
                    PartialUploads::Open(shelf->PathOf(kPartials), shelf->options.now));
-  shelf->partials = std::move(partials);
   return std::unique_ptr<Blobs>(new Blobs(std::move(shelf)));
 }
 

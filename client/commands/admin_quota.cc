@@ -74,9 +74,8 @@ absl::StatusOr<Changes> ReadChanges(const SetOptions& options) {
     if (text.empty()) continue;
     changes.push_back({&limit, std::nullopt});
     if (text == kNone) continue;
-    ASSIGN_OR_RETURN(const auto value,
+    ASSIGN_OR_RETURN(changes.back().value,
                      ReadNumber(limit.option, text, limit.bytes, limit.least, limit.most));
-    changes.back().value = value;
   }
   if (!changes.empty()) return changes;
   return absl::InvalidArgumentError(

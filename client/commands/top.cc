@@ -68,14 +68,12 @@ absl::Status ReadExperiments(Connection* connection, Reading* reading) {
 
 absl::StatusOr<Reading> ReadServer(Connection* connection, const Context& context) {
   Reading reading;
-  ASSIGN_OR_RETURN(auto workers, connection->ListWorkersWithin(kTopAnswerTime));
-  reading.workers = std::move(workers);
+  ASSIGN_OR_RETURN(reading.workers, connection->ListWorkersWithin(kTopAnswerTime));
   v1::ListRunsRequest request;
   request.set_experiment("experiments/-");
   request.set_filter("state = running");
   request.add_columns(kThreads);
-  ASSIGN_OR_RETURN(auto runs, ListFoundRuns(connection, std::move(request), kMaxTopRuns));
-  reading.runs = std::move(runs);
+  ASSIGN_OR_RETURN(reading.runs, ListFoundRuns(connection, std::move(request), kMaxTopRuns));
   RETURN_IF_ERROR(ReadExperiments(connection, &reading));
   if (auto analyses = connection->Call(kListAnalyses, {}); analyses.ok()) {
     reading.analyses = *std::move(analyses);

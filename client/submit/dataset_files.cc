@@ -132,7 +132,7 @@ class Source {
       ASSIGN_OR_RETURN(auto text, tokenizer::ReadFileText(file));
       files.push_back(std::move(text));
     }
-    ASSIGN_OR_RETURN(const auto checked, tokenizer::BytePairEncoding::Parse(files[0], files[1]));
+    RETURN_IF_ERROR(tokenizer::BytePairEncoding::Parse(files[0], files[1]).status());
     return OfBytes(path, WriteTokenizerFile({files[0].text, files[1].text}));
   }
 

@@ -322,7 +322,7 @@ absl::StatusOr<Upkeep> KeepFresh(const std::string& tls_folder,
   if (::access(files.authority_key.c_str(), F_OK) != 0) return Upkeep::kNeedsKey;
   if (valid && clock == Clock::kDoubtful) return Upkeep::kWaits;
   RETURN_IF_ERROR(KeepOldPair(files));
-  ASSIGN_OR_RETURN(const auto renewed, RenewLocked(files, hosts, now, OldNames::kKeep));
+  RETURN_IF_ERROR(RenewLocked(files, hosts, now, OldNames::kKeep).status());
   return Upkeep::kRenewed;
 }
 

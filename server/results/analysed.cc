@@ -133,8 +133,7 @@ absl::StatusOr<LabelledResults> LabelledResults::Load(storage::Store* store,
     if (first) {
       // All analyses of a label have the same request.
       ASSIGN_OR_RETURN(const auto record, store->GetAnalysis(one.id));
-      ASSIGN_OR_RETURN(auto asked, analysis::ReadAnalysis(one.id, record.request));
-      at->second.asked = std::move(asked);
+      ASSIGN_OR_RETURN(at->second.asked, analysis::ReadAnalysis(one.id, record.request));
     }
     ASSIGN_OR_RETURN(auto result, analysis::ReadAnalysis(one.id, one.result));
     at->second.runs[one.subject.run].push_back({one.id, one.subject.step, std::move(result)});

@@ -271,9 +271,8 @@ absl::StatusOr<report::Comparison> CompareNumber(storage::Store* store, const Tr
 absl::Status AddWindows(storage::Store* store, const lookup::Cancelled& cancelled,
                         ComparedGrid* compared) {
   Damages damages;
-  ASSIGN_OR_RETURN(auto windows,
+  ASSIGN_OR_RETURN(compared->windows,
                    ReadRowWindows(store, compared->grid, compared->chosen, cancelled, &damages));
-  compared->windows = std::move(windows);
   if (!damages.empty()) {
     compared->comparison.warnings.push_back(
         {report::WarningKind::kDamagedRuns,

@@ -113,8 +113,7 @@ class RowCurves {
     const report::ComparisonRow& of = compared_.comparison.rows[row];
     if (!of.in_family()) return std::nullopt;
     if (baseline_row_ != of.baseline) {
-      ASSIGN_OR_RETURN(auto baseline, Read(*of.baseline));
-      baseline_ = std::move(baseline);
+      ASSIGN_OR_RETURN(baseline_, Read(*of.baseline));
       baseline_row_ = of.baseline;
     }
     return figure::ReduceSetting(
@@ -367,9 +366,8 @@ absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const Compared
   }
   if (along.has_value() && options.key.empty()) {
     ASSIGN_OR_RETURN(const auto results, LabelledResults::Load(store, compared.grid.record.id));
-    ASSIGN_OR_RETURN(auto key,
+    ASSIGN_OR_RETURN(input.key,
                      DefaultFamily(store, compared.grid.record.id, results, *along, input.key));
-    input.key = std::move(key);
   }
   if (along.has_value()) {
     ASSIGN_OR_RETURN(auto family,

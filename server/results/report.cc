@@ -310,11 +310,9 @@ absl::StatusOr<html::Experiment> DescribeExperiment(
   RETURN_IF_ERROR(AddWindows(sources.store, cancelled, &compared));
   auto experiment = ContentsOf(sources.store, compared, request, output);
   if (!experiment.ok()) return experiment.status();
-  ASSIGN_OR_RETURN(auto figures, ReportFigures(sources.store, compared, prefix, cancelled));
-  experiment->figures = std::move(figures);
+  ASSIGN_OR_RETURN(experiment->figures, ReportFigures(sources.store, compared, prefix, cancelled));
   experiment->decisive = DecisiveOf(compared.comparison, experiment->figures);
-  ASSIGN_OR_RETURN(auto analyses, AnalysisTables(sources.store, compared, cancelled));
-  experiment->analyses = std::move(analyses);
+  ASSIGN_OR_RETURN(experiment->analyses, AnalysisTables(sources.store, compared, cancelled));
   experiment->samples = SamplesOf(sources, compared, cancelled);
   return experiment;
 }

@@ -283,9 +283,8 @@ class Loader {
 
   absl::StatusOr<TrainedGrid> Run() {
     RETURN_IF_ERROR(ReadQuery());
-    ASSIGN_OR_RETURN(auto metrics,
+    ASSIGN_OR_RETURN(grid_.metrics,
                      analysis::AnalysisMetrics::Load(store_, grid_.record.id, MetricKeys()));
-    grid_.metrics = std::move(metrics);
     RETURN_IF_ERROR(lookup::VisitCells(
         store_, grid_.record.id,
         [this](const std::vector<storage::CellRecord>& page) -> absl::StatusOr<bool> {

@@ -74,8 +74,7 @@ class Finder {
     if (!any) return "";
     if (std::string missing = MissingText(); !missing.empty()) return missing;
     for (auto& [cell, source] : sources_) {
-      ASSIGN_OR_RETURN(auto read, ReadBy(source));
-      source.read = std::move(read);
+      ASSIGN_OR_RETURN(source.read, ReadBy(source));
     }
     if (std::string differing = DifferingText(); !differing.empty()) return differing;
     return ReadAll();

@@ -164,8 +164,7 @@ absl::Status ReadNames(const RunNames& names, const v1::ListRunsRequest& request
     query->order_by = std::move(order.key);
     query->descending = order.descending;
   }
-  ASSIGN_OR_RETURN(auto where, names.Filter("filter", request.filter()));
-  query->where = std::move(where);
+  ASSIGN_OR_RETURN(query->where, names.Filter("filter", request.filter()));
   if (request.columns_size() > lookup::kMaxColumns) {
     return lookup::TooMany("columns", request.columns_size(), lookup::kMaxColumns);
   }

@@ -157,9 +157,7 @@ absl::Status PlanRuns(const Backend& backend, const lookup::View& view,
                       Plan* plan) {
   KeepPrivate(private_to, &plan->resolution);
   const std::vector<RunCost> costs = CollectRuns(plan);
-  ASSIGN_OR_RETURN(std::vector<storage::KnownRun> known,
-                   backend.store->LookUpRuns(plan->runs, view.viewer.user));
-  plan->known = std::move(known);
+  ASSIGN_OR_RETURN(plan->known, backend.store->LookUpRuns(plan->runs, view.viewer.user));
   std::vector<RunCost> trained;
   size_t saved = 0;
   for (size_t i = 0; i < plan->runs.size(); ++i) {
@@ -180,13 +178,11 @@ absl::Status PlanRuns(const Backend& backend, const lookup::View& view,
   if (std::string note = UndecidableNote(plan->resolution); !note.empty()) {
     plan->resolution.notes.push_back(std::move(note));
   }
-  ASSIGN_OR_RETURN(const Cost cost,
-                   EstimateCost(trained,
-                                [&backend](absl::string_view shape) {
-                                  return backend.store->MeasuredStepTime(shape);
-                                },
-                                {devices.lanes, backend.store->last_states_bytes()}));
-  plan->cost = cost;
+  ASSIGN_OR_RETURN(plan->cost, EstimateCost(trained,
+                                            [&backend](absl::string_view shape) {
+                                              return backend.store->MeasuredStepTime(shape);
+                                            },
+                                            {devices.lanes, backend.store->last_states_bytes()}));
   RETURN_IF_ERROR(AddAnalyses(view, private_to, plan));
   CheckLimits(trained.size(), plan);
   absl::Status room = CheckRoom(*backend.store, plan);

@@ -154,8 +154,7 @@ absl::StatusOr<Missing> FindMissing(storage::Store* store, const std::string& ex
         !run.growth.empty() && run.growth == wanted.growth && run.steps < wanted.steps;
     if (continues) continue;
     if (missing.other.empty()) {
-      ASSIGN_OR_RETURN(auto difference, DifferenceText(run, wanted));
-      missing.difference = std::move(difference);
+      ASSIGN_OR_RETURN(missing.difference, DifferenceText(run, wanted));
     }
     missing.other.push_back(cell.name);
   }

@@ -19,8 +19,7 @@ constexpr char kTinyText[] = "a warm start\nis half\nthe race\nfor everyone\nels
 // Returns a tiny run that goes through every stage of a real one.
 absl::StatusOr<engine::RunConfig> TinyRun() {
   engine::RunConfig config;
-  ASSIGN_OR_RETURN(engine::DocumentsTask task, engine::ReadDocumentsTask(kTinyText, 2));
-  config.task = std::move(task);
+  ASSIGN_OR_RETURN(config.task, engine::ReadDocumentsTask(kTinyText, 2));
   ASSIGN_OR_RETURN(const engine::TaskShape shape, engine::KindOf(config.task).shape(config.task));
   config.model.vocabulary = shape.vocabulary;
   config.model.loss = shape.loss;

@@ -104,13 +104,11 @@ absl::Status OpenFiles(const StoreOptions& options, OpenedFiles* files) {
   files->db.reset();  // of an earlier attempt
   const std::string path = absl::StrCat(options.folder, "/ablate.db");
   RETURN_IF_ERROR(CheckIsFile(path));
-  ASSIGN_OR_RETURN(auto db, OpenDatabase(options.folder, path));
-  files->db = std::move(db);
+  ASSIGN_OR_RETURN(files->db, OpenDatabase(options.folder, path));
   files->path = path;
   RETURN_IF_ERROR(Migrate(*files->db, StoreSchema()));
-  ASSIGN_OR_RETURN(auto blobs, Blobs::Open(absl::StrCat(options.folder, "/blobs"),
-                                           {options.now, options.log, files->room.get()}));
-  files->blobs = std::move(blobs);
+  ASSIGN_OR_RETURN(files->blobs, Blobs::Open(absl::StrCat(options.folder, "/blobs"),
+                                             {options.now, options.log, files->room.get()}));
   return TakeBackFromTrash(*files->db, files->blobs.get(), options.log);
 }
 
@@ -118,8 +116,7 @@ absl::Status OpenFolder(const StoreOptions& options, OpenedFiles* files) {
   if (!options.image.empty()) {
     return absl::InvalidArgumentError("image: only a store in memory begins as one");
   }
-  ASSIGN_OR_RETURN(auto lock, LockFolder(options.folder));
-  files->lock = std::move(lock);
+  ASSIGN_OR_RETURN(files->lock, LockFolder(options.folder));
   files->room =
       std::make_unique<DiskRoom>(options.folder, options.ballast_bytes, options.free_bytes);
   const auto free = files->room->Free();
@@ -131,8 +128,7 @@ absl::Status OpenFolder(const StoreOptions& options, OpenedFiles* files) {
 }
 
 absl::Status OpenMemory(const StoreOptions& options, OpenedFiles* files) {
-  ASSIGN_OR_RETURN(auto db, Connection::OpenMemory(options.image));
-  files->db = std::move(db);
+  ASSIGN_OR_RETURN(files->db, Connection::OpenMemory(options.image));
   return Migrate(*files->db, StoreSchema());
 }
 

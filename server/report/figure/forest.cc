@@ -331,8 +331,7 @@ absl::StatusOr<Drawing> DrawForest(const Input& input) {
         "an experiment with an axis that isn't tuned");
   }
   AddWords(comparison, look, input.width, &dots);
-  ASSIGN_OR_RETURN(Figure figure, DrawDotPlot(dots, input.width));
-  drawing.figure = std::move(figure);
+  ASSIGN_OR_RETURN(drawing.figure, DrawDotPlot(dots, input.width));
   drawing.figure.title = absl::StrCat(input.title, ": ", dots.groups[0].axis_title, ", paired by ",
                                       report::UnitName(comparison.unit));
   drawing.figure.description = ForestDescription(comparison);

@@ -180,8 +180,7 @@ absl::StatusOr<Drawing> DrawSummary(const Input& input) {
   if (windows == 0 && HasManySettings(*input.comparison)) {
     absl::StrAppend(&dots.footnote, "; ", kMarkText, ", stroke: baseline");
   }
-  ASSIGN_OR_RETURN(Figure figure, DrawDotPlot(dots, input.width));
-  drawing.figure = std::move(figure);
+  ASSIGN_OR_RETURN(drawing.figure, DrawDotPlot(dots, input.width));
   drawing.figure.title = absl::StrCat(input.title, ": ", dots.groups[0].axis_title, " by setting");
   drawing.figure.description = SummaryDescription(input);
   return drawing;

@@ -164,8 +164,7 @@ absl::StatusOr<ResumeState> ReadResumeState(const ResumeIdentity& identity,
   ResumeState state;
   status = ReadProgress(parsed, identity.run, state);
   if (!status.ok()) return status;
-  ASSIGN_OR_RETURN(RunTensors tensors, ReadTensors(parsed, identity.run, identity.layout));
-  state.tensors = std::move(tensors);
+  ASSIGN_OR_RETURN(state.tensors, ReadTensors(parsed, identity.run, identity.layout));
   return state;
 }
 

@@ -201,9 +201,8 @@ absl::StatusOr<bool> RunLoop::FinishPass(Evaluated what, EvaluationSums* sums,
 
 absl::Status RunLoop::RecordGradients() {
   if (!largest_held_out_.has_value()) largest_held_out_ = LargestHeldOut(*source_);
-  ASSIGN_OR_RETURN(std::vector<RecordedValue> recorded,
+  ASSIGN_OR_RETURN(results_.recorded,
                    backend_->RecordGradients(source_->HeldOut(*largest_held_out_)));
-  results_.recorded = std::move(recorded);
   ++progress_.evaluated;
   return absl::OkStatus();
 }
