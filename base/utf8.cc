@@ -66,6 +66,13 @@ absl::string_view WideEncoding(absl::string_view beginning) {
   return little ? "UTF-16LE" : big ? "UTF-16BE" : "";
 }
 
+Character FirstCharacter(absl::string_view text) {
+  size_t bytes = 0;
+  const char32_t code = DecodeUtf8(text, bytes);
+  if (code == kNotUtf8) return {static_cast<unsigned char>(text[0]), 1, false};
+  return {code, bytes, true};
+}
+
 std::string EncodeUtf8(char32_t code_point) {
   const auto tail = [code_point](int shift) {
     return static_cast<char>(0x80 | ((code_point >> shift) & 0x3F));

@@ -4,6 +4,7 @@
 #define ABLATE_BASE_UTF8_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -16,6 +17,15 @@ inline constexpr char32_t kNotUtf8 = 0xFFFFFFFF;
 // Returns the code point at byte `offset`, which must be inside `text`, and moves `offset` past it.
 // Returns kNotUtf8 and leaves `offset` if none begins there.
 char32_t DecodeUtf8(absl::string_view text, size_t& offset);
+
+struct Character {
+  uint32_t code = 0;
+  size_t bytes = 1;    // 1 for an invalid byte
+  bool valid = false;  // not overlong, no surrogate, at most U+10FFFF
+};
+
+// Returns the first character of `text`, which must not be empty.
+Character FirstCharacter(absl::string_view text);
 
 // Returns the bytes of a code point that DecodeUtf8 can return.
 std::string EncodeUtf8(char32_t code_point);

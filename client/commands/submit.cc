@@ -14,6 +14,7 @@
 #include "client/names.h"
 #include "client/output/experiment_text.h"
 #include "client/output/format.h"
+#include "client/output/terminal_text.h"
 #include "client/show_experiment.h"
 #include "client/submit/submission.h"
 
@@ -22,8 +23,10 @@ namespace {
 
 // Every problem on a line of its own, then how many there are.
 int ReportProblems(const Context& context, const std::string& file,
-                   const std::vector<Diagnostic>& problems) {
-  for (const Diagnostic& problem : problems) context.console.Info(ToString(problem, file));
+                   const std::vector<yaml::Diagnostic>& problems) {
+  for (const yaml::Diagnostic& problem : problems) {
+    context.console.Info(Printable(yaml::ToString(problem, file)));
+  }
   context.console.Error(absl::StrCat(Count(problems.size(), "problem"), "; nothing was created"));
   return kFailure;
 }

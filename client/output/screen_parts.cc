@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/decimal.h"
+#include "base/utf8.h"
 #include "client/output/format.h"
 #include "client/output/table.h"
 #include "client/output/terminal_text.h"
@@ -111,7 +112,7 @@ std::string Sparkline(const std::vector<double>& values, int width) {
 std::string ShortenMiddle(absl::string_view name, int width) {
   if (DisplayWidth(name) <= width || width < kMinWithEnd) return Truncate(name, width);
   absl::string_view end = name;
-  while (DisplayWidth(end) > kEndOfName) end.remove_prefix(FirstCharacter(end).bytes);
+  while (DisplayWidth(end) > kEndOfName) end.remove_prefix(text::FirstCharacter(end).bytes);
   return absl::StrCat(Truncate(name, width - DisplayWidth(end)), end);
 }
 

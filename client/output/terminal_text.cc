@@ -50,18 +50,11 @@ int Width(uint32_t code) {
 
 }  // namespace
 
-Character FirstCharacter(absl::string_view text) {
-  size_t bytes = 0;
-  const char32_t code = text::DecodeUtf8(text, bytes);
-  if (code == text::kNotUtf8) return {static_cast<unsigned char>(text[0]), 1, false};
-  return {code, bytes, true};
-}
-
 std::string Printable(absl::string_view text) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
-    const Character c = FirstCharacter(text);
+    const text::Character c = text::FirstCharacter(text);
     if (c.valid && IsSpace(c.code)) {
       out += ' ';
     } else if (!c.valid || text::IsControl(c.code)) {
@@ -79,7 +72,7 @@ std::string Printable(absl::string_view text) {
 int DisplayWidth(absl::string_view text) {
   int width = 0;
   while (!text.empty()) {
-    const Character c = FirstCharacter(text);
+    const text::Character c = text::FirstCharacter(text);
     width += c.valid ? Width(c.code) : 1;
     text.remove_prefix(c.bytes);
   }
@@ -91,7 +84,7 @@ std::string Truncate(absl::string_view text, int width) {
   std::string out;
   int used = 0;
   while (!text.empty()) {
-    const Character c = FirstCharacter(text);
+    const text::Character c = text::FirstCharacter(text);
     const int columns = c.valid ? Width(c.code) : 1;
     if (used + columns > width - 1) break;
     out.append(text.data(), c.bytes);

@@ -7,10 +7,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
-#include "client/submit/shorthands.h"
 #include "proto/reflect/field_hints.h"
 #include "proto/reflect/from_value.h"
 #include "proto/reflect/text.h"
+#include "proto/yaml/document.h"
+#include "proto/yaml/shorthands.h"
 
 namespace ablate::client {
 namespace {
@@ -27,7 +28,7 @@ absl::StatusOr<AxisOption> ParseAxis(const std::string& argument) {
     return absl::InvalidArgumentError("no values after the '='; expected some, such as 1e-3,3e-3");
   }
   const bool whole = absl::StartsWith(text, "[") || absl::StartsWith(text, "{");
-  ASSIGN_OR_RETURN(Value values, ParseValue(whole ? text : absl::StrCat("[", text, "]")));
+  ASSIGN_OR_RETURN(Value values, yaml::ParseValue(whole ? text : absl::StrCat("[", text, "]")));
   return AxisOption{argument.substr(0, equals), std::move(values)};
 }
 
@@ -50,7 +51,7 @@ absl::StatusOr<std::string> PathOf(const std::string& name) {
     return absl::InvalidArgumentError(
         absl::StrCat("several fields have this name; expected ", reflect::AnyOf(paths)));
   }
-  return absl::InvalidArgumentError(WithoutField(problems[0].message, name));
+  return absl::InvalidArgumentError(yaml::WithoutField(problems[0].message, name));
 }
 
 // Returns the index of the axis that `name` means, which may be a new one. INVALID_ARGUMENT.
@@ -74,7 +75,7 @@ absl::StatusOr<int> FindAxis(const std::string& name, v1::ExperimentSpec* spec) 
 // Replaces the values of an axis; appends the problems with them.
 void SetValues(const AxisOption& option, v1::Axis* axis, std::vector<std::string>* problems) {
   absl::StatusOr<Value> values = option.values;
-  if (option.values.has_struct_value()) values = ExpandRange(option.values, axis->field());
+  if (option.values.has_struct_value()) values = yaml::ExpandRange(option.values, axis->field());
   if (!values.ok()) {
     problems->emplace_back(values.status().message());
     return;

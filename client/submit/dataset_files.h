@@ -64,22 +64,6 @@ absl::StatusOr<std::string> FindFile(Connection* connection, const std::string& 
 // is kept.
 std::string DisplayName(const std::string& path);
 
-// A place that names a data set by a path.
-struct DatasetPath {
-  // base.task.documents.dataset, axes[0].values[1], …; a path below base for --set.
-  std::string field;
-  std::string* name = nullptr;
-  bool from_command_line = false;
-  bool is_label = false;  // labels have no '/': the id alone stands for the data set
-};
-
-// Returns true if a data set's name means a file: it has a '/' or '.' and doesn't begin with
-// `datasets/`.
-bool IsPath(const std::string& dataset);
-
-// Returns every such place in base, analyses, axes, settings, exclusions and overrides.
-std::vector<DatasetPath> FindDatasetPaths(v1::ExperimentSpec* spec, Overrides* overrides);
-
 // Replaces each path, relative to the file's folder, by the name that `upload` returns. Each file
 // is uploaded once. An experiment file may come from someone else: a path in it that leads out of
 // its folder, also by links, or to a hidden file is a problem unless it is within `allowed`, files

@@ -1,6 +1,10 @@
 #include "client/submit/experiment_file.h"
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -9,9 +13,8 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "client/output/part_file.h"
-#include "client/submit/document.h"
-#include "client/submit/shorthands.h"
 #include "proto/reflect/from_value.h"
+#include "proto/yaml/document.h"
 
 namespace ablate::client {
 namespace {
@@ -21,37 +24,6 @@ using google::protobuf::Value;
 bool HasKnownEnding(const std::string& path) {
   const std::string ending = EndingOf(path);
   return ending == ".yaml" || ending == ".yml" || ending == ".json";
-}
-
-void Report(std::vector<reflect::FieldProblem> problems, ExperimentFile* file) {
-  for (reflect::FieldProblem& problem : problems) {
-    file->problems.push_back({file->positions.Find(problem.field), std::move(problem.message), ""});
-  }
-}
-
-// The typed message of a tree of values, with the problems of both.
-void Convert(Document document, ExperimentFile* file) {
-  file->positions = std::move(document.positions);
-  file->problems = std::move(document.problems);
-  file->unread = std::move(document.unread);
-  if (document.syntax_error) return;
-  if (document.root.kind_case() != Value::kStructValue) {
-    const bool empty = document.root.kind_case() == Value::kNullValue ||
-                       document.root.kind_case() == Value::KIND_NOT_SET;
-    file->problems.push_back({{},
-                              empty ? "the file is empty: an experiment has at least name and base"
-                                    : "an experiment is a mapping: name, base, axes, seeds, …",
-                              ""});
-    return;
-  }
-  std::vector<reflect::FieldProblem> problems;
-  ExpandShorthands(&document.root, &problems);
-  reflect::FromValue(document.root, "", &file->spec, &problems);
-  for (const reflect::FieldProblem& problem : problems) {
-    file->unread.push_back(ParseFieldPath(problem.field));
-  }
-  Report(std::move(problems), file);
-  file->readable = true;
 }
 
 // Sets `path` on an empty base; problems are about `field`.
@@ -94,15 +66,6 @@ std::vector<reflect::FieldProblem> CheckAxes(const v1::ExperimentSpec& spec) {
   return problems;
 }
 
-// A message that nests too deeply can be sent but not received.
-void CheckDepth(ExperimentFile* file) {
-  v1::ExperimentSpec received;
-  if (received.ParseFromString(file->spec.SerializeAsString())) return;
-  file->readable = false;
-  if (!file->problems.empty()) return;
-  file->problems.push_back({{}, "nested deeper than a request can carry", ""});
-}
-
 // Adds the override of `argument`.
 absl::Status ParseOverride(const std::string& argument, absl::string_view example,
                            Overrides* overrides) {
@@ -111,9 +74,35 @@ absl::Status ParseOverride(const std::string& argument, absl::string_view exampl
   }
   const std::pair<std::string, std::string> parts =
       absl::StrSplit(argument, absl::MaxSplits('=', 1));
-  ASSIGN_OR_RETURN(Value value, ParseValue(parts.second));
+  ASSIGN_OR_RETURN(Value value, yaml::ParseValue(parts.second));
   const bool is_new = overrides->emplace(parts.first, std::move(value)).second;
   return is_new ? absl::OkStatus() : absl::InvalidArgumentError("given twice");
+}
+
+// Reads all of a file, at most yaml::kMaxFileBytes. Errors have messages without the path.
+absl::StatusOr<std::string> ReadText(std::istream& in) {
+  std::string text(yaml::kMaxFileBytes + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(in.gcount()));
+  if (in.bad()) return absl::DataLossError("reading failed");
+  if (text.size() > yaml::kMaxFileBytes) return yaml::TooLarge();
+  return text;
+}
+
+absl::StatusOr<std::string> ReadText(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (status.type() == std::filesystem::file_type::not_found) {
+    return absl::NotFoundError("no such file");
+  }
+  if (error) return absl::PermissionDeniedError(error.message());
+  if (std::filesystem::is_directory(status)) return absl::InvalidArgumentError("is a folder");
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  if (!in) {
+    return absl::PermissionDeniedError(absl::StrCat("can't be read: ", std::strerror(errno)));
+  }
+  return ReadText(in);
 }
 
 }  // namespace
@@ -131,28 +120,14 @@ ExperimentFile LoadExperimentFile(const std::string& path, std::istream& in) {
     file.problems = {{{}, "an experiment file ends in .yaml, .yml or .json", ""}};
     return file;
   }
-  const SourceText source(*std::move(text));
-  file.problems = source.Check();
-  if (file.problems.empty()) Convert(ParseYaml(source), &file);
-  Report(CheckAxes(file.spec), &file);
-  CheckDepth(&file);
-  SortByPosition(&file.problems);
+  static_cast<yaml::ExperimentText&>(file) = yaml::ReadExperiment(*std::move(text));
+  if (file.readable) {
+    for (reflect::FieldProblem& problem : CheckAxes(file.spec)) {
+      file.problems.push_back({file.positions.Find(problem.field), std::move(problem.message)});
+    }
+  }
+  yaml::SortByPosition(&file.problems);
   return file;
-}
-
-absl::StatusOr<Value> ParseValue(absl::string_view text) {
-  if (text.find_first_not_of(' ') == absl::string_view::npos) {
-    return absl::InvalidArgumentError("no value after the '='; write null to clear the field");
-  }
-  const SourceText source{std::string(text)};
-  std::vector<Diagnostic> problems = source.Check();
-  Document document;
-  if (problems.empty()) {
-    document = ParseYaml(source);
-    problems = std::move(document.problems);
-  }
-  if (!problems.empty()) return absl::InvalidArgumentError(problems.front().message);
-  return std::move(document.root);
 }
 
 absl::StatusOr<Overrides> ParseOverrides(const std::vector<std::string>& arguments,
@@ -169,12 +144,13 @@ absl::StatusOr<Overrides> ParseOverrides(const std::vector<std::string>& argumen
   return overrides;
 }
 
-void CheckOverrides(const Overrides& overrides, std::vector<Diagnostic>* problems) {
+void CheckOverrides(const Overrides& overrides, std::vector<yaml::Diagnostic>* problems) {
   for (const auto& [path, value] : overrides) {
     std::vector<reflect::FieldProblem> found;
     CheckValue(path, value, path, &found);
     for (reflect::FieldProblem& problem : found) {
-      problems->push_back({{}, WithoutField(problem.message, path), absl::StrCat("--set ", path)});
+      problems->push_back(
+          {{}, yaml::WithoutField(problem.message, path), absl::StrCat("--set ", path)});
     }
   }
 }

@@ -21,10 +21,10 @@
 #include "client/output/format.h"
 #include "client/submit/axis_options.h"
 #include "client/submit/dataset_files.h"
-#include "client/submit/seeds.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/struct.pb.h"
 #include "proto/reflect/text.h"
+#include "proto/yaml/seeds.h"
 
 namespace ablate::client {
 namespace {
@@ -75,7 +75,7 @@ Audience AudienceOf(const SubmitOptions& options) {
 }
 
 // Splits a map's key that is a dotted path into its parts, too.
-FieldPath Parts(const FieldPath& path) {
+yaml::FieldPath Parts(const yaml::FieldPath& path) {
   return absl::StrSplit(absl::StrJoin(path, "."), '.', absl::SkipEmpty());
 }
 
@@ -85,7 +85,7 @@ bool IsIndex(const std::string& part) {
 
 // Returns true if the path ends in an item of a list of messages: those that can't be read keep
 // their places, and other items move up.
-bool KeepsItsPlace(const FieldPath& path) {
+bool KeepsItsPlace(const yaml::FieldPath& path) {
   const google::protobuf::Descriptor* type = v1::ExperimentSpec::descriptor();
   for (const std::string& part : path) {
     if (IsIndex(part)) continue;
@@ -96,23 +96,24 @@ bool KeepsItsPlace(const FieldPath& path) {
 }
 
 // Returns the unread fields in parts; lists whose items move up as a whole.
-std::vector<FieldPath> Unread(const ExperimentFile& file) {
-  std::vector<FieldPath> unread;
-  for (const FieldPath& path : file.unread) {
-    FieldPath parts = Parts(path);
+std::vector<yaml::FieldPath> Unread(const ExperimentFile& file) {
+  std::vector<yaml::FieldPath> unread;
+  for (const yaml::FieldPath& path : file.unread) {
+    yaml::FieldPath parts = Parts(path);
     while (!parts.empty() && IsIndex(parts.back()) && !KeepsItsPlace(parts)) parts.pop_back();
     if (!parts.empty()) unread.push_back(std::move(parts));
   }
   return unread;
 }
 
-FieldPath First(const FieldPath& path, size_t count) {
+yaml::FieldPath First(const yaml::FieldPath& path, size_t count) {
   return {path.begin(), path.begin() + static_cast<std::ptrdiff_t>(count)};
 }
 
 // Returns true if a problem of `field` may follow from `unread` being unread. A misspelt field may
 // be meant for one that the file does not have.
-bool FollowsFrom(const FieldPath& field, const FieldPath& unread, const SourceMap& written) {
+bool FollowsFrom(const yaml::FieldPath& field, const yaml::FieldPath& unread,
+                 const yaml::SourceMap& written) {
   if (field.empty()) return false;
   const size_t last = unread.size() - 1, common = std::min(field.size(), last);
   if (First(field, common) != First(unread, common)) return false;
@@ -123,7 +124,7 @@ bool FollowsFrom(const FieldPath& field, const FieldPath& unread, const SourceMa
 
 // Returns the fields of base, below it, that may have another value than the file means because
 // `unread` is unread: itself or, if it is misspelt, all of the message that it stands in.
-std::vector<std::string> Marked(const FieldPath& unread) {
+std::vector<std::string> Marked(const yaml::FieldPath& unread) {
   if (unread.empty() || unread[0] != "base") return {};
   const google::protobuf::Descriptor* type = v1::BaseSpec::descriptor();
   std::vector<std::string> known;
@@ -151,8 +152,8 @@ std::string FieldInFile(absl::string_view field, const ShortenedSpec& shortened)
   return absl::StrCat(kAnalyses, shortened.analyses[index], field.substr(end));
 }
 
-bool IsKnown(const Diagnostic& problem, const std::vector<Diagnostic>& known) {
-  return std::any_of(known.begin(), known.end(), [&problem](const Diagnostic& one) {
+bool IsKnown(const yaml::Diagnostic& problem, const std::vector<yaml::Diagnostic>& known) {
+  return std::any_of(known.begin(), known.end(), [&problem](const yaml::Diagnostic& one) {
     return (one.position == problem.position || !one.where.empty()) && one.where == problem.where &&
            one.message == problem.message;
   });
@@ -186,7 +187,7 @@ absl::StatusOr<Submission> ReadSubmission(const SubmitOptions& options, std::ist
                                           const v1::Experiment* stored) {
   Submission submission;
   absl::StatusOr<v1::Seeds> seeds = v1::Seeds();
-  if (!options.seeds.empty()) seeds = ParseSeeds(options.seeds);
+  if (!options.seeds.empty()) seeds = yaml::ParseSeeds(options.seeds);
   if (!seeds.ok()) {
     seeds = absl::InvalidArgumentError(absl::StrCat("--seeds: ", seeds.status().message()));
   }
@@ -225,7 +226,7 @@ absl::StatusOr<Submission> ReadSubmission(const SubmitOptions& options, std::ist
   submission.seeds_given = !options.seeds.empty();
   submission.name_given = !options.name.empty();
   if (submission.seeds_given) *submission.file.spec.mutable_seeds() = *std::move(seeds);
-  SortByPosition(&submission.file.problems);
+  yaml::SortByPosition(&submission.file.problems);
   return submission;
 }
 
@@ -278,7 +279,7 @@ v1::CreateExperimentRequest MakeRequest(const Submission& submission,
 
 void MarkUnread(const ExperimentFile& file, v1::CreateExperimentRequest* request) {
   constexpr size_t kMaxOverrides = 100;  // of the server
-  for (const FieldPath& path : Unread(file)) {
+  for (const yaml::FieldPath& path : Unread(file)) {
     for (const std::string& marked : Marked(path)) {
       if (request->overrides().size() >= kMaxOverrides) return;
       // Nothing is changed if the command line gives it a value.
@@ -287,28 +288,30 @@ void MarkUnread(const ExperimentFile& file, v1::CreateExperimentRequest* request
   }
 }
 
-std::vector<Diagnostic> Locate(const google::protobuf::RepeatedPtrField<v1::Problem>& problems,
-                               const Submission& submission) {
-  std::vector<Diagnostic> located = submission.file.problems;
-  const std::vector<FieldPath> unread = Unread(submission.file);
+std::vector<yaml::Diagnostic> Locate(
+    const google::protobuf::RepeatedPtrField<v1::Problem>& problems, const Submission& submission) {
+  std::vector<yaml::Diagnostic> located = submission.file.problems;
+  const std::vector<yaml::FieldPath> unread = Unread(submission.file);
   for (const v1::Problem& problem : problems) {
     absl::string_view field = problem.field();
     absl::ConsumePrefix(&field, "spec.");
-    const FieldPath parts = Parts(ParseFieldPath(field));
-    const bool follows = std::any_of(unread.begin(), unread.end(), [&](const FieldPath& path) {
-      return FollowsFrom(parts, path, submission.file.positions);
-    });
+    const yaml::FieldPath parts = Parts(yaml::ParseFieldPath(field));
+    const bool follows =
+        std::any_of(unread.begin(), unread.end(), [&](const yaml::FieldPath& path) {
+          return FollowsFrom(parts, path, submission.file.positions);
+        });
     const Origin origin = OriginOf(field, submission);
-    Diagnostic diagnostic = {
+    yaml::Diagnostic diagnostic = {
         submission.file.positions.Find(FieldInFile(field, submission.shortened)),
-        origin.option.empty() ? problem.message() : WithoutField(problem.message(), origin.field),
+        origin.option.empty() ? problem.message()
+                              : yaml::WithoutField(problem.message(), origin.field),
         origin.option};
     const bool marked =  // by MarkUnread
         origin.option.empty() && field != "overrides" && IsWithin(field, "overrides");
     if (follows || marked || IsKnown(diagnostic, submission.file.problems)) continue;
     located.push_back(std::move(diagnostic));
   }
-  SortByPosition(&located);
+  yaml::SortByPosition(&located);
   return located;
 }
 

@@ -75,8 +75,8 @@ void MarkUnread(const ExperimentFile& file, v1::CreateExperimentRequest* request
 // Returns the problems of the file and of the server, each once, at their lines or at the options
 // that cause them. Leaves out problems that the server finds only because a field is unread:
 // problems of that field, of fields below or around it, and of the field that a misspelt one means.
-std::vector<Diagnostic> Locate(const google::protobuf::RepeatedPtrField<v1::Problem>& problems,
-                               const Submission& submission);
+std::vector<yaml::Diagnostic> Locate(
+    const google::protobuf::RepeatedPtrField<v1::Problem>& problems, const Submission& submission);
 
 }  // namespace ablate::client
 

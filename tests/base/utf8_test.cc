@@ -50,6 +50,23 @@ TEST(WideEncodingTest, KnowsMarksAndZerosOfAscii) {
   }
 }
 
+TEST(FirstCharacterTest, RefusesWhatIsNotUtf8) {
+  for (const char* text :
+       {"\x80", "\xC0\x80", "\xC1\xBF", "\xE0\x80\x80", "\xED\xA0\x80", "\xF0\x80\x80\x80",
+        "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xE2\x82", "\xC3(", "\xFF"}) {
+    EXPECT_FALSE(FirstCharacter(text).valid);
+    EXPECT_EQ(FirstCharacter(text).bytes, 1u);
+  }
+}
+
+TEST(FirstCharacterTest, ReadsOneToFourBytes) {
+  EXPECT_EQ(FirstCharacter("a!").code, 0x61u);
+  EXPECT_EQ(FirstCharacter("é!").code, 0xE9u);
+  EXPECT_EQ(FirstCharacter("€!").code, 0x20ACu);
+  EXPECT_EQ(FirstCharacter("\xF4\x8F\xBF\xBF").code, 0x10FFFFu);
+  EXPECT_EQ(FirstCharacter("€!").bytes, 3u);
+}
+
 TEST(HasControlCharacterTest, KnowsBothRangesAndExceptions) {
   EXPECT_FALSE(HasControlCharacter("é ü"));
   EXPECT_TRUE(HasControlCharacter("a\tb"));

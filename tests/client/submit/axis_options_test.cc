@@ -36,8 +36,8 @@ Submission ReadWith(const std::vector<std::string>& axes, const std::string& fil
 
 std::vector<std::string> AxisProblems(const Submission& submission) {
   std::vector<std::string> lines;
-  for (const Diagnostic& problem : submission.file.problems) {
-    lines.push_back(ToString(problem, "f"));
+  for (const yaml::Diagnostic& problem : submission.file.problems) {
+    lines.push_back(yaml::ToString(problem, "f"));
   }
   return lines;
 }
@@ -123,7 +123,7 @@ TEST(AxisOptionsTest, OwnTheServersProblemsWithTheirAxis) {
   problem->set_field("axes[1].values[1]");
   problem->set_message("axes[1].values[1]: 1 is given twice; expected distinct values");
   std::vector<std::string> lines;
-  for (const Diagnostic& one : Locate(response.problems(), submission)) {
+  for (const yaml::Diagnostic& one : Locate(response.problems(), submission)) {
     lines.push_back(ToString(one, "f"));
   }
   EXPECT_THAT(lines, ElementsAre("--axis rate: values[1]: 1 is given twice; expected distinct "

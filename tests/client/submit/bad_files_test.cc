@@ -45,7 +45,8 @@ TEST_P(BadFileTest, GetsItsExactMessages) {
   std::istringstream unused;
   const ExperimentFile file = LoadExperimentFile(absl::StrCat(BAD_FILES, "/", GetParam()), unused);
   std::vector<std::string> lines;
-  for (const Diagnostic& problem : file.problems) lines.push_back(ToString(problem, GetParam()));
+  for (const yaml::Diagnostic& problem : file.problems)
+    lines.push_back(yaml::ToString(problem, GetParam()));
   EXPECT_FALSE(lines.empty());
   EXPECT_EQ(lines, ExpectedLines(GetParam()));
 }
@@ -66,8 +67,8 @@ class LargeFileTest : public ::testing::Test {
   static std::vector<std::string> Messages(const std::string& text) {
     std::istringstream in(text);
     std::vector<std::string> lines;
-    for (const Diagnostic& problem : LoadExperimentFile("-", in).problems) {
-      lines.push_back(ToString(problem, "x"));
+    for (const yaml::Diagnostic& problem : LoadExperimentFile("-", in).problems) {
+      lines.push_back(yaml::ToString(problem, "x"));
     }
     return lines;
   }

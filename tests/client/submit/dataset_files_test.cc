@@ -35,15 +35,6 @@ ExperimentFile Load(const std::string& text) {
   return file;
 }
 
-// Returns the paths to replace, each as FIELD = PATH.
-std::vector<std::string> Found(ExperimentFile* file, Overrides* overrides) {
-  std::vector<std::string> found;
-  for (const DatasetPath& path : FindDatasetPaths(&file->spec, overrides)) {
-    found.push_back(absl::StrCat(path.field, " = ", *path.name));
-  }
-  return found;
-}
-
 // How many files of an experiment in "folder" are not uploaded.
 size_t ProblemsOf(ExperimentFile file, const std::vector<std::string>& allowed,
                   Overrides overrides = {}) {
@@ -51,110 +42,6 @@ size_t ProblemsOf(ExperimentFile file, const std::vector<std::string>& allowed,
       &file, &overrides, allowed, [](const std::string&) { return std::string("datasets/x"); });
   EXPECT_TRUE(status.ok()) << status;
   return file.problems.size();
-}
-
-TEST(IsPathTest, GoesByTheRule) {
-  for (const char* path : {"a.txt", "data/a", "./a", "/a", "datasets.txt", "../datasets/a"}) {
-    EXPECT_TRUE(IsPath(path)) << path;
-  }
-  for (const char* name : {"names", "datasets/names-1a2b3c", "datasets/a.b", ""}) {
-    EXPECT_FALSE(IsPath(name)) << name;
-  }
-}
-
-TEST(FindDatasetPathsTest, LooksEverywhere) {
-  ExperimentFile file = Load(kFileText);
-  ASSERT_THAT(file.problems, IsEmpty());
-  Overrides overrides;
-  EXPECT_THAT(Found(&file, &overrides),
-              UnorderedElementsAre("base.task.documents.dataset = data/a.txt",
-                                   "axes[0].settings[1].set[\"task.documents.dataset\"] = ./b.txt",
-                                   "axes[0].settings[2].set[\"task\"].documents.dataset = c.txt",
-                                   "axes[1].values[1] = data/../data/a.txt",
-                                   "exclude[0].where[\"dataset\"] = data/a.txt"));
-}
-
-TEST(FindDatasetPathsTest, LeavesOutWhatTheCommandLineReplaces) {
-  ExperimentFile file = Load("name: a\nbase: {task: {documents: {dataset: gone.txt}}}\n");
-  Overrides overrides;
-  overrides["task.documents.dataset"].set_string_value("here.txt");
-  const std::vector<DatasetPath> found = FindDatasetPaths(&file.spec, &overrides);
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_TRUE(found[0].from_command_line);
-  EXPECT_EQ(*found[0].name, "here.txt");
-}
-
-TEST(FindDatasetPathsTest, FindsTheFileOfAText) {
-  ExperimentFile file = Load(
-      "name: a\n"
-      "base: {task: {text: {dataset: data/t.txt}}}\n"
-      "axes: [{name: data, settings: [{label: a}, {label: b, set: {task: {text: {dataset: "
-      "u.txt}}}}]}]\n");
-  Overrides overrides;
-  EXPECT_THAT(Found(&file, &overrides),
-              UnorderedElementsAre("base.task.text.dataset = data/t.txt",
-                                   "axes[0].settings[1].set[\"task\"].text.dataset = u.txt"));
-  overrides["task.text.validation"].set_number_value(.2);
-  EXPECT_EQ(FindDatasetPaths(&file.spec, &overrides).size(), 2u);
-  overrides["task.recall"].mutable_struct_value();
-  EXPECT_EQ(FindDatasetPaths(&file.spec, &overrides).size(), 1u);
-  overrides.clear();
-  overrides["task.text.dataset"].set_string_value("here.txt");
-  EXPECT_EQ(FindDatasetPaths(&file.spec, &overrides).size(), 2u) << "one of them of the option";
-}
-
-TEST(FindDatasetPathsTest, FindsTheFilesOfInputs) {
-  ExperimentFile file = Load(
-      "name: a\n"
-      "base: {task: {documents: {dataset: names}}}\n"
-      "analyses:\n"
-      "  - {spectrum: {}}\n"
-      "  - {probe: {}, inputs: {dataset: tagged.conllu}}\n"
-      "  - {cka: {}, inputs: {dataset: datasets/other.txt}}\n");
-  ASSERT_THAT(file.problems, IsEmpty());
-  Overrides overrides;
-  EXPECT_THAT(Found(&file, &overrides),
-              UnorderedElementsAre("analyses[1].inputs.dataset = tagged.conllu"));
-}
-
-TEST(FindDatasetPathsTest, LeavesOutTheFileOfATaskThatTheCommandLineReplaces) {
-  ExperimentFile file = Load("name: a\nbase: {task: {documents: {dataset: gone.txt}}}\n");
-  Overrides overrides;
-  overrides["task.legacy_recall.keys"].set_null_value(google::protobuf::NULL_VALUE);
-  EXPECT_EQ(FindDatasetPaths(&file.spec, &overrides).size(), 1u) << "it clears what is not there";
-  overrides["task.legacy_recall.keys"].set_number_value(5);
-  EXPECT_THAT(FindDatasetPaths(&file.spec, &overrides), IsEmpty());
-}
-
-TEST(FindDatasetPathsTest, FindsTheFolderOfATokenizer) {
-  ExperimentFile file = Load(
-      "name: a\n"
-      "base: {task: {text: {dataset: t, tokenizer: data/bpe}}}\n"
-      "axes: [{field: task.text.tokenizer, values: [chars, ./gpt2]}]\n"
-      "exclude: [{where: {tokenizer: ./gpt2}}]\n");
-  Overrides overrides;
-  EXPECT_THAT(
-      Found(&file, &overrides),
-      UnorderedElementsAre("base.task.text.tokenizer = data/bpe", "axes[0].values[1] = ./gpt2",
-                           "exclude[0].where[\"tokenizer\"] = ./gpt2"));
-  overrides["task.text.dataset"].set_string_value("u");
-  EXPECT_EQ(FindDatasetPaths(&file.spec, &overrides).size(), 3u);
-  overrides["task.text.tokenizer"].set_string_value("chars");
-  EXPECT_EQ(FindDatasetPaths(&file.spec, &overrides).size(), 2u);
-}
-
-TEST(FindDatasetPathsTest, FindsTheTokenizerOfDocuments) {
-  ExperimentFile file = Load(
-      "name: a\n"
-      "base: {task: {documents: {dataset: t, tokenizer: data/bpe}}}\n"
-      "axes: [{name: t, settings: [{label: b, set: {task.documents.tokenizer: ./gpt2}}]}]\n");
-  Overrides overrides;
-  EXPECT_THAT(
-      Found(&file, &overrides),
-      UnorderedElementsAre("base.task.documents.tokenizer = data/bpe",
-                           "axes[0].settings[0].set[\"task.documents.tokenizer\"] = ./gpt2"));
-  overrides["task.documents.tokenizer"].set_string_value("./other");
-  EXPECT_EQ(FindDatasetPaths(&file.spec, &overrides).size(), 2u);
 }
 
 TEST(ReplaceDatasetPathsTest, UploadsEachFileOnceRelativeToTheExperiment) {
@@ -189,7 +76,8 @@ TEST(ReplaceDatasetPathsTest, PutsProblemsWhereTheFileIsNamed) {
       });
   EXPECT_TRUE(status.ok());
   std::vector<std::string> lines;
-  for (const Diagnostic& problem : file.problems) lines.push_back(ToString(problem, "x"));
+  for (const yaml::Diagnostic& problem : file.problems)
+    lines.push_back(yaml::ToString(problem, "x"));
   EXPECT_THAT(lines, ElementsAre("x:7:26: axes[0].settings[1].set[\"task.documents.dataset\"]: no "
                                  "file folder/b.txt",
                                  "--set task.documents.dataset: no file folder/e.txt"));

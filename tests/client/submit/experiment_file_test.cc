@@ -69,7 +69,8 @@ class ExperimentFileTest : public ::testing::Test {
 
 std::vector<std::string> Lines(const ExperimentFile& file) {
   std::vector<std::string> lines;
-  for (const Diagnostic& problem : file.problems) lines.push_back(ToString(problem, "x"));
+  for (const yaml::Diagnostic& problem : file.problems)
+    lines.push_back(yaml::ToString(problem, "x"));
   return lines;
 }
 
@@ -86,19 +87,19 @@ TEST_F(ExperimentFileTest, IsTheSameInEveryFormat) {
 
 TEST_F(ExperimentFileTest, KnowsWhereFieldsAreInEveryFormat) {
   const ExperimentFile yaml = Load("a.yaml", kYaml);
-  EXPECT_EQ(yaml.positions.Find("base.training.steps"), (Position{5, 14}));
-  EXPECT_EQ(yaml.positions.Find("base.training.betas[1]"), (Position{5, 42}));
+  EXPECT_EQ(yaml.positions.Find("base.training.steps"), (yaml::Position{5, 14}));
+  EXPECT_EQ(yaml.positions.Find("base.training.betas[1]"), (yaml::Position{5, 42}));
   EXPECT_EQ(yaml.positions.Find("axes[0].settings[1].set[\"model.norm.placement\"]"),
-            (Position{12, 15}));
+            (yaml::Position{12, 15}));
   EXPECT_EQ(yaml.positions.Find("axes[0].settings[1].set[\"model.norm\"].final"),
-            (Position{12, 56}));
-  EXPECT_EQ(yaml.positions.Find("axes[1].values[1]"), (Position{13, 41}));
-  EXPECT_EQ(yaml.positions.Find("exclude[0].where[\"batch\"]"), (Position{15, 25}));
+            (yaml::Position{12, 56}));
+  EXPECT_EQ(yaml.positions.Find("axes[1].values[1]"), (yaml::Position{13, 41}));
+  EXPECT_EQ(yaml.positions.Find("exclude[0].where[\"batch\"]"), (yaml::Position{15, 25}));
 
   const ExperimentFile json = Load("a.json", kJson);
-  EXPECT_EQ(json.positions.Find("base.training.steps"), (Position{5, 18}));
+  EXPECT_EQ(json.positions.Find("base.training.steps"), (yaml::Position{5, 18}));
   EXPECT_EQ(json.positions.Find("axes[0].settings[1].set[\"model.norm.placement\"]"),
-            (Position{10, 15}));
+            (yaml::Position{10, 15}));
 }
 
 // Half a megabyte of seeds in one line: takes minutes if a position takes more time the further it
@@ -113,17 +114,17 @@ TEST_F(ExperimentFileTest, ReadsALongLine) {
     const ExperimentFile file = Load(name, text);
     EXPECT_THAT(Lines(file), ::testing::IsEmpty());
     EXPECT_EQ(file.spec.seeds().list_size(), kSeeds);
-    EXPECT_EQ(file.positions.Find("seeds.list[79999]"), (Position{1, last}));
+    EXPECT_EQ(file.positions.Find("seeds.list[79999]"), (yaml::Position{1, last}));
   }
 }
 
 TEST_F(ExperimentFileTest, FindsTheNearestFieldAroundAnAbsentOne) {
   const ExperimentFile file = Load("a.yaml", kYaml);
-  EXPECT_EQ(file.positions.Find("axes[0].settings[1].colour"), (Position{11, 9}));
-  EXPECT_EQ(file.positions.Find("base.model.heads"), (Position{6, 3}));
-  EXPECT_EQ(file.positions.Find("report.primary"), (Position{0, 0}));
-  EXPECT_EQ(file.positions.Find(""), (Position{0, 0}));
-  EXPECT_EQ(file.positions.Find("]][.\"\\"), (Position{0, 0}));
+  EXPECT_EQ(file.positions.Find("axes[0].settings[1].colour"), (yaml::Position{11, 9}));
+  EXPECT_EQ(file.positions.Find("base.model.heads"), (yaml::Position{6, 3}));
+  EXPECT_EQ(file.positions.Find("report.primary"), (yaml::Position{0, 0}));
+  EXPECT_EQ(file.positions.Find(""), (yaml::Position{0, 0}));
+  EXPECT_EQ(file.positions.Find("]][.\"\\"), (yaml::Position{0, 0}));
 }
 
 TEST_F(ExperimentFileTest, ReadsStdinAsYamlOrJson) {

@@ -40,7 +40,8 @@ std::vector<std::string> Located(const SubmitOptions& options,
     problem->set_message(message);
   }
   std::vector<std::string> lines;
-  for (const Diagnostic& line : Locate(response.problems(), ReadFrom(kSubmittedText, options))) {
+  for (const yaml::Diagnostic& line :
+       Locate(response.problems(), ReadFrom(kSubmittedText, options))) {
     lines.push_back(ToString(line, "f"));
   }
   return lines;
@@ -104,7 +105,7 @@ std::vector<std::string> Told(const std::string& text, const std::vector<std::st
     problem->set_message(field);
   }
   std::vector<std::string> told;
-  for (const Diagnostic& line : Locate(response.problems(), ReadFrom(text, options))) {
+  for (const yaml::Diagnostic& line : Locate(response.problems(), ReadFrom(text, options))) {
     const bool is_servers = std::count(fields.begin(), fields.end(), line.message) > 0;
     if (is_servers) told.push_back(line.message);
   }

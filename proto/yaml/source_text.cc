@@ -1,12 +1,7 @@
-#include "client/submit/source_text.h"
+#include "proto/yaml/source_text.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -17,18 +12,13 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "base/utf8.h"
-#include "client/output/terminal_text.h"
 
-namespace ablate::client {
+namespace ablate::yaml {
 namespace {
 
 constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 constexpr size_t kMarkInterval = 256;
-
-absl::Status TooLarge() {
-  return absl::InvalidArgumentError("the file is larger than 1 MiB, the most an experiment may be");
-}
 
 // Returns the text between the quotes at the front of `*text` and removes it with its quotes.
 // Control characters are written as \xNN there, other escapes are a backslash before the character
@@ -57,11 +47,10 @@ std::string Key(const FieldPath& path) { return absl::StrJoin(path, "\x1f"); }
 }  // namespace
 
 std::string ToString(const Diagnostic& diagnostic, absl::string_view file) {
-  const std::string message = Printable(diagnostic.message);
-  if (!diagnostic.where.empty()) return absl::StrCat(Printable(diagnostic.where), ": ", message);
-  if (diagnostic.position.line == 0) return absl::StrCat(Printable(file), ": ", message);
-  return absl::StrCat(Printable(file), ":", diagnostic.position.line, ":",
-                      diagnostic.position.column, ": ", message);
+  const auto& [position, message, where, field] = diagnostic;
+  if (!where.empty()) return absl::StrCat(where, ": ", message);
+  if (position.line == 0) return absl::StrCat(file, ": ", message);
+  return absl::StrCat(file, ":", position.line, ":", position.column, ": ", message);
 }
 
 std::string WithoutField(absl::string_view message, absl::string_view field) {
@@ -89,7 +78,7 @@ SourceText::SourceText(std::string text) : text_(std::move(text)) {
       marks_.push_back({i, position});
     }
     const bool ends = text_[i] == '\n';
-    i += FirstCharacter(absl::string_view(text_).substr(i)).bytes;
+    i += text::FirstCharacter(absl::string_view(text_).substr(i)).bytes;
     position = ends ? Position{position.line + 1, 1} : Position{position.line, position.column + 1};
   }
   if (position.column == 1) {  // an empty line is a line, too
@@ -107,7 +96,7 @@ Position SourceText::At(size_t offset) const {
   Position position = known;
   absl::string_view rest = absl::string_view(text_).substr(start, offset - start);
   while (!rest.empty()) {
-    rest.remove_prefix(FirstCharacter(rest).bytes);
+    rest.remove_prefix(text::FirstCharacter(rest).bytes);
     ++position.column;
   }
   return position;
@@ -124,7 +113,7 @@ std::vector<Diagnostic> SourceText::Check() const {
     return {{At(0), absl::StrCat("the file is in ", encoding, ": save it as UTF-8"), ""}};
   }
   for (size_t i = 0; i < text_.size();) {
-    const Character c = FirstCharacter(absl::string_view(text_).substr(i));
+    const text::Character c = text::FirstCharacter(absl::string_view(text_).substr(i));
     if (!c.valid) {
       return {
           {At(i), absl::StrFormat("byte 0x%02x is not UTF-8: save the file as UTF-8", c.code), ""}};
@@ -138,29 +127,8 @@ std::vector<Diagnostic> SourceText::Check() const {
   return {};
 }
 
-absl::StatusOr<std::string> ReadText(const std::string& path) {
-  std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
-  if (status.type() == std::filesystem::file_type::not_found) {
-    return absl::NotFoundError("no such file");
-  }
-  if (error) return absl::PermissionDeniedError(error.message());
-  if (std::filesystem::is_directory(status)) return absl::InvalidArgumentError("is a folder");
-  errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  if (!in) {
-    return absl::PermissionDeniedError(absl::StrCat("can't be read: ", std::strerror(errno)));
-  }
-  return ReadText(in);
-}
-
-absl::StatusOr<std::string> ReadText(std::istream& in) {
-  std::string text(kMaxFileBytes + 1, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(in.gcount()));
-  if (in.bad()) return absl::DataLossError("reading failed");
-  if (text.size() > kMaxFileBytes) return TooLarge();
-  return text;
+absl::Status TooLarge() {
+  return absl::InvalidArgumentError("the file is larger than 1 MiB, the most an experiment may be");
 }
 
 FieldPath ParseFieldPath(absl::string_view text) {
@@ -191,4 +159,4 @@ Position SourceMap::Find(absl::string_view field) const {
   return {};
 }
 
-}  // namespace ablate::client
+}  // namespace ablate::yaml

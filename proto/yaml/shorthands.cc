@@ -1,4 +1,4 @@
-#include "client/submit/shorthands.h"
+#include "proto/yaml/shorthands.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,11 +12,11 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
-#include "client/submit/seeds.h"
 #include "google/protobuf/descriptor.h"
 #include "proto/reflect/text.h"
+#include "proto/yaml/seeds.h"
 
-namespace ablate::client {
+namespace ablate::yaml {
 namespace {
 
 using google::protobuf::FieldDescriptor;
@@ -214,4 +214,4 @@ void ExpandShorthands(Value* root, std::vector<reflect::FieldProblem>* problems)
   }
 }
 
-}  // namespace ablate::client
+}  // namespace ablate::yaml

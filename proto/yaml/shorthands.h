@@ -1,7 +1,7 @@
 // Replaces shorthands of experiment files by the fields that they stand for: `seeds: 8`, `seeds:
 // 42..53`, and ranges as the values of an axis.
-#ifndef ABLATE_CLIENT_SUBMIT_SHORTHANDS_H_
-#define ABLATE_CLIENT_SUBMIT_SHORTHANDS_H_
+#ifndef ABLATE_PROTO_YAML_SHORTHANDS_H_
+#define ABLATE_PROTO_YAML_SHORTHANDS_H_
 
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@
 #include "google/protobuf/struct.pb.h"
 #include "proto/reflect/from_value.h"
 
-namespace ablate::client {
+namespace ablate::yaml {
 
 // Largest number of values of an axis, as in spec.proto.
 inline constexpr uint32_t kMaxAxisValues = 1'000;
@@ -33,6 +33,6 @@ std::vector<double> RangeValues(double first, double last, uint32_t count, bool 
 absl::StatusOr<google::protobuf::Value> ExpandRange(const google::protobuf::Value& range,
                                                     absl::string_view field);
 
-}  // namespace ablate::client
+}  // namespace ablate::yaml
 
-#endif  // ABLATE_CLIENT_SUBMIT_SHORTHANDS_H_
+#endif  // ABLATE_PROTO_YAML_SHORTHANDS_H_

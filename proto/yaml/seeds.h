@@ -1,6 +1,6 @@
 // Reads the seeds of a text such as 42..53, of an option or in an experiment file.
-#ifndef ABLATE_CLIENT_SUBMIT_SEEDS_H_
-#define ABLATE_CLIENT_SUBMIT_SEEDS_H_
+#ifndef ABLATE_PROTO_YAML_SEEDS_H_
+#define ABLATE_PROTO_YAML_SEEDS_H_
 
 #include <cstdint>
 
@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace ablate::client {
+namespace ablate::yaml {
 
 // Largest number of seeds, as in spec.proto.
 inline constexpr uint32_t kMaxSeeds = 10'000;
@@ -17,6 +17,6 @@ inline constexpr uint32_t kMaxSeeds = 10'000;
 // `0..3,9`: all distinct. INVALID_ARGUMENT: "COMPLAINT; expected ALLOWED".
 absl::StatusOr<v1::Seeds> ParseSeeds(absl::string_view text);
 
-}  // namespace ablate::client
+}  // namespace ablate::yaml
 
-#endif  // ABLATE_CLIENT_SUBMIT_SEEDS_H_
+#endif  // ABLATE_PROTO_YAML_SEEDS_H_

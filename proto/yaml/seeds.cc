@@ -1,4 +1,4 @@
-#include "client/submit/seeds.h"
+#include "proto/yaml/seeds.h"
 
 #include <set>
 #include <utility>
@@ -9,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 
-namespace ablate::client {
+namespace ablate::yaml {
 namespace {
 
 struct SeedRange {
@@ -71,4 +71,4 @@ absl::StatusOr<v1::Seeds> ParseSeeds(absl::string_view text) {
   return range;
 }
 
-}  // namespace ablate::client
+}  // namespace ablate::yaml

@@ -1,16 +1,17 @@
 // Reads YAML and JSON texts into a tree of values with the position of every field.
-#ifndef ABLATE_CLIENT_SUBMIT_DOCUMENT_H_
-#define ABLATE_CLIENT_SUBMIT_DOCUMENT_H_
+#ifndef ABLATE_PROTO_YAML_DOCUMENT_H_
+#define ABLATE_PROTO_YAML_DOCUMENT_H_
 
 #include <map>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "client/submit/source_text.h"
 #include "google/protobuf/struct.pb.h"
+#include "proto/yaml/source_text.h"
 
-namespace ablate::client {
+namespace ablate::yaml {
 
 // Content of a YAML or JSON text. With `syntax_error` the tree ends where the parser gave up.
 struct Document {
@@ -37,6 +38,9 @@ Document ParseYaml(const SourceText& source);
 google::protobuf::Value PlainScalar(absl::string_view text);
 
 google::protobuf::Value StringValue(absl::string_view text);
+
+// Reads the value of an option as in a YAML file. INVALID_ARGUMENT describes the problem.
+absl::StatusOr<google::protobuf::Value> ParseValue(absl::string_view text);
 
 // Builds a Document from a parser's events. Duplicate keys and nesting beyond kMaxDepth become
 // problems. Maps with the same key are merged; of other values with the same key the last is kept.
@@ -106,6 +110,6 @@ class TreeBuilder {
   size_t expanded_ = 0;  // values so far
 };
 
-}  // namespace ablate::client
+}  // namespace ablate::yaml
 
-#endif  // ABLATE_CLIENT_SUBMIT_DOCUMENT_H_
+#endif  // ABLATE_PROTO_YAML_DOCUMENT_H_

@@ -1,19 +1,18 @@
 // Reads the text of an experiment file within limits, checks it, and maps its fields to lines and
 // columns, so that every problem, also the server's, is reported at its position.
-#ifndef ABLATE_CLIENT_SUBMIT_SOURCE_TEXT_H_
-#define ABLATE_CLIENT_SUBMIT_SOURCE_TEXT_H_
+#ifndef ABLATE_PROTO_YAML_SOURCE_TEXT_H_
+#define ABLATE_PROTO_YAML_SOURCE_TEXT_H_
 
 #include <cstddef>
-#include <istream>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "proto/reflect/text.h"
 
-namespace ablate::client {
+namespace ablate::yaml {
 
 // Both from 1; columns count characters. Line 0 stands for the file as a whole.
 struct Position {
@@ -22,15 +21,15 @@ struct Position {
   friend bool operator==(const Position&, const Position&) = default;
 };
 
-// A problem of an experiment. `where` is set if it isn't in the file, such as `--set
-// training.stepz`.
+// A problem of an experiment.
 struct Diagnostic {
   Position position;
   std::string message;
-  std::string where;
+  std::string where = {};  // if it isn't in the file, such as `--set training.stepz`
+  std::string field = {};  // its path, if the problem is one field's
 };
 
-// Returns `names.yaml:3:5: message` or `--set training.stepz: message`, fit for a terminal.
+// Returns `names.yaml:3:5: message` or `--set training.stepz: message`.
 std::string ToString(const Diagnostic& diagnostic, absl::string_view file);
 
 // Returns `message`, which begins with the path of its field, without that path; for use after a
@@ -73,10 +72,8 @@ class SourceText {
   std::vector<Mark> marks_;  // every line's first character, and one in so many bytes between
 };
 
-// Reads all of `path`, at most kMaxFileBytes. NOT_FOUND, PERMISSION_DENIED or INVALID_ARGUMENT with
-// a message without the path.
-absl::StatusOr<std::string> ReadText(const std::string& path);
-absl::StatusOr<std::string> ReadText(std::istream& in);
+// Returns INVALID_ARGUMENT for a text of more than kMaxFileBytes.
+absl::Status TooLarge();
 
 // Field names, map keys and list indices on the way to a field.
 using FieldPath = std::vector<std::string>;
@@ -97,6 +94,6 @@ class SourceMap {
   std::map<std::string, Position> positions_;  // by the parts joined with a separator
 };
 
-}  // namespace ablate::client
+}  // namespace ablate::yaml
 
-#endif  // ABLATE_CLIENT_SUBMIT_SOURCE_TEXT_H_
+#endif  // ABLATE_PROTO_YAML_SOURCE_TEXT_H_

@@ -1,25 +1,18 @@
 // Tests shorthands of seeds and of axis values.
-#include "client/submit/shorthands.h"
-
-#include <sstream>
+#include "proto/yaml/shorthands.h"
 
 #include "absl/strings/str_cat.h"
-#include "client/submit/experiment_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/yaml/experiment_text.h"
 
-namespace ablate::client {
+namespace ablate::yaml {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-ExperimentFile LoadYaml(const std::string& yaml) {
-  std::istringstream in(yaml);
-  return LoadExperimentFile("-", in);
-}
-
-std::vector<std::string> ShorthandProblems(const ExperimentFile& file) {
+std::vector<std::string> ShorthandProblems(const ExperimentText& file) {
   std::vector<std::string> lines;
   for (const Diagnostic& problem : file.problems) lines.push_back(ToString(problem, "f"));
   return lines;
@@ -54,7 +47,7 @@ TEST(RangeValuesTest, StayDistinctAndAscending) {
 }
 
 TEST(ShorthandsTest, StandForSeedsAndValues) {
-  const ExperimentFile file = LoadYaml(R"(name: a
+  const ExperimentText file = ReadExperiment(R"(name: a
 base: {task: {recall: {}}}
 seeds: 8
 axes:
@@ -73,7 +66,8 @@ axes:
 
 TEST(ShorthandsTest, StandForRangesAndListsOfSeeds) {
   const auto seeds = [](const std::string& yaml) {
-    const ExperimentFile file = LoadYaml("name: a\nbase: {task: {recall: {}}}\nseeds: " + yaml);
+    const ExperimentText file =
+        ReadExperiment("name: a\nbase: {task: {recall: {}}}\nseeds: " + yaml);
     EXPECT_THAT(ShorthandProblems(file), IsEmpty()) << yaml;
     return file.spec.seeds();
   };
@@ -132,11 +126,11 @@ TEST(ShorthandsTest, NameFieldAndValueOfMistakes) {
       {"axes: [{field: training.clip, values: {log: [1, 2], linear: [0, 1], count: 3}}]",
        "f:1:31: axes[0].values: {count: 3, linear: [0, 1], log: [1, 2]} " + range}};
   for (const auto& [yaml, problem] : cases) {
-    const ExperimentFile file = LoadYaml(yaml);
+    const ExperimentText file = ReadExperiment(yaml);
     EXPECT_THAT(ShorthandProblems(file), ElementsAre(problem));
     EXPECT_FALSE(file.unread.empty()) << yaml;
   }
 }
 
 }  // namespace
-}  // namespace ablate::client
+}  // namespace ablate::yaml

@@ -17,9 +17,9 @@
 #include "absl/strings/strip.h"
 #include "base/decimal.h"
 #include "base/utf8.h"
-#include "client/submit/document.h"
+#include "proto/yaml/document.h"
 
-namespace ablate::client {
+namespace ablate::yaml {
 namespace {
 
 // A message of the parser, and ours with the next step.
@@ -383,4 +383,19 @@ Document ParseYaml(const SourceText& source) {
   return document;
 }
 
-}  // namespace ablate::client
+absl::StatusOr<google::protobuf::Value> ParseValue(absl::string_view text) {
+  if (text.find_first_not_of(' ') == absl::string_view::npos) {
+    return absl::InvalidArgumentError("no value after the '='; write null to clear the field");
+  }
+  const SourceText source{std::string(text)};
+  std::vector<Diagnostic> problems = source.Check();
+  Document document;
+  if (problems.empty()) {
+    document = ParseYaml(source);
+    problems = std::move(document.problems);
+  }
+  if (!problems.empty()) return absl::InvalidArgumentError(problems.front().message);
+  return std::move(document.root);
+}
+
+}  // namespace ablate::yaml

@@ -1,5 +1,5 @@
 // Tests plain scalars by YAML 1.2's core schema, and anchors, aliases and merge keys.
-#include "client/submit/document.h"
+#include "proto/yaml/document.h"
 
 #include <cmath>
 #include <limits>
@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "proto/reflect/text.h"
 
-namespace ablate::client {
+namespace ablate::yaml {
 namespace {
 
 using google::protobuf::Value;
@@ -139,4 +139,4 @@ TEST_F(AnchorTest, RefusesAFileThatExpandsToFarTooMuch) {
 }
 
 }  // namespace
-}  // namespace ablate::client
+}  // namespace ablate::yaml

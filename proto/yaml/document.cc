@@ -1,4 +1,4 @@
-#include "client/submit/document.h"
+#include "proto/yaml/document.h"
 
 #include <algorithm>
 #include <array>
@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 
-namespace ablate::client {
+namespace ablate::yaml {
 namespace {
 
 using google::protobuf::Value;
@@ -296,4 +296,4 @@ void TreeBuilder::End() {
   FinishValue();
 }
 
-}  // namespace ablate::client
+}  // namespace ablate::yaml
