@@ -22,6 +22,9 @@ struct Limit {
 // Messages, in bytes.
 inline constexpr int kMaxRequestBytes = 4 << 20;
 inline constexpr size_t kMaxSpecBytes = 1 << 20;  // of a whole CreateExperiment request
+// The text of such a request. Parsing takes up to 250 bytes of memory for each of its bytes, and a
+// short text may be a long spec.
+inline constexpr size_t kMaxTextBytes = 256 << 10;
 // Total over all such requests in the server.
 inline constexpr Limit kMaxSpecBytesAtOnce = {size_t{64} << 20, size_t{16} << 20};
 inline constexpr size_t kLargeRequestBytes = 64 << 10;  // larger ones return their memory at once

@@ -28,10 +28,12 @@
 #include "server/service/annotations.h"
 #include "server/service/changes.h"
 #include "server/service/convert.h"
+#include "server/service/create_answer.h"
 #include "server/service/run_fields.h"
 #include "server/service/services.h"
 #include "server/submit/analysis_planner.h"
 #include "server/submit/decidable.h"
+#include "server/submit/experiment_text.h"
 #include "server/submit/plan.h"
 #include "server/submit/quotas.h"
 #include "server/submit/related.h"
@@ -78,8 +80,23 @@ std::vector<spec::Problem> CheckRequest(const v1::CreateExperimentRequest& reque
         absl::StrCat("1 to ", lookup::kMaxRequestIdCharacters,
                      " printable characters, new for each submission")));
   }
-  if (!request.has_spec()) {
-    problems.push_back(reflect::MakeProblem("spec", "", "missing", "an experiment"));
+  const bool has_text = !request.text().empty();
+  if (!request.has_spec() && !has_text) {
+    problems.push_back(
+        reflect::MakeProblem("spec", "", "missing", "an experiment, here or as text"));
+  }
+  if (request.has_spec() && has_text) {
+    problems.push_back(reflect::MakeProblem("text", "", "given with spec", "one of them"));
+  }
+  if (request.text().size() > lookup::kMaxTextBytes) {
+    problems.push_back(reflect::MakeProblem(
+        "text", "", absl::StrCat(text::Grouped(request.text().size()), " bytes"),
+        absl::StrCat("at most ", text::Grouped(lookup::kMaxTextBytes),
+                     ", or the experiment as spec")));
+  }
+  if (!has_text && (!request.files().empty() || request.has_seeds() || !request.name().empty())) {
+    problems.push_back(reflect::MakeProblem("text", "", "missing",
+                                            "the text that files, seeds and name belong to"));
   }
   if (request.overrides().size() > spec::kMaxOverrides) {
     problems.push_back(spec::TooManyOverrides(request.overrides().size()));
@@ -181,174 +198,6 @@ storage::NewExperiment ToRecord(const Submission& submission,
   }
   record.runs = std::move(plan.runs);
   return record;
-}
-
-// Returns true if a row of so many bytes fits into the answer; otherwise notes that it has `added`
-// of `all`.
-bool Fits(size_t bytes, int added, size_t all, absl::string_view what, lookup::Room* room,
-          v1::CreateExperimentResponse* response) {
-  if (room->Take(bytes)) return true;
-  response->add_notes(absl::StrCat("the answer has the first ", added, " of ", all, " ", what));
-  return false;
-}
-
-template <class Row>
-void AddRows(const std::vector<Row>& rows, absl::string_view what, lookup::Room* room,
-             google::protobuf::RepeatedPtrField<Row>* field,
-             v1::CreateExperimentResponse* response) {
-  for (const Row& row : rows) {
-    const size_t bytes = row.ByteSizeLong() + 8;
-    if (!Fits(bytes, field->size(), rows.size(), what, room, response)) return;
-    *field->Add() = row;
-  }
-}
-
-// Returns false once a cell doesn't fit.
-bool AddCell(v1::Cell&& cell, size_t all, absl::string_view what, lookup::Room* room,
-             v1::CreateExperimentResponse* response) {
-  const size_t bytes = cell.ByteSizeLong() + 8;
-  if (!Fits(bytes, response->cells_size(), all, what, room, response)) return false;
-  *response->add_cells() = std::move(cell);
-  return true;
-}
-
-void AddNotes(const std::vector<std::string>& notes, lookup::Room* room,
-              v1::CreateExperimentResponse* response) {
-  for (const std::string& note : notes) {
-    const size_t bytes = note.size() + 4;
-    if (!Fits(bytes, response->notes_size(), notes.size(), "notes", room, response)) return;
-    response->add_notes(note);
-  }
-}
-
-std::vector<v1::TrainerUse> TrainersOf(const submit::Plan& plan) {
-  using Use = std::pair<std::string, std::string>;  // trainer and reason
-  // By run: if some cells ask for a trainer and others leave it open, the reason is the latter's.
-  std::map<size_t, Use> use_of_run;
-  for (size_t i = 0; i < plan.run_of_cell.size(); ++i) {
-    const spec::ResolvedCell& cell = plan.resolution.cells[i];
-    Use& use = use_of_run[plan.run_of_cell[i]];
-    use = std::max(use, {cell.trainer, cell.why_not_native});
-  }
-  std::map<Use, uint32_t> runs;
-  for (const auto& [run, use] : use_of_run) ++runs[use];
-  std::vector<v1::TrainerUse> uses;
-  for (const auto& [key, trained] : runs) {
-    v1::TrainerUse& use = uses.emplace_back();
-    use.set_trainer(key.first);
-    use.set_why_not_native(key.second);
-    use.set_runs(trained);
-  }
-  return uses;
-}
-
-void DescribePlan(const submit::Plan& plan, lookup::Room* room,
-                  v1::CreateExperimentResponse* response) {
-  AddNotes(plan.resolution.notes, room, response);
-  AddRows(TrainersOf(plan), "trainers' uses", room, response->mutable_trainers(), response);
-  AddRows(plan.resolution.parameters, "settings' parameters", room, response->mutable_parameters(),
-          response);
-  for (size_t i = 0; i < plan.run_of_cell.size(); ++i) {
-    const storage::KnownRun& known = plan.known[plan.run_of_cell[i]];
-    if (!known.run.empty() || known.same_trajectory.empty()) continue;
-    const std::string& cell = plan.resolution.cells[i].name;
-    if (room->Take(cell.size() + 4)) response->add_differs_only_in_evaluation(cell);
-  }
-  response->set_analyses(static_cast<uint32_t>(plan.analyses));
-  v1::Estimate* estimate = response->mutable_estimate();
-  *estimate->mutable_device_time() = ToDuration(plan.cost.device_time);
-  *estimate->mutable_wall_time() = ToDuration(plan.cost.wall_time);
-  estimate->set_bytes(plan.cost.bytes);
-  estimate->set_measured(plan.cost.measured);
-}
-
-// Adds the cells of the plan.
-void PreviewCells(const submit::Plan& plan, lookup::Room* room,
-                  v1::CreateExperimentResponse* response) {
-  storage::RunCounts counts;
-  bool full = false;
-  uint32_t reused = 0;
-  for (size_t i = 0; i < plan.run_of_cell.size(); ++i) {
-    const size_t run = plan.run_of_cell[i];
-    const spec::ResolvedCell& resolved = plan.resolution.cells[i];
-    const bool is_reused = plan.reused[run];
-    const storage::RunState state = is_reused ? plan.known[run].state : storage::RunState::kQueued;
-    CountCell(state, &counts);
-    reused += is_reused ? 1 : 0;
-    if (full) continue;
-    v1::Cell cell;
-    cell.set_name(resolved.name);
-    SetLabels(resolved.labels, cell.mutable_labels());
-    cell.set_seed(resolved.seed);
-    if (is_reused) cell.set_run(lookup::RunName(plan.known[run].run));
-    SetOrigin(plan.runs[run].origin, plan.first_step[run], &cell);
-    cell.set_state(ToProto(state));
-    cell.set_reused(is_reused);
-    full = !AddCell(std::move(cell), plan.run_of_cell.size(), "cells", room, response);
-  }
-  *response->mutable_experiment()->mutable_counts() = ToProto(counts);
-  response->set_reused(reused);
-}
-
-// Returns the answer to validate_only.
-v1::CreateExperimentResponse Preview(const Submission& submission, submit::Plan&& plan) {
-  v1::CreateExperimentResponse response;
-  response.mutable_experiment()->set_owner(submission.owner);
-  response.mutable_experiment()->set_private_(!submission.private_to.empty());
-  *response.mutable_experiment()->mutable_spec() = std::move(plan.resolution.spec);
-  lookup::Room room(lookup::kPageBytes);
-  room.Take(response.ByteSizeLong());
-  std::vector<v1::Problem> problems;
-  for (const spec::Problem& problem : plan.resolution.problems) {
-    problems.push_back(ToProto(problem));
-  }
-  if (!plan.no_room.empty()) problems.emplace_back().set_message(plan.no_room);
-  AddRows(problems, "problems", &room, response.mutable_problems(), &response);
-  if (plan.runs.empty()) return response;
-  DescribePlan(plan, &room, &response);
-  PreviewCells(plan, &room, &response);
-  return response;
-}
-
-// Adds the cells of an experiment while they fit.
-absl::Status AddStoredCells(storage::Store* store, const std::string& id, size_t count,
-                            lookup::Room* room, v1::CreateExperimentResponse* response) {
-  return lookup::VisitCells(store, id, [&](const std::vector<storage::CellRecord>& page) {
-    for (const storage::CellRecord& cell : page) {
-      if (!AddCell(ToProto(cell), count, "cells; ListRuns has all", room, response)) return false;
-    }
-    return true;
-  });
-}
-
-// Adds the parameter counts of each setting's runs, as DescribePlan does; seeds of one are
-// adjacent.
-absl::Status AddStoredParameters(storage::Store* store, const std::string& id, lookup::Room* room,
-                                 v1::CreateExperimentResponse* response) {
-  std::vector<v1::SettingParameters> settings;
-  std::vector<std::pair<std::string, std::string>> labels;
-  const auto add = [&](const std::vector<storage::CellRecord>& page) -> absl::StatusOr<bool> {
-    for (const storage::CellRecord& cell : page) {
-      if (!settings.empty() && cell.labels == labels) continue;
-      labels = cell.labels;
-      ASSIGN_OR_RETURN(const auto run, store->GetRun(cell.run));
-      SetLabels(labels, settings.emplace_back().mutable_labels());
-      settings.back().set_parameters(run.parameters);
-    }
-    return true;
-  };
-  RETURN_IF_ERROR(lookup::VisitCells(store, id, add));
-  AddRows(settings, "settings' parameters", room, response->mutable_parameters(), response);
-  return absl::OkStatus();
-}
-
-// Adds the stored part of an answer about an experiment with so many cells and reused ones.
-absl::Status AddStored(const Backend& backend, const std::string& id, size_t cells, uint32_t reused,
-                       lookup::Room* room, v1::CreateExperimentResponse* response) {
-  response->set_reused(reused);
-  ASSIGN_OR_RETURN(const storage::ExperimentRecord record, backend.store->GetExperiment(id));
-  *response->mutable_experiment() = ToProto(record, backend.store->stalled());
-  return AddStoredCells(backend.store, id, cells, room, response);
 }
 
 // Returns the stored part of the first answer to a request_id, without its plan, which would differ
@@ -521,9 +370,25 @@ absl::StatusOr<v1::CreateExperimentResponse> AnswerDryRun(const Backend& backend
     ASSIGN_OR_RETURN(std::string note, submit::DetectableNote(view, plan.resolution));
     if (!note.empty()) plan.resolution.notes.push_back(std::move(note));
   }
-  v1::CreateExperimentResponse preview = Preview(submission, std::move(plan));
+  v1::CreateExperimentResponse preview =
+      Preview(submission.owner, !submission.private_to.empty(), std::move(plan));
   if (identical.empty()) return preview;
   return AnnotatedAs(backend, identical, std::move(preview));
+}
+
+// Answers a request whose text can't be planned.
+absl::StatusOr<v1::CreateExperimentResponse> AnswerText(const submit::TakenText& text,
+                                                        std::vector<spec::Problem> problems,
+                                                        bool validate_only) {
+  if (!validate_only) {
+    for (spec::Problem& problem : submit::ProblemsOf(text)) problems.push_back(std::move(problem));
+    return lookup::InvalidFields(problems);
+  }
+  v1::CreateExperimentResponse response;
+  for (const spec::Problem& problem : problems) *response.add_problems() = ToProto(problem);
+  response.mutable_problems()->Add(text.problems.begin(), text.problems.end());
+  response.mutable_files()->Add(text.files.begin(), text.files.end());
+  return response;
 }
 
 }  // namespace
@@ -540,10 +405,22 @@ absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
     ASSIGN_OR_RETURN(auto again, AnswerAgain(backend, submission));
     if (again.has_value()) return *std::move(again);
   }
+  submit::TakenText text;
+  const bool can_be_read = request->text().size() <= lookup::kMaxTextBytes;
+  if (!request->text().empty() && !request->has_spec()) {
+    if (can_be_read) text = submit::TakeText(request);
+    if (!can_be_read || !text.complete())
+      return AnswerText(text, std::move(problems), validate_only);
+  }
   ASSIGN_OR_RETURN(submit::Plan plan,
                    PlanSubmission(backend, view, std::move(problems), request, &submission));
   ASSIGN_OR_RETURN(const std::string identical, FindRepeated(view, submission, *request, plan));
-  if (validate_only) return AnswerDryRun(backend, view, submission, identical, std::move(plan));
+  if (validate_only) {
+    ASSIGN_OR_RETURN(auto answer,
+                     AnswerDryRun(backend, view, submission, identical, std::move(plan)));
+    submit::Place(text, *request, answer.mutable_problems());
+    return answer;
+  }
   if (!plan.resolution.problems.empty()) return lookup::InvalidFields(plan.resolution.problems);
   if (!identical.empty()) return AnswerWith(backend, identical, plan);
   if (!plan.no_room.empty()) return absl::ResourceExhaustedError(plan.no_room);

@@ -64,7 +64,14 @@ class Cell(_message.Message):
     def __init__(self, name: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., seed: _Optional[int] = ..., run: _Optional[str] = ..., state: _Optional[_Union[_run_pb2.RunState.Value, str]] = ..., reused: bool = ..., continued_from: _Optional[str] = ..., continued_step: _Optional[int] = ...) -> None: ...
 
 class CreateExperimentRequest(_message.Message):
-    __slots__ = ["changes", "extends", "find_identical", "fresh", "note", "overrides", "private", "request_id", "spec", "tags", "validate_only"]
+    __slots__ = ["changes", "extends", "files", "find_identical", "fresh", "name", "note", "overrides", "private", "request_id", "seeds", "spec", "tags", "text", "validate_only"]
+    class FilesEntry(_message.Message):
+        __slots__ = ["key", "value"]
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     class OverridesEntry(_message.Message):
         __slots__ = ["key", "value"]
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -74,35 +81,44 @@ class CreateExperimentRequest(_message.Message):
         def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[_struct_pb2.Value, _Mapping]] = ...) -> None: ...
     CHANGES_FIELD_NUMBER: _ClassVar[int]
     EXTENDS_FIELD_NUMBER: _ClassVar[int]
+    FILES_FIELD_NUMBER: _ClassVar[int]
     FIND_IDENTICAL_FIELD_NUMBER: _ClassVar[int]
     FRESH_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
     NOTE_FIELD_NUMBER: _ClassVar[int]
     OVERRIDES_FIELD_NUMBER: _ClassVar[int]
     PRIVATE_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    SEEDS_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
     TAGS_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
     VALIDATE_ONLY_FIELD_NUMBER: _ClassVar[int]
     changes: _containers.RepeatedScalarFieldContainer[str]
     extends: str
+    files: _containers.ScalarMap[str, str]
     find_identical: bool
     fresh: bool
+    name: str
     note: str
     overrides: _containers.MessageMap[str, _struct_pb2.Value]
     private: bool
     request_id: str
+    seeds: _spec_pb2.Seeds
     spec: _spec_pb2.ExperimentSpec
     tags: _containers.RepeatedScalarFieldContainer[str]
+    text: str
     validate_only: bool
-    def __init__(self, request_id: _Optional[str] = ..., spec: _Optional[_Union[_spec_pb2.ExperimentSpec, _Mapping]] = ..., overrides: _Optional[_Mapping[str, _struct_pb2.Value]] = ..., fresh: bool = ..., validate_only: bool = ..., private: bool = ..., tags: _Optional[_Iterable[str]] = ..., note: _Optional[str] = ..., extends: _Optional[str] = ..., changes: _Optional[_Iterable[str]] = ..., find_identical: bool = ...) -> None: ...
+    def __init__(self, request_id: _Optional[str] = ..., spec: _Optional[_Union[_spec_pb2.ExperimentSpec, _Mapping]] = ..., overrides: _Optional[_Mapping[str, _struct_pb2.Value]] = ..., fresh: bool = ..., validate_only: bool = ..., private: bool = ..., tags: _Optional[_Iterable[str]] = ..., note: _Optional[str] = ..., extends: _Optional[str] = ..., changes: _Optional[_Iterable[str]] = ..., find_identical: bool = ..., text: _Optional[str] = ..., files: _Optional[_Mapping[str, str]] = ..., seeds: _Optional[_Union[_spec_pb2.Seeds, _Mapping]] = ..., name: _Optional[str] = ...) -> None: ...
 
 class CreateExperimentResponse(_message.Message):
-    __slots__ = ["analyses", "cells", "differs_only_in_evaluation", "estimate", "experiment", "identical_to", "notes", "parameters", "problems", "reused", "trainers"]
+    __slots__ = ["analyses", "cells", "differs_only_in_evaluation", "estimate", "experiment", "files", "identical_to", "notes", "parameters", "problems", "reused", "trainers"]
     ANALYSES_FIELD_NUMBER: _ClassVar[int]
     CELLS_FIELD_NUMBER: _ClassVar[int]
     DIFFERS_ONLY_IN_EVALUATION_FIELD_NUMBER: _ClassVar[int]
     ESTIMATE_FIELD_NUMBER: _ClassVar[int]
     EXPERIMENT_FIELD_NUMBER: _ClassVar[int]
+    FILES_FIELD_NUMBER: _ClassVar[int]
     IDENTICAL_TO_FIELD_NUMBER: _ClassVar[int]
     NOTES_FIELD_NUMBER: _ClassVar[int]
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
@@ -114,13 +130,14 @@ class CreateExperimentResponse(_message.Message):
     differs_only_in_evaluation: _containers.RepeatedScalarFieldContainer[str]
     estimate: Estimate
     experiment: Experiment
+    files: _containers.RepeatedCompositeFieldContainer[NamedFile]
     identical_to: str
     notes: _containers.RepeatedScalarFieldContainer[str]
     parameters: _containers.RepeatedCompositeFieldContainer[SettingParameters]
     problems: _containers.RepeatedCompositeFieldContainer[Problem]
     reused: int
     trainers: _containers.RepeatedCompositeFieldContainer[TrainerUse]
-    def __init__(self, experiment: _Optional[_Union[Experiment, _Mapping]] = ..., cells: _Optional[_Iterable[_Union[Cell, _Mapping]]] = ..., reused: _Optional[int] = ..., differs_only_in_evaluation: _Optional[_Iterable[str]] = ..., estimate: _Optional[_Union[Estimate, _Mapping]] = ..., problems: _Optional[_Iterable[_Union[Problem, _Mapping]]] = ..., notes: _Optional[_Iterable[str]] = ..., parameters: _Optional[_Iterable[_Union[SettingParameters, _Mapping]]] = ..., trainers: _Optional[_Iterable[_Union[TrainerUse, _Mapping]]] = ..., analyses: _Optional[int] = ..., identical_to: _Optional[str] = ...) -> None: ...
+    def __init__(self, experiment: _Optional[_Union[Experiment, _Mapping]] = ..., cells: _Optional[_Iterable[_Union[Cell, _Mapping]]] = ..., reused: _Optional[int] = ..., differs_only_in_evaluation: _Optional[_Iterable[str]] = ..., estimate: _Optional[_Union[Estimate, _Mapping]] = ..., problems: _Optional[_Iterable[_Union[Problem, _Mapping]]] = ..., notes: _Optional[_Iterable[str]] = ..., parameters: _Optional[_Iterable[_Union[SettingParameters, _Mapping]]] = ..., trainers: _Optional[_Iterable[_Union[TrainerUse, _Mapping]]] = ..., analyses: _Optional[int] = ..., identical_to: _Optional[str] = ..., files: _Optional[_Iterable[_Union[NamedFile, _Mapping]]] = ...) -> None: ...
 
 class DeleteExperimentRequest(_message.Message):
     __slots__ = ["name", "validate_only"]
@@ -291,17 +308,31 @@ class ListExperimentsResponse(_message.Message):
     next_page_token: str
     def __init__(self, experiments: _Optional[_Iterable[_Union[Experiment, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
-class Problem(_message.Message):
-    __slots__ = ["allowed", "field", "message", "value"]
-    ALLOWED_FIELD_NUMBER: _ClassVar[int]
+class NamedFile(_message.Message):
+    __slots__ = ["field", "in_text", "path"]
     FIELD_FIELD_NUMBER: _ClassVar[int]
+    IN_TEXT_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    field: str
+    in_text: bool
+    path: str
+    def __init__(self, path: _Optional[str] = ..., field: _Optional[str] = ..., in_text: bool = ...) -> None: ...
+
+class Problem(_message.Message):
+    __slots__ = ["allowed", "column", "field", "line", "message", "value"]
+    ALLOWED_FIELD_NUMBER: _ClassVar[int]
+    COLUMN_FIELD_NUMBER: _ClassVar[int]
+    FIELD_FIELD_NUMBER: _ClassVar[int]
+    LINE_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]
     allowed: str
+    column: int
     field: str
+    line: int
     message: str
     value: str
-    def __init__(self, field: _Optional[str] = ..., value: _Optional[str] = ..., allowed: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
+    def __init__(self, field: _Optional[str] = ..., value: _Optional[str] = ..., allowed: _Optional[str] = ..., message: _Optional[str] = ..., line: _Optional[int] = ..., column: _Optional[int] = ...) -> None: ...
 
 class RunCounts(_message.Message):
     __slots__ = ["cancelled", "diverged", "done", "failed", "queued", "running"]
