@@ -1,5 +1,5 @@
 // Submits an experiment, watches it until it ends, and prints its comparison.
-// Usage: submit SERVER EXPERIMENT.json, where SERVER is unix:SOCKET or FILE.join. To build it, see
+// Usage: submit SERVER EXPERIMENT.yaml, where SERVER is unix:SOCKET or FILE.join. To build it, see
 // docs/howto/another-language.md.
 package main
 
@@ -18,14 +18,14 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
 )
 
 func main() {
 	channel, ctx := connect(os.Args[1])
-	request := &ablate.CreateExperimentRequest{Spec: &ablate.ExperimentSpec{}}
+	text, err := os.ReadFile(os.Args[2])
+	check(err)
+	request := &ablate.CreateExperimentRequest{Text: string(text)}
 	request.RequestId = fmt.Sprint("go-", time.Now().UnixNano())
-	read(os.Args[2], request.Spec)
 	experiments := ablate.NewExperimentsClient(channel)
 	created, err := experiments.CreateExperiment(ctx, request)
 	check(err)
@@ -50,7 +50,9 @@ func connect(server string) (*grpc.ClientConn, context.Context) {
 	ctx, security := context.Background(), grpc.WithInsecure()
 	if strings.HasSuffix(server, ".join") {
 		join, authority := &ablate.JoinFile{}, x509.NewCertPool()
-		read(server, join)
+		text, err := os.ReadFile(server)
+		check(err)
+		check(protojson.Unmarshal(text, join))
 		authority.AppendCertsFromPEM([]byte(join.CertificateAuthority))
 		security = grpc.WithTransportCredentials(credentials.NewClientTLSFromCert(authority, join.ServerName))
 		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+join.Token)
@@ -59,13 +61,6 @@ func connect(server string) (*grpc.ClientConn, context.Context) {
 	channel, err := grpc.Dial(server, security)
 	check(err)
 	return channel, ctx
-}
-
-// read fills a message from a JSON file.
-func read(file string, message proto.Message) {
-	text, err := os.ReadFile(file)
-	check(err)
-	check(protojson.Unmarshal(text, message))
 }
 
 func check(err error) {

@@ -1,5 +1,4 @@
-"""Uploads data sets that an experiment names by a path, and replaces the paths by names on the
-server."""
+"""Uploads data sets."""
 from __future__ import annotations
 
 import hashlib
@@ -7,11 +6,10 @@ import logging
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from ablate import _safetensors, _values
 from ablate._connection import LONG, Connection
-from ablate.errors import FieldProblem, InvalidArgument, NotFound
+from ablate.errors import InvalidArgument, NotFound
 from ablate.v1 import dataset_pb2
 
 _CHUNK = 256 << 10
@@ -55,64 +53,11 @@ def upload(connection: Connection, path: Path, private: bool,
     return connection.send("Datasets/UploadDataset", messages(), dataset_pb2.Dataset)
 
 
-def replace_paths(connection: Connection, spec: dict[str, Any], overrides: dict[str, Any],
-                  folder: Path, allowed: Sequence[Path], private: bool) -> None:
-    """Replaces the paths of data sets in a plain spec and its overrides by names on the server.
-
-    Paths are relative to `folder`. A spec may name only files in that folder that aren't hidden,
-    and those in `allowed`, because it may be somebody else's and the files are published.
-    """
-    problems: list[FieldProblem] = []
-    names: dict[Path, str] = {}
-    overridden = {f"base.{path}" for path in overrides}  # these files may be missing
-
-    def name_of(text: str, field: str, check: bool = True) -> str:
-        path = folder / text
-        try:
-            if check:
-                _check_allowed(path, folder, allowed)
-            else:
-                check_links(path, allowed)
-            if path not in names:
-                names[path] = upload(connection, path, private, for_experiment=True).name
-            return names[path]
-        except (OSError, NotFound, InvalidArgument) as error:
-            problems.append(FieldProblem(field, f"{field}: {error}"))
-            return text
-
-    def walk(value: Any, key: str, field: str, check: bool) -> Any:
-        """Returns the value of a key with its paths replaced. Keys may be dotted paths."""
-        if field in overridden:
-            return value
-        if isinstance(value, dict):
-            return {name: walk(member, name, f"{field}.{name}", check)
-                    for name, member in value.items()}
-        if isinstance(value, list):
-            return [walk(member, key, f"{field}[{i}]", check) for i, member in enumerate(value)]
-        return name_of(value, field, check) if _is_dataset(key) and is_path(value) else value
-
-    for key in spec:
-        spec[key] = walk(spec[key], key, key, check=True)
-    for path in overrides:
-        overrides[path] = walk(overrides[path], path, f'overrides["{path}"]', check=False)
-    for values, place, field in _labels(spec):
-        if is_path(values[place]):
-            values[place] = name_of(values[place], field).partition("/")[2]
-    if problems:
-        raise InvalidArgument.of(problems)
-
-
 def check_links(path: Path, allowed: Sequence[Path]) -> None:
     """Raises InvalidArgument if the files of a tokenizer's folder are links that lead out of it,
     other than to `allowed`."""
     if path.is_dir():
-        _check_allowed(path, path, allowed)
-
-
-def is_path(value: Any) -> bool:
-    """Returns true for a name of a data set that means a file."""
-    return isinstance(value, str) and not value.startswith("datasets/") and (
-        "/" in value or "." in value)
+        check_allowed(path, path, allowed)
 
 
 def display_name(path: Path) -> str:
@@ -141,7 +86,9 @@ def _read(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _check_allowed(path: Path, folder: Path, allowed: Sequence[Path]) -> None:
+def check_allowed(path: Path, folder: Path, allowed: Sequence[Path]) -> None:
+    """Raises InvalidArgument if what is read for a path is hidden or outside a folder, other than
+    in `allowed`."""
     root = folder.resolve()
     for read in [path / name for name in _TOKENIZER] if path.is_dir() else [path]:
         real = read.resolve()
@@ -152,27 +99,3 @@ def _check_allowed(path: Path, folder: Path, allowed: Sequence[Path]) -> None:
             raise InvalidArgument(
                 f"{real} is {'hidden' if inside else 'outside the folder ' + str(root)}, and would "
                 f"be uploaded; to allow that, add files=[{str(path)!r}]")
-
-
-def _is_dataset(field: str) -> bool:
-    return field.rpartition(".")[2] in ("dataset", "tokenizer")
-
-
-def _labels(spec: dict[str, Any]) -> Iterator[tuple[Any, Any, str]]:
-    """Yields the places of data sets that are values of an axis, as (container, key, field). Such a
-    value is also a label, which has no slash: a bare ID replaces it."""
-    axes: set[Any] = set()
-    for i, axis in enumerate(_dicts(spec.get("axes"))):
-        field = str(axis.get("field", ""))
-        if _is_dataset(field) and isinstance(axis.get("values"), list):
-            axes.add(axis.get("name", field.rpartition(".")[2]))
-            for j in range(len(axis["values"])):
-                yield axis["values"], j, f"axes[{i}].values[{j}]"
-    for i, exclusion in enumerate(_dicts(spec.get("exclude"))):
-        where = exclusion.get("where")
-        for axis in axes & where.keys() if isinstance(where, dict) else ():
-            yield where, axis, f'exclude[{i}].where["{axis}"]'
-
-
-def _dicts(value: Any) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

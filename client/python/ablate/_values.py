@@ -84,7 +84,8 @@ def to_value(value: Any, path: str, problems: list[FieldProblem]) -> struct_pb2.
     elif isinstance(value, dict):
         result.struct_value.SetInParent()
         for key, member in value.items():
-            result.struct_value.fields[key].CopyFrom(to_value(member, f"{path}.{key}", problems))
+            result.struct_value.fields[key].CopyFrom(to_value(
+                member, f"{path}.{key}" if path else key, problems))
     else:
         _refuse(path, f"{value!r} can't be sent",
                 "None, a bool, a finite number, text, a list or a dict", problems)

@@ -8,16 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, overload
 
-from ablate import _address, _datasets, _display, _shorthands, _values, _yaml
-from ablate._connection import LONG, Connection
+from ablate import _address, _datasets, _display, _submission, _values
+from ablate._connection import Connection
 from ablate._frames import Library, axis_columns, frame
-from ablate.errors import (DeadlineExceeded, FieldProblem, InvalidArgument, NotFound,
-                           Unavailable)
+from ablate.errors import DeadlineExceeded, FieldProblem, InvalidArgument, Unavailable
 from ablate.experiment import Experiment
 from ablate.run import Run
-from ablate.v1 import experiment_pb2, metric_pb2, run_pb2, worker_pb2
-
-_FILE_ENDINGS = (".yaml", ".yml", ".json")
+from ablate.v1 import experiment_pb2, metric_pb2, run_pb2, spec_pb2, worker_pb2
 
 
 class Plan:
@@ -107,45 +104,25 @@ class Lab:
         'pre-s0'
         """
         stored = experiment if isinstance(experiment, Experiment) else None
-        spec, folder = ({}, Path(".")) if stored else _read(experiment)
-        changes = list(stored.message.changes) if stored else []
-        if isinstance(seeds, int):
-            spec["seeds"] = seeds
-            changes.append(f"seeds={seeds}")
-        elif seeds is not None:
-            spec["seeds"] = {"list": _values.plain(seeds)}
-            if spec["seeds"]["list"] == []:
-                raise InvalidArgument("seeds: the list is empty; expected at least one seed")
-            changes.append(f"seeds={spec['seeds']['list']}"[:200])
-        _shorthands.expand(spec)
-        overrides = _values.plain(set or {})
-        if not isinstance(overrides, dict):
-            raise InvalidArgument(f"set: {set!r} has no keys; expected fields below base and their "
-                                  'values, such as {"training.steps": 200}')
         extended = self.experiment(extends) if isinstance(extends, str) and extends else extends
-        for related in (stored, extended):
-            private = private or (isinstance(related, Experiment) and related.message.private)
-        _request(spec, overrides, stored)  # raises before anything is uploaded
-        _datasets.replace_paths(self._connection, spec, overrides, folder,
-                                [Path(one) for one in _values.listed(files)], private)
-        request = _request(spec, overrides, stored)
-        request.request_id, request.fresh = uuid.uuid4().hex, fresh
-        request.find_identical = not fresh
-        request.private = private
+        related = [one for one in (stored, extended) if isinstance(one, Experiment)]
+        request = experiment_pb2.CreateExperimentRequest(
+            request_id=uuid.uuid4().hex, fresh=fresh, find_identical=not fresh, note=note,
+            private=private or any(one.message.private for one in related), validate_only=dry_run)
         request.tags.extend(_values.listed(tags))
-        request.note = note
         if isinstance(extended, Experiment):
-            request.extends = extended.name
-            request.spec.name = extended.message.spec.name
+            request.extends, request.name = extended.name, extended.message.spec.name
+        changes = list(stored.message.changes) if stored else []
+        if seeds is not None:
+            changes.append(_set_seeds(seeds, request.seeds))
         request.changes.extend(one[:200] for one in changes[-100:])
+        _set_overrides(set or {}, request)
+        source = _submission.read(
+            experiment.message.spec if isinstance(experiment, Experiment) else experiment)
+        created = _submission.create(self._connection, request, source,
+                                     [Path(one) for one in _values.listed(files)])
         if dry_run:
-            return Plan(self._validate(request))
-        try:
-            created = self._connection.call("Experiments/CreateExperiment", request,
-                                            experiment_pb2.CreateExperimentResponse, timeout=LONG)
-        except InvalidArgument:
-            self._validate(request)  # an error carries only a few problems
-            raise
+            return Plan(created)
         found = Experiment(self._connection, created.experiment)
         ignored = [one for one, differs in (
             ("tags", not {*request.tags} <= {*found.tags}),
@@ -277,19 +254,6 @@ class Lab:
     def __repr__(self) -> str:
         return f"Lab({self._connection.address})"
 
-    def _validate(self, request: experiment_pb2.CreateExperimentRequest
-                  ) -> experiment_pb2.CreateExperimentResponse:
-        """Makes a dry run. Raises InvalidArgument with all problems."""
-        checked = experiment_pb2.CreateExperimentRequest()
-        checked.CopyFrom(request)
-        checked.request_id, checked.validate_only = "", True
-        response = self._connection.call("Experiments/CreateExperiment", checked,
-                                         experiment_pb2.CreateExperimentResponse, timeout=LONG)
-        if response.problems:
-            raise InvalidArgument.of([FieldProblem(one.field, one.message)
-                                      for one in response.problems])
-        return response
-
 
 def connect(address: str | Path | None = None, *, start: bool = True) -> Lab:
     """Connects to a server.
@@ -315,46 +279,31 @@ def connect(address: str | Path | None = None, *, start: bool = True) -> Lab:
     return Lab(Connection(found))
 
 
-def _read(experiment: Mapping[str, Any] | str | Path) -> tuple[dict[str, Any], Path]:
-    """Returns the fields of an experiment, and the folder that its data sets are relative to."""
-    if isinstance(experiment, Mapping):
-        return _values.plain(experiment), Path(".")
-    if not isinstance(experiment, str | Path):
-        raise InvalidArgument(f"experiment: {type(experiment).__name__} can't be submitted; "
-                              "expected a dict, a path or a text in YAML")
-    if isinstance(experiment, str) and ("\n" in experiment or experiment.startswith("{")):
-        return _yaml.parse(experiment, "the text"), Path(".")
-    path = Path(experiment)
-    if path.suffix not in _FILE_ENDINGS:
-        raise InvalidArgument(f'experiment: "{path}" is neither the path of a .yaml, .yml or .json '
-                              "file nor a text with several lines")
-    try:
-        return _yaml.parse(path.read_text(encoding="utf-8-sig"), str(path)), path.parent
-    except FileNotFoundError:
-        raise NotFound(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidArgument(f"{path}: {error}") from None
-
-
 def _scalar(message: Any, oneof: str) -> Any:
     """Returns the member of a oneof that is set; None for a missing one and for null."""
     kind = message.WhichOneof(oneof)
     return None if kind in (None, "null_value") else getattr(message, kind)
 
 
-def _request(spec: dict[str, Any], overrides: dict[str, Any], stored: Experiment | None
-             ) -> experiment_pb2.CreateExperimentRequest:
-    """Makes the message of plain values, which replace those of a stored experiment. Raises
-    InvalidArgument with every problem."""
-    request = experiment_pb2.CreateExperimentRequest()
-    if stored:
-        request.spec.CopyFrom(stored.message.spec)
-    for name in spec if stored else ():
-        request.spec.ClearField(name)
+def _set_seeds(seeds: Iterable[int] | int, message: spec_pb2.Seeds) -> str:
+    """Sets the seeds that replace the experiment's; returns the change's text."""
+    given = _values.plain(seeds)
+    if given == []:
+        raise InvalidArgument("seeds: the list is empty; expected at least one seed")
     problems: list[FieldProblem] = []
-    _values.fill(request.spec, spec, "", problems)
-    for path, value in overrides.items():
+    _values.fill(message, {"count" if isinstance(seeds, int) else "list": given}, "seeds", problems)
+    if problems:
+        raise InvalidArgument.of(problems)
+    return f"seeds={given}"
+
+
+def _set_overrides(values: Mapping[str, Any],
+                   request: experiment_pb2.CreateExperimentRequest) -> None:
+    if not isinstance(values, Mapping):
+        raise InvalidArgument(f"set: {values!r} has no keys; expected fields below base and their "
+                              'values, such as {"training.steps": 200}')
+    problems: list[FieldProblem] = []
+    for path, value in _values.plain(values).items():
         request.overrides[path].CopyFrom(_values.to_value(value, f'overrides["{path}"]', problems))
     if problems:
         raise InvalidArgument.of(problems)
-    return request

@@ -5,6 +5,8 @@ import shutil
 import subprocess
 import tempfile
 
+import yaml
+
 ROOT = pathlib.Path(os.environ["ABLATE_ROOT"])
 DATA = pathlib.Path(os.environ["ABLATE_TEST_DATA"])
 
@@ -13,11 +15,16 @@ name: placement
 base:
   task: {documents: {dataset: names.txt, held_out: 500}}
   model: {layers: 2, width: 16, heads: 4, context: 16, norm: {kind: rms}}
-  training: {steps: 200, batch: 1, learning_rate: 1e-2, schedule: linear}
+  training: {steps: 200, batch: 1, learning_rate: 0.01, schedule: linear}
 axes:
   - {field: model.norm.placement, values: [pre, post, none]}
 seeds: {first: 0, count: 8}
 """
+
+
+def placement(**fields):
+    """The same as a dict, with some fields replaced."""
+    return {**yaml.safe_load(PLACEMENT), **fields}
 
 
 class PersonalServer:

@@ -17,8 +17,7 @@ import ablate
 import numpy as np
 import pandas
 import torch
-from ablate import _yaml
-from personal_server import PLACEMENT, ROOT, PersonalServer
+from personal_server import ROOT, PersonalServer, placement
 
 
 class ResultsTest(unittest.TestCase):
@@ -48,7 +47,7 @@ class ResultsTest(unittest.TestCase):
         fields = ["model.norm.kind", "training.learning_rate", "training.weight_decay",
                   "training.warmup"]
         values = [["layer", "rms"], [0.01, 0.02], [0, 0.1], [0, 5]]
-        spec = {**_yaml.parse(PLACEMENT, ""), "name": "order", "seeds": {"count": 1}, "axes": [
+        spec = {**placement(), "name": "order", "seeds": {"count": 1}, "axes": [
             {"name": name, "field": field, "values": some}
             for name, field, some in zip(names, fields, values)]}
         experiment = self.lab.submit(spec, set={"training.steps": 10}).wait()
@@ -60,7 +59,7 @@ class ResultsTest(unittest.TestCase):
         axes = [{"name": name, "field": field, "values": values} for name, field, values in (
             ("value", "training.learning_rate", [0.01, 0.02]),
             ("run", "training.weight_decay", [0, 0.1]), ("mean", "training.warmup", [0, 5]))]
-        spec = {**_yaml.parse(PLACEMENT, ""), "name": "columns", "seeds": {"count": 1},
+        spec = {**placement(), "name": "columns", "seeds": {"count": 1},
                 "axes": axes}
         experiment = self.lab.submit(spec, set={"training.steps": 10}).wait()
         points = experiment.metrics("eval/loss")
@@ -78,7 +77,7 @@ class ResultsTest(unittest.TestCase):
         self.assertEqual(len(set(found["run"])), 8)
 
     def test_a_run_that_diverged_before_its_end_has_no_last_values(self):
-        spec = {**_yaml.parse(PLACEMENT, ""), "name": "diverged", "seeds": {"count": 2},
+        spec = {**placement(), "name": "diverged", "seeds": {"count": 2},
                 "axes": [{"field": "training.learning_rate", "values": [0.01, 1000]}]}
         experiment = self.lab.submit(spec, set={
             "training.steps": 20, "training.optimizer": "sgd", "model.norm.placement": "none"})
@@ -182,7 +181,7 @@ class ResultsTest(unittest.TestCase):
             self.assertRegex(shown._repr_html_(), r"^<(table|img|p)\b")
 
     def test_names_with_markup_are_escaped(self):
-        spec = {**_yaml.parse(PLACEMENT, ""), "question": "<script>"}
+        spec = {**placement(), "question": "<script>"}
         experiment = self.lab.submit(spec, seeds=[0])
         self.assertIn("&lt;script&gt;", experiment._repr_html_())
         experiment.wait()
@@ -289,7 +288,7 @@ class ResultsTest(unittest.TestCase):
 
     def test_docstrings_are_true(self):
         names = {"lab": self.lab, "experiment": self.experiment, "run": self.experiment.runs()[0],
-                 "spec": _yaml.parse(PLACEMENT, ""), "ablate": ablate, "torch": torch}
+                 "spec": placement(), "ablate": ablate, "torch": torch}
         examples = 0
         modules = [f"ablate.{one.name}" for one in pkgutil.iter_modules(ablate.__path__)]
         for module in ["ablate", *modules]:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import ablate
 import numpy as np
-from ablate import _datasets, _yaml
+from ablate import _datasets
 from ablate.v1 import run_pb2
-from personal_server import DATA, PLACEMENT, ROOT, PersonalServer
+from personal_server import DATA, PLACEMENT, ROOT, PersonalServer, placement
 
 
 class ServerTest(unittest.TestCase):
@@ -20,7 +20,7 @@ class ServerTest(unittest.TestCase):
         cls.lab = ablate.connect()
 
     def setUp(self):
-        self.spec = _yaml.parse(PLACEMENT, "placement")
+        self.spec = placement()
 
 
 class SubmitTest(ServerTest):
@@ -63,6 +63,44 @@ class SubmitTest(ServerTest):
         values = [17 + i for i in range(200)]  # more problems than an error carries
         axes = [{"field": "model.norm.eps", "values": values}]
         self.assertGreaterEqual(len(self.problems({**self.spec, "axes": axes})), 200)
+
+    def test_says_where_problems_of_files_and_texts_are(self):
+        broken = PLACEMENT.replace("width: 16", "widht: 16").replace("count: 8", "count: 0")
+        (self.server.folder / "broken.yaml").write_text(broken)
+        for experiment, name in (("broken.yaml", "broken.yaml"), (broken, "the text")):
+            problems = self.problems(experiment)
+            self.assertTrue(problems["base.model.widht"].startswith(
+                f"{name}:5:22: base.model.widht: unknown field (did you mean width?)"), problems)
+        broken = PLACEMENT.replace("placement, values: [pre", "placement, values: [pree")
+        for dry_run in (True, False):
+            [(field, problem)] = self.problems(broken, dry_run=dry_run).items()
+            self.assertEqual(field, "axes[0].values[0]")
+            self.assertTrue(problem.startswith("the text:8:44: "), problem)
+        for text, problem in (("a: !!int 3\n", "the text:1:4: tags"), ("a: *b\n", "the text:1:4: an alias"),
+                              ("- 1\n", "an experiment is a mapping"), ("{", "the text:"),
+                              ("a:\n\t- b\n", "the text:2:1: a tab"), ("x" * (2 << 20) + "\n", "2,")):
+            with self.assertRaises(ablate.InvalidArgument) as raised:
+                self.lab.submit(text)
+            self.assertIn(problem, str(raised.exception))
+
+    def test_reads_the_shorthands_of_files(self):
+        text = PLACEMENT.replace("{first: 0, count: 8}", "3..5,9").replace(
+            "axes:", "axes:\n  - {field: training.learning_rate, values: {log: [1e-3, 1e-2], count: 3}}")
+        plan = self.lab.submit(text, dry_run=True)
+        self.assertEqual(len(plan.cells), 36)
+        self.assertIn("learning_rate0.00316-pre-s9", plan.cells)
+        fields = {**self.spec, "seeds": "3..5,9", "axes": [
+            {"field": "training.learning_rate", "values": {"log": [1e-3, 1e-2], "count": 3}},
+            *self.spec["axes"]]}
+        self.assertEqual(self.lab.submit(fields, dry_run=True).cells, plan.cells)
+        self.assertEqual(len(self.lab.submit(text, seeds=1, dry_run=True).cells), 9)
+        for seeds in ("twelve", "8", "9..0", "0..10000", "1,", ""):
+            self.assertEqual(set(self.problems({**self.spec, "seeds": seeds})), {"seeds"})
+
+    def test_refuses_values_that_no_text_has(self):
+        for value, problem in ((float("nan"), "nan can't be sent"), (b"x", "can't be sent")):
+            spec = {**self.spec, "base": {**self.spec["base"], "training": {"clip": value}}}
+            self.assertIn(problem, self.problems(spec)["base.training.clip"])
 
     def test_uploads_data_sets_once(self):
         (self.server.folder / "own.txt").write_text("anna\nbob\n" * 40)
