@@ -115,6 +115,13 @@ inline absl::StatusOr<ImportedModel> ReadModel(const StoredModel& model,
   return ReadFiles(FilesOf(model), overrides);
 }
 
+// Returns a model that must be read.
+inline ImportedModel MustRead(const StoredModel& model, const Gpt2Overrides& overrides = {}) {
+  const auto imported = ReadModel(model, overrides);
+  EXPECT_TRUE(imported.ok()) << imported.status();
+  return imported.value_or(ImportedModel());
+}
+
 inline std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
 
 }  // namespace ablate::engine

@@ -21,8 +21,6 @@ constexpr char kFirstNormBias[] = "transformer.h.0.ln_1.bias";
 
 TEST(ReadGpt2Test, ReadsTheSettings) {
   StoredModel stored = TinyGpt2();
-  auto imported = ReadModel(stored);
-  ASSERT_TRUE(imported.ok()) << imported.status();
   ModelConfig expected;
   expected.vocabulary = 5;
   expected.layers = 2;
@@ -35,7 +33,7 @@ TEST(ReadGpt2Test, ReadsTheSettings) {
   expected.head_bias = false;
   expected.activation = Activation::kGeluTanh;
   expected.init.kind = InitKind::kGpt2;
-  EXPECT_EQ(imported->model, expected);
+  EXPECT_EQ(MustRead(stored).model, expected);
   stored.config.update({{"layer_norm_epsilon", 1e-6},
                         {"activation_function", "relu"},
                         {"n_head", 4},
@@ -44,13 +42,11 @@ TEST(ReadGpt2Test, ReadsTheSettings) {
                         {"resid_pdrop", 0},
                         {"reorder_and_upcast_attn", true},
                         {"task_specific_params", {{"a", {1, 2}}}}});
-  imported = ReadModel(stored);
-  ASSERT_TRUE(imported.ok()) << imported.status();
   expected.norm.eps = 1e-6;
   expected.activation = Activation::kRelu;
   expected.heads = 4;
   expected.dropout = 0;
-  EXPECT_EQ(imported->model, expected);
+  EXPECT_EQ(MustRead(stored).model, expected);
 }
 
 TEST(ReadGpt2Test, ReadsEveryActivation) {
@@ -68,23 +64,20 @@ TEST(ReadGpt2Test, ReadsEveryActivation) {
   for (const auto& [name, activation] : activations) {
     StoredModel stored = TinyGpt2();
     stored.config["activation_function"] = name;
-    const auto imported = ReadModel(stored);
-    ASSERT_TRUE(imported.ok()) << imported.status();
-    EXPECT_EQ(imported->model.activation, activation) << name;
+    EXPECT_EQ(MustRead(stored).model.activation, activation) << name;
   }
 }
 
 TEST(ReadGpt2Test, TransposesWeightsOfBlocksOnly) {
   const StoredModel stored = TinyGpt2();
-  const auto imported = ReadModel(stored);
-  ASSERT_TRUE(imported.ok()) << imported.status();
-  const ParameterLayout layout = MakeLayout(imported->model);
+  const ImportedModel imported = MustRead(stored);
+  const ParameterLayout layout = MakeLayout(imported.model);
   const auto own = [&](const std::string& name) {
     for (const ParameterInfo& parameter : layout.parameters) {
-      if (parameter.name == name) return imported->parameters.begin() + parameter.offset;
+      if (parameter.name == name) return imported.parameters.begin() + parameter.offset;
     }
     ADD_FAILURE() << name;
-    return imported->parameters.begin();
+    return imported.parameters.begin();
   };
   const std::vector<float> fused =
       FloatsOf(stored.tensors.at("transformer.h.1.attn.c_attn.weight"));
@@ -120,9 +113,7 @@ TEST(ReadGpt2Test, ReadsNamesWithoutPrefixAndIgnoresMasks) {
   }
   plain.tensors["h.0.attn.bias"] = {TensorType::kBool, {1, 1, 6, 6}, std::string(36, '\1')};
   plain.tensors["h.1.attn.masked_bias"] = Numbers({}, 1);
-  const auto imported = ReadModel(plain);
-  ASSERT_TRUE(imported.ok()) << imported.status();
-  EXPECT_EQ(imported->parameters, ReadModel(stored)->parameters);
+  EXPECT_EQ(MustRead(plain).parameters, MustRead(stored).parameters);
 }
 
 TEST(ReadGpt2Test, ReadsOldNameOfTheContext) {
@@ -130,8 +121,7 @@ TEST(ReadGpt2Test, ReadsOldNameOfTheContext) {
   stored.config["n_ctx"] = 6;
   EXPECT_TRUE(ReadModel(stored).ok());
   stored.config.erase("n_positions");
-  ASSERT_TRUE(ReadModel(stored).ok());
-  EXPECT_EQ(ReadModel(stored)->model.context, 6);
+  EXPECT_EQ(MustRead(stored).model.context, 6);
 }
 
 // The names that transformers' GPT2Config maps to GPT-2's.
@@ -149,9 +139,7 @@ TEST(ReadGpt2Test, ReadsTheNamesThatTransformersMaps) {
     renamed.config.erase(key);
   }
   for (const StoredModel& model : {both, renamed}) {
-    const auto imported = ReadModel(model);
-    ASSERT_TRUE(imported.ok()) << imported.status();
-    EXPECT_EQ(imported->model, ReadModel(stored)->model);
+    EXPECT_EQ(MustRead(model).model, MustRead(stored).model);
   }
 }
 
@@ -379,22 +367,19 @@ TEST(ReadGpt2Test, RefusesAHeaderOfManyTensors) {
 TEST(ReadGpt2HeadTest, IsTiedUnlessTheFilesDiffer) {
   StoredModel stored = TinyGpt2();
   stored.tensors["lm_head.weight"] = stored.tensors["transformer.wte.weight"];
-  const auto tied = ReadModel(stored);
-  ASSERT_TRUE(tied.ok()) << tied.status();
-  EXPECT_TRUE(tied->model.tied_head);
+  const ImportedModel tied = MustRead(stored);
+  EXPECT_TRUE(tied.model.tied_head);
   stored.config["tie_word_embeddings"] = false;
-  const auto untied = ReadModel(stored);
-  ASSERT_TRUE(untied.ok()) << untied.status();
-  EXPECT_FALSE(untied->model.tied_head);
-  EXPECT_EQ(untied->parameters.size(), tied->parameters.size() + 20);
+  const ImportedModel untied = MustRead(stored);
+  EXPECT_FALSE(untied.model.tied_head);
+  EXPECT_EQ(untied.parameters.size(), tied.parameters.size() + 20);
   stored.config.erase("tie_word_embeddings");
   stored.tensors["lm_head.weight"].bytes[3] ^= 1;
-  const auto differing = ReadModel(stored);
-  ASSERT_TRUE(differing.ok()) << differing.status();
-  EXPECT_FALSE(differing->model.tied_head);
-  EXPECT_THAT(differing->notes, Contains(HasSubstr("model.tied_head is false")));
+  const ImportedModel differing = MustRead(stored);
+  EXPECT_FALSE(differing.model.tied_head);
+  EXPECT_THAT(differing.notes, Contains(HasSubstr("model.tied_head is false")));
   const std::vector<float> head = FloatsOf(stored.tensors["lm_head.weight"]);
-  EXPECT_TRUE(std::equal(head.begin(), head.end(), differing->parameters.end() - 20));
+  EXPECT_TRUE(std::equal(head.begin(), head.end(), differing.parameters.end() - 20));
   stored.tensors.erase("lm_head.weight");
   stored.config["tie_word_embeddings"] = false;
   EXPECT_EQ(MessageOf(ReadModel(stored).status()),
@@ -406,12 +391,11 @@ TEST(ReadGpt2HeadTest, IsTheEmbeddingIfItIsTiedAndAlone) {
   StoredModel alone = stored;
   alone.tensors["lm_head.weight"] = alone.tensors["transformer.wte.weight"];
   alone.tensors.erase("transformer.wte.weight");
-  const auto imported = ReadModel(alone);
-  ASSERT_TRUE(imported.ok()) << imported.status();
-  EXPECT_EQ(imported->model, ReadModel(stored)->model);
-  EXPECT_EQ(imported->parameters, ReadModel(stored)->parameters);
-  EXPECT_THAT(imported->notes, Contains("The token embedding is lm_head.weight, because the head "
-                                        "is tied and wte.weight is missing."));
+  const ImportedModel imported = MustRead(alone);
+  EXPECT_EQ(imported.model, MustRead(stored).model);
+  EXPECT_EQ(imported.parameters, MustRead(stored).parameters);
+  EXPECT_THAT(imported.notes, Contains("The token embedding is lm_head.weight, because the head "
+                                       "is tied and wte.weight is missing."));
   alone.tensors["lm_head.weight"] = Numbers({4, 5}, 1);
   EXPECT_EQ(MessageOf(ReadModel(alone).status()),
             "model.safetensors: tensor 'lm_head.weight' has shape [4, 5]; expected [5, 4], by "
@@ -431,25 +415,23 @@ TEST(ReadGpt2NormTest, InfersSitesFromTensors) {
                 "model.norm.feed_forward is false, because there is no h.0.ln_2.weight."},
                {".ln_f.", &NormConfig::final,
                 "model.norm.final is false, because there is no ln_f.weight."}};
-  ModelConfig whole = ReadModel(TinyGpt2())->model;
+  ModelConfig whole = MustRead(TinyGpt2()).model;
   for (const auto& [removed, site, note] : cases) {
     StoredModel stored = TinyGpt2();
     RemoveTensors(&stored, removed);
-    const auto imported = ReadModel(stored);
-    ASSERT_TRUE(imported.ok()) << imported.status();
+    const ImportedModel imported = MustRead(stored);
     ModelConfig expected = whole;
     expected.norm.*site = false;
-    EXPECT_EQ(imported->model, expected) << removed;
-    EXPECT_THAT(imported->notes,
+    EXPECT_EQ(imported.model, expected) << removed;
+    EXPECT_THAT(imported.notes,
                 ElementsAre(note,
                             "model.norm.kind is layer, because norms have a weight and a "
                             "bias."));
   }
   StoredModel none = TinyGpt2();
   RemoveTensors(&none, ".ln_");
-  ASSERT_TRUE(ReadModel(none).ok());
-  EXPECT_FALSE(HasAttentionNorm(ReadModel(none)->model));
-  EXPECT_THAT(ReadModel(none)->notes,
+  EXPECT_FALSE(HasAttentionNorm(MustRead(none).model));
+  EXPECT_THAT(MustRead(none).notes,
               Contains("model.norm.kind is layer, without effect, because there are no norms."));
 }
 
@@ -466,11 +448,10 @@ TEST(ReadGpt2NormTest, NeedsTheKindOfNormsWithoutBias) {
             "model.norm.kind: norms have a weight and no bias, which can be either kind; expected "
             "rms, or layer for a LayerNorm without bias. Give model.norm.kind.");
   for (const NormKind kind : {NormKind::kRms, NormKind::kLayer}) {
-    const auto imported = ReadModel(stored, {kind, {}});
-    ASSERT_TRUE(imported.ok()) << imported.status();
-    EXPECT_EQ(imported->model.norm.kind, kind);
-    EXPECT_FALSE(imported->model.norm.bias);
-    EXPECT_THAT(imported->notes, Contains(HasSubstr("as given")));
+    const ImportedModel imported = MustRead(stored, {kind, {}});
+    EXPECT_EQ(imported.model.norm.kind, kind);
+    EXPECT_FALSE(imported.model.norm.bias);
+    EXPECT_THAT(imported.notes, Contains(HasSubstr("as given")));
   }
 }
 
@@ -521,11 +502,10 @@ nlohmann::json Record() {
 TEST(ReadGpt2RecordTest, TakesTheNormFromConfig) {
   StoredModel stored = WithoutNormBiases();
   stored.config["ablate"] = Record();
-  const auto imported = ReadModel(stored);
-  ASSERT_TRUE(imported.ok()) << imported.status();
-  EXPECT_EQ(imported->model.norm.kind, NormKind::kRms);
-  EXPECT_FALSE(imported->model.norm.bias);
-  EXPECT_THAT(imported->notes, ElementsAre("model.norm.kind is rms, as config.json says."));
+  const ImportedModel imported = MustRead(stored);
+  EXPECT_EQ(imported.model.norm.kind, NormKind::kRms);
+  EXPECT_FALSE(imported.model.norm.bias);
+  EXPECT_THAT(imported.notes, ElementsAre("model.norm.kind is rms, as config.json says."));
   EXPECT_EQ(MessageOf(ReadModel(stored, {NormKind::kLayer, {}}).status()),
             "model.norm.kind: layer is given, but config.json has another kind; expected rms.");
 }
@@ -586,11 +566,10 @@ TEST(ReadGpt2RecordTest, RefusesARecordThatIsMalformedOrContradictsTheTensors) {
 TEST(ReadGpt2DropoutTest, TakesTheGivenProbability) {
   StoredModel stored = TinyGpt2();
   stored.config["attn_pdrop"] = 0;
-  const auto imported = ReadModel(stored, {{}, 0.25});
-  ASSERT_TRUE(imported.ok()) << imported.status();
-  EXPECT_EQ(imported->model.dropout, 0.25);
-  EXPECT_THAT(imported->notes, Contains("model.dropout is 0.25, as given; config.json has "
-                                        "embd_pdrop 0.1, attn_pdrop 0, resid_pdrop 0.1."));
+  const ImportedModel imported = MustRead(stored, {{}, 0.25});
+  EXPECT_EQ(imported.model.dropout, 0.25);
+  EXPECT_THAT(imported.notes, Contains("model.dropout is 0.25, as given; config.json has "
+                                       "embd_pdrop 0.1, attn_pdrop 0, resid_pdrop 0.1."));
   for (const double bad : {-0.1, 1.0, std::nan("")}) {
     EXPECT_THAT(MessageOf(ReadModel(stored, {{}, bad}).status()),
                 HasSubstr("expected at least 0 and below 1"));
@@ -658,7 +637,7 @@ std::vector<NamedFile> FilesOf(const ShardedModel& sharded) {
 TEST(ReadGpt2ShardsTest, ReadsTheSameModelAsOneFile) {
   const auto imported = ReadFiles(FilesOf(Sharded()));
   ASSERT_TRUE(imported.ok()) << imported.status();
-  EXPECT_EQ(imported->parameters, ReadModel(TinyGpt2())->parameters);
+  EXPECT_EQ(imported->parameters, MustRead(TinyGpt2()).parameters);
 }
 
 TEST(ReadGpt2ShardsTest, RefusesShardsThatDisagreeWithTheIndex) {
@@ -716,22 +695,21 @@ TEST(ReadGpt2ShardsTest, RefusesATensorInTwoShards) {
 }
 
 TEST(ImportedCheckpointTest, HasTheModelsParameters) {
-  const auto imported = ReadModel(TinyGpt2());
-  ASSERT_TRUE(imported.ok()) << imported.status();
-  auto checkpoint = ImportedCheckpoint(*imported);
+  const ImportedModel imported = MustRead(TinyGpt2());
+  auto checkpoint = ImportedCheckpoint(imported);
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
-  const ParameterLayout layout = MakeLayout(imported->model);
+  const ParameterLayout layout = MakeLayout(imported.model);
   const auto tensors = ReadCheckpoint(layout, *checkpoint);
   ASSERT_TRUE(tensors.ok()) << tensors.status();
   std::string bytes;
   for (const absl::string_view piece : tensors->parameters) absl::StrAppend(&bytes, piece);
-  EXPECT_EQ(bytes, std::string(reinterpret_cast<const char*>(imported->parameters.data()),
-                               4 * imported->parameters.size()));
+  EXPECT_EQ(bytes, std::string(reinterpret_cast<const char*>(imported.parameters.data()),
+                               4 * imported.parameters.size()));
   const auto file = ParseSafetensors(*checkpoint);
   EXPECT_EQ(file->metadata.at("trainer"), "imported");
   EXPECT_EQ(file->metadata.at("imported_from"), "gpt2");
-  EXPECT_EQ(file->metadata.at("model"), ModelJson(imported->model));
-  ImportedModel damaged = *imported;
+  EXPECT_EQ(file->metadata.at("model"), ModelJson(imported.model));
+  ImportedModel damaged = imported;
   damaged.parameters.pop_back();
   EXPECT_FALSE(ImportedCheckpoint(damaged).ok());
 }
