@@ -29,7 +29,7 @@ struct SampleOptions {
   uint32_t top_k = 0;
   double top_p = 1;
   uint32_t seed = 0;
-  std::string prompt;  // UTF-8; every sample begins with it
+  std::string prompt = {};  // UTF-8; every sample begins with it
   // Largest number of drawn tokens; the default is more than any context holds.
   uint32_t max_tokens = kMaxDrawnTokens;
   // UTF-8. A sample ends as soon as its drawn text contains one of them.

@@ -51,10 +51,12 @@ Generated Generate(const RunConfig& run, const std::string& checkpoint,
   return generated;
 }
 
-SampleOptions Count(uint32_t count) {
-  SampleOptions options;
-  options.count = count;
-  return options;
+// The same for samples that must be made.
+Generated MustGenerate(const RunConfig& run, const std::string& checkpoint,
+                       const SampleOptions& options) {
+  Generated generated = Generate(run, checkpoint, options);
+  EXPECT_TRUE(generated.status.ok()) << generated.status;
+  return generated;
 }
 
 // Returns models with different parts, none of which looks ahead.
@@ -144,29 +146,37 @@ TEST(DecoderTest, GoesOnWithTheRowsThatAreKept) {
 // Draws one sample in the simplest way: the whole prefix again for every token.
 Sample PlainSample(const RunConfig& run, const Model& model, uint32_t index,
                    const SampleOptions& options) {
-  const TokenizedDocuments& documents = *std::get<DocumentsTask>(run.task).documents;
-  std::vector<int64_t> tokens = {documents.bos()};
+  const auto* const documents = std::get_if<DocumentsTask>(&run.task);
+  const std::u32string& alphabet = documents != nullptr
+                                       ? documents->documents->alphabet
+                                       : std::get<TextTask>(run.task).text->alphabet;
+  const auto boundary = static_cast<int64_t>(alphabet.size());
+  std::vector<int64_t> tokens;
+  if (documents != nullptr) tokens.push_back(boundary);
+  const bool line_feed = documents == nullptr && options.prompt.empty();
+  for (const char c : line_feed ? "\n" : options.prompt) {
+    tokens.push_back(static_cast<int64_t>(alphabet.find(static_cast<char32_t>(c))));
+  }
   Sample sample;
+  sample.text = options.prompt;
   while (!sample.ended && static_cast<int>(tokens.size()) <= run.model.context) {
     const at::Tensor logits = model.Plain(tokens).to(at::kDouble).contiguous();
     const auto position = static_cast<uint32_t>(tokens.size() - 1);
     const absl::Span<const double> span(logits.const_data_ptr<double>(),
                                         static_cast<size_t>(logits.numel()));
-    const uint32_t token = Draw(Keep(span, options), UniformAt(options.seed, index, position));
+    tokens.push_back(Draw(Keep(span, options), UniformAt(options.seed, index, position)));
     ++sample.tokens;
-    sample.ended = token == documents.bos();
-    if (!sample.ended) sample.text += static_cast<char>(documents.alphabet[token]);
-    tokens.push_back(token);
+    sample.ended = documents != nullptr && tokens.back() == boundary;
+    if (!sample.ended) {
+      sample.text += static_cast<char>(alphabet[static_cast<size_t>(tokens.back())]);
+    }
   }
   return sample;
 }
 
 TEST(SamplesTest, EqualAPlainLoopOverTheForwardPass) {
-  SampleOptions options = Count(40);
-  options.temperature = .8;
-  options.top_k = 5;
-  options.top_p = .95;
-  options.seed = 11;
+  const SampleOptions options = {
+      .count = 40, .temperature = .8, .top_k = 5, .top_p = .95, .seed = 11};
   std::vector<RunConfig> models = CausalModels();
   models.push_back(SmallDocumentsRun(3));
   models.back().model.attention.causal = false;  // reads the whole prefix again
@@ -177,8 +187,7 @@ TEST(SamplesTest, EqualAPlainLoopOverTheForwardPass) {
   for (const RunConfig& run : models) {
     const std::string checkpoint = CheckpointOf(run, 30);
     const Model model(run, checkpoint);
-    const Generated generated = Generate(run, checkpoint, options);
-    ASSERT_TRUE(generated.status.ok()) << generated.status;
+    const Generated generated = MustGenerate(run, checkpoint, options);
     ASSERT_EQ(generated.samples.size(), 40u);
     for (const Sample& sample : generated.samples) {
       const Sample plain = PlainSample(run, model, sample.index, options);
@@ -194,19 +203,18 @@ TEST(SamplesTest, EqualAPlainLoopWhereTheContextIsLong) {
   run.model.positions = Positions::kNone;
   run.model.context = 1 << 18;  // sixteen samples' keys and values would take 512 MB
   const std::string checkpoint = CheckpointOf(run, 30);
-  const Generated generated = Generate(run, checkpoint, Count(1));
-  ASSERT_TRUE(generated.status.ok()) << generated.status;
+  const Generated generated = MustGenerate(run, checkpoint, {.count = 1});
   EXPECT_EQ(generated.samples.at(0).text,
-            PlainSample(run, Model(run, checkpoint), 0, Count(1)).text);
+            PlainSample(run, Model(run, checkpoint), 0, {.count = 1}).text);
 }
 
 TEST(SamplesTest, DoNotDependOnHowManyAreAskedFor) {
   const RunConfig run = SmallDocumentsRun(3);
   const std::string checkpoint = CheckpointOf(run, 30);
-  const std::vector<std::string> all = Generate(run, checkpoint, Count(600)).Texts();
+  const std::vector<std::string> all = Generate(run, checkpoint, {.count = 600}).Texts();
   ASSERT_EQ(all.size(), 600u);
   for (const uint32_t count : {1u, 7u, 256u, 257u}) {
-    const std::vector<std::string> some = Generate(run, checkpoint, Count(count)).Texts();
+    const std::vector<std::string> some = Generate(run, checkpoint, {.count = count}).Texts();
     EXPECT_EQ(some, std::vector<std::string>(all.begin(), all.begin() + count)) << count;
   }
 }
@@ -214,28 +222,24 @@ TEST(SamplesTest, DoNotDependOnHowManyAreAskedFor) {
 TEST(SamplesTest, DifferByTheSeedAlone) {
   const RunConfig run = SmallDocumentsRun(3);
   const std::string checkpoint = CheckpointOf(run, 30);
-  SampleOptions other = Count(20);
-  other.seed = 1;
-  EXPECT_EQ(Generate(run, checkpoint, Count(20)).Texts(),
-            Generate(run, checkpoint, Count(20)).Texts());
-  EXPECT_NE(Generate(run, checkpoint, Count(20)).Texts(), Generate(run, checkpoint, other).Texts());
+  const auto texts = [&](uint32_t seed) {
+    return Generate(run, checkpoint, {.count = 20, .seed = seed}).Texts();
+  };
+  EXPECT_EQ(texts(0), texts(0));
+  EXPECT_NE(texts(0), texts(1));
 }
 
 TEST(SamplesTest, AreAllTheSameWithoutTemperature) {
   const RunConfig run = SmallDocumentsRun(3);
-  SampleOptions options = Count(5);
-  options.temperature = 0;
-  const Generated generated = Generate(run, CheckpointOf(run, 30), options);
+  const Generated generated = Generate(run, CheckpointOf(run, 30), {.count = 5, .temperature = 0});
   EXPECT_EQ(generated.counts.distinct, 1u);
 }
 
 TEST(SamplesTest, BeginWithThePromptAndEndAtTheBoundaryOrTheContext) {
   const RunConfig run = SmallDocumentsRun(3);
   const std::string checkpoint = CheckpointOf(run, 5);
-  SampleOptions options = Count(100);
-  options.prompt = "ab";
   bool ended = false, full = false;
-  for (const Sample& sample : Generate(run, checkpoint, options).samples) {
+  for (const Sample& sample : Generate(run, checkpoint, {.count = 100, .prompt = "ab"}).samples) {
     EXPECT_THAT(sample.text, StartsWith("ab"));
     EXPECT_EQ(sample.tokens, sample.text.size() - 2 + (sample.ended ? 1 : 0));
     EXPECT_EQ(!sample.ended, sample.text.size() == 6u && sample.tokens == 4u) << sample.text;
@@ -246,20 +250,17 @@ TEST(SamplesTest, BeginWithThePromptAndEndAtTheBoundaryOrTheContext) {
 
 TEST(SamplesTest, TheLongestPromptLeavesOneToken) {
   const RunConfig run = SmallDocumentsRun(3);
-  SampleOptions options = Count(3);
-  options.prompt = "abcde";
-  const Generated generated = Generate(run, CheckpointOf(run, 5), options);
-  ASSERT_TRUE(generated.status.ok()) << generated.status;
+  const std::string checkpoint = CheckpointOf(run, 5);
+  const Generated generated = MustGenerate(run, checkpoint, {.count = 3, .prompt = "abcde"});
   for (const Sample& sample : generated.samples) EXPECT_EQ(sample.tokens, 1u);
-  options.prompt = "abcdef";
-  EXPECT_THAT(std::string(Generate(run, CheckpointOf(run, 5), options).status.message()),
+  EXPECT_THAT(std::string(Generate(run, checkpoint, {.prompt = "abcdef"}).status.message()),
               HasSubstr("prompt: it has 6 characters"));
 }
 
 TEST(SamplesTest, CountWhatIsDistinctAndFound) {
   RunConfig run = SmallDocumentsRun(3);
   run.training.steps = 300;
-  const Generated generated = Generate(run, CheckpointOf(run, 300), Count(200));
+  const Generated generated = Generate(run, CheckpointOf(run, 300), {.count = 200});
   std::set<std::string> texts;
   uint32_t found = 0;
   for (const Sample& sample : generated.samples) {
@@ -271,28 +272,6 @@ TEST(SamplesTest, CountWhatIsDistinctAndFound) {
   EXPECT_GT(found, 50u) << "it learnt its documents";
 }
 
-// Draws one sample of a text in the same way: the opening, then as many tokens as the context
-// holds.
-std::string PlainTextSample(const RunConfig& run, const Model& model, uint32_t index,
-                            const SampleOptions& options) {
-  const TokenizedText& text = *std::get<TextTask>(run.task).text;
-  const std::string begin = options.prompt.empty() ? "\n" : options.prompt;
-  std::vector<int64_t> tokens;
-  for (const char c : begin) {
-    tokens.push_back(static_cast<int64_t>(text.alphabet.find(static_cast<char32_t>(c))));
-  }
-  std::string written = options.prompt;
-  while (static_cast<int>(tokens.size()) <= run.model.context) {
-    const at::Tensor logits = model.Plain(tokens).to(at::kDouble).contiguous();
-    const auto position = static_cast<uint32_t>(tokens.size() - 1);
-    const absl::Span<const double> span(logits.const_data_ptr<double>(),
-                                        static_cast<size_t>(logits.numel()));
-    tokens.push_back(Draw(Keep(span, options), UniformAt(options.seed, index, position)));
-    written += static_cast<char>(text.alphabet[static_cast<size_t>(tokens.back())]);
-  }
-  return written;
-}
-
 TEST(SamplesTest, OfATextBeginWithThePromptOrAfterALineFeedAndFillTheContext) {
   for (const bool causal : {true, false}) {
     RunConfig run = SmallTextRun(3);
@@ -300,12 +279,10 @@ TEST(SamplesTest, OfATextBeginWithThePromptOrAfterALineFeedAndFillTheContext) {
     const std::string checkpoint = CheckpointOf(run, 30);
     const Model model(run, checkpoint);
     for (const char* prompt : {"", "a", "c\nab"}) {
-      SampleOptions options = Count(20);
-      options.prompt = prompt;
-      const Generated generated = Generate(run, checkpoint, options);
-      ASSERT_TRUE(generated.status.ok()) << generated.status;
+      const SampleOptions options = {.count = 20, .prompt = prompt};
+      const Generated generated = MustGenerate(run, checkpoint, options);
       for (const Sample& sample : generated.samples) {
-        EXPECT_EQ(sample.text, PlainTextSample(run, model, sample.index, options));
+        EXPECT_EQ(sample.text, PlainSample(run, model, sample.index, options).text);
         EXPECT_EQ(sample.tokens, sample.text.size() - options.prompt.size());
         EXPECT_FALSE(sample.ended);
         EXPECT_FALSE(sample.in_training_data);
@@ -320,12 +297,11 @@ TEST(SamplesTest, OfATextWithoutLineFeedsNeedAPrompt) {
   run.task = *ReadTextTask("abcdefgfedcbabcdefgfedcba", 0.5);
   const std::string checkpoint = CheckpointOf(run, 1);
   EXPECT_EQ(
-      Generate(run, checkpoint, Count(1)).status,
+      Generate(run, checkpoint, {.count = 1}).status,
       absl::InvalidArgumentError("prompt: it is empty, and the run's data has no line feed to "
                                  "begin with; expected a prompt"));
-  SampleOptions options = Count(1);
-  options.prompt = "abcde";  // the longest allowed
-  EXPECT_EQ(Generate(run, checkpoint, options).samples.at(0).tokens, 2u);
+  const SampleOptions longest = {.count = 1, .prompt = "abcde"};
+  EXPECT_EQ(Generate(run, checkpoint, longest).samples.at(0).tokens, 2u);
 }
 
 // Returns a text run whose tokens are those of an encoding, which has bytes that are parts of
@@ -371,12 +347,9 @@ TEST(SamplesTest, OfEncodedDocumentsBeginAndEndWithTheBoundary) {
   const auto& documents = *std::get<DocumentsTask>(run.task).documents;
   run.training.steps = 300;
   const std::string checkpoint = CheckpointOf(run, 300);  // knows its only document
-  SampleOptions options = Count(2);
-  options.temperature = 0;
   for (const char* prompt : {"", "king"}) {
-    options.prompt = prompt;
-    const Generated generated = Generate(run, checkpoint, options);
-    ASSERT_TRUE(generated.status.ok()) << generated.status;
+    const Generated generated =
+        MustGenerate(run, checkpoint, {.count = 2, .temperature = 0, .prompt = prompt});
     for (const Sample& sample : generated.samples) {
       EXPECT_EQ(sample.text, "king");
       EXPECT_TRUE(sample.ended);
@@ -391,13 +364,12 @@ TEST(SamplesTest, NeedOnlyTheTokenizerOfAText) {
   RunConfig run = EncodedTextRun();
   run.model.vocabulary += 88;  // of padding
   const std::string checkpoint = CheckpointOf(run, 5);
-  SampleOptions options = Count(30);
+  SampleOptions options = {.count = 30};
   const Generated wanted = Generate(run, checkpoint, options);
   auto tokenizer = std::make_shared<TokenizedText>(*std::get<TextTask>(run.task).text);
   tokenizer->tokens.clear();
   std::get<TextTask>(run.task).text = tokenizer;
-  const Generated generated = Generate(run, checkpoint, options);
-  ASSERT_TRUE(generated.status.ok()) << generated.status;
+  const Generated generated = MustGenerate(run, checkpoint, options);
   ASSERT_EQ(generated.samples.size(), 30u);
   for (size_t i = 0; i < generated.samples.size(); ++i) {
     EXPECT_EQ(generated.samples[i].text, wanted.samples[i].text);
@@ -410,12 +382,9 @@ TEST(SamplesTest, WriteNoTextForIdsOfPadding) {
   RunConfig run = EncodedTextRun();
   run.model.vocabulary += 88;
   const std::string checkpoint = CheckpointOf(run, 1);
-  SampleOptions options = Count(1);
-  options.temperature = 0;
-  options.max_tokens = 3;
-  options.prompt_ids = {512, 5, 599};
-  const Generated generated = Generate(run, checkpoint, options);
-  ASSERT_TRUE(generated.status.ok()) << generated.status;
+  SampleOptions options = {
+      .count = 1, .temperature = 0, .max_tokens = 3, .prompt_ids = {512, 5, 599}};
+  const Generated generated = MustGenerate(run, checkpoint, options);
   std::string text;
   for (const std::string& bytes : DrawnBytes(run, generated.samples.at(0))) text += bytes;
   EXPECT_EQ(generated.samples[0].text,
@@ -431,8 +400,7 @@ void ExpectCut(const RunConfig& run, const SampleOptions& options,
   const Generated whole = Generate(run, checkpoint, options);
   SampleOptions stopping = options;
   stopping.stop = stops;
-  const Generated stopped = Generate(run, checkpoint, stopping);
-  ASSERT_TRUE(stopped.status.ok()) << stopped.status;
+  const Generated stopped = MustGenerate(run, checkpoint, stopping);
   ASSERT_EQ(stopped.samples.size(), whole.samples.size());
   size_t cut = 0;
   for (size_t i = 0; i < whole.samples.size(); ++i) {
@@ -472,17 +440,16 @@ TEST(SamplesTest, EndBeforeAStopStringAndLeaveTheOthersAsTheyAre) {
   for (const bool causal : {true, false}) {
     RunConfig run = SmallTextRun(3);
     run.model.attention.causal = causal;
-    SampleOptions options = Count(300);
-    options.prompt = "ab";  // "ab" counts only after it
+    const SampleOptions options = {.count = 300, .prompt = "ab"};  // "ab" counts only after it
     ExpectCut(run, options, {"ab", "c\n", "fa"});
     ExpectCut(SmallDocumentsRun(3), options, {"ab", "cde"});
-    ExpectCut(EncodedDocumentsRun(), Count(300), {"e", "th"});
+    ExpectCut(EncodedDocumentsRun(), {.count = 300}, {"e", "th"});
   }
 }
 
 TEST(SamplesTest, EndBeforeAStopStringOfSeveralTokensOrWithinOne) {
   const RunConfig run = EncodedTextRun();
-  const SampleOptions options = Count(40);
+  const SampleOptions options = {.count = 40};
   const Generated whole = Generate(run, CheckpointOf(run, 5), options);
   std::vector<std::string> spanning, within;
   for (const Sample& sample : whole.samples) {
@@ -506,8 +473,7 @@ TEST(SamplesTest, EndBeforeAStopStringOfSeveralTokensOrWithinOne) {
 TEST(SamplesTest, DrawNoMoreTokensThanAllowed) {
   for (const RunConfig& run : {SmallDocumentsRun(3), SmallTextRun(3)}) {
     const std::string checkpoint = CheckpointOf(run, 5);
-    SampleOptions options = Count(60);
-    options.prompt = "ab";
+    SampleOptions options = {.count = 60, .prompt = "ab"};
     const Generated whole = Generate(run, checkpoint, options);
     for (const uint32_t most : {1u, 2u, 3u, 9u}) {
       options.max_tokens = most;
@@ -529,13 +495,12 @@ TEST(SamplesTest, DrawNoMoreTokensThanAllowed) {
 TEST(SamplesTest, BeginWithPromptIdsAsWithTheirText) {
   for (const RunConfig& run : {SmallDocumentsRun(3), SmallTextRun(3)}) {
     const std::string checkpoint = CheckpointOf(run, 5);
-    SampleOptions by_text = Count(30), by_ids = Count(30);
-    by_text.prompt = "cab";
+    const SampleOptions by_text = {.count = 30, .prompt = "cab"};
+    SampleOptions by_ids = {.count = 30};
     const bool line_feed = std::holds_alternative<TextTask>(run.task);  // it has the lowest id
     for (const uint32_t id : {2u, 0u, 1u}) by_ids.prompt_ids.push_back(id + (line_feed ? 1 : 0));
     const Generated expected = Generate(run, checkpoint, by_text);
-    const Generated generated = Generate(run, checkpoint, by_ids);
-    ASSERT_TRUE(generated.status.ok()) << generated.status;
+    const Generated generated = MustGenerate(run, checkpoint, by_ids);
     EXPECT_EQ(generated.Texts(), expected.Texts());
     for (size_t i = 0; i < 30; ++i) {
       EXPECT_EQ(generated.samples[i].token_ids, expected.samples[i].token_ids);
@@ -547,10 +512,8 @@ TEST(SamplesTest, BeginWithPromptIdsAsWithTheirText) {
 TEST(SamplesTest, TakePromptIdsThatStandForNoText) {
   RunConfig run = SmallDocumentsRun(3);
   run.model.vocabulary = 9;  // six letters, the boundary, and two more
-  SampleOptions options = Count(3);
-  options.prompt_ids = {0, 6, 8};
-  const Generated generated = Generate(run, CheckpointOf(run, 1), options);
-  ASSERT_TRUE(generated.status.ok()) << generated.status;
+  SampleOptions options = {.count = 3, .prompt_ids = {0, 6, 8}};
+  const Generated generated = MustGenerate(run, CheckpointOf(run, 1), options);
   for (const Sample& sample : generated.samples) {
     EXPECT_THAT(sample.text, StartsWith("a"));
     EXPECT_EQ(sample.text.size(), 1 + sample.tokens - (sample.ended ? 1 : 0));
@@ -563,8 +526,7 @@ TEST(SamplesTest, TakePromptIdsThatStandForNoText) {
 
 TEST(SamplesTest, StopsBetweenTwoGroups) {
   const RunConfig run = SmallDocumentsRun(3);
-  SampleOptions options = Count(600);
-  options.stop = {"a"};
+  const SampleOptions options = {.count = 600, .stop = {"a"}};
   std::atomic<bool> stop{false};
   size_t received = 0;
   const auto counts = GenerateSamples(run, CheckpointOf(run, 1), options, stop,
@@ -578,30 +540,31 @@ TEST(SamplesTest, StopsBetweenTwoGroups) {
 
 TEST(SamplesTest, StopsWhenItIsAskedTo) {
   const RunConfig run = SmallDocumentsRun(3);
-  EXPECT_TRUE(absl::IsCancelled(Generate(run, CheckpointOf(run, 1), Count(5), true).status));
+  EXPECT_TRUE(absl::IsCancelled(Generate(run, CheckpointOf(run, 1), {.count = 5}, true).status));
 }
 
 TEST(SamplesTest, StopsAsSoonAsTheDataIsRead) {
-  EXPECT_TRUE(absl::IsCancelled(Generate(SmallDocumentsRun(3), "no file", Count(5), true).status));
+  EXPECT_TRUE(
+      absl::IsCancelled(Generate(SmallDocumentsRun(3), "no file", {.count = 5}, true).status));
 }
 
 TEST(SamplesTest, SaysWhyThereIsNoText) {
   for (const RunConfig& recall : {SmallRecallRun(1), SmallPairsRun(1)}) {
     EXPECT_TRUE(
-        absl::IsFailedPrecondition(Generate(recall, CheckpointOf(recall, 1), Count(1)).status));
+        absl::IsFailedPrecondition(Generate(recall, CheckpointOf(recall, 1), {.count = 1}).status));
   }
   const RunConfig run = SmallDocumentsRun(3);
-  EXPECT_THAT(std::string(Generate(run, CheckpointOf(run, 1), Count(0)).status.message()),
+  EXPECT_THAT(std::string(Generate(run, CheckpointOf(run, 1), {.count = 0}).status.message()),
               HasSubstr("count: 0 is out of range"));
   RunConfig wider = run;
   wider.model.hidden = 24;
-  EXPECT_THAT(std::string(Generate(wider, CheckpointOf(run, 1), Count(1)).status.message()),
+  EXPECT_THAT(std::string(Generate(wider, CheckpointOf(run, 1), {.count = 1}).status.message()),
               HasSubstr("block.0.feed_forward.up.weight"));
-  EXPECT_TRUE(absl::IsInvalidArgument(Generate(run, "no checkpoint", Count(1)).status));
+  EXPECT_TRUE(absl::IsInvalidArgument(Generate(run, "no checkpoint", {.count = 1}).status));
   RunConfig wild = run;
   wild.training.optimizer.kind = OptimizerKind::kSgd;
   wild.training.optimizer.learning_rate = 1e300;
-  EXPECT_THAT(std::string(Generate(wild, CheckpointOf(wild, 3), Count(1)).status.message()),
+  EXPECT_THAT(std::string(Generate(wild, CheckpointOf(wild, 3), {.count = 1}).status.message()),
               HasSubstr("not finite"));
 }
 

@@ -48,11 +48,7 @@ TEST(DrawTest, UsesTheStreamThatTheAnalysesDefine) {
 }
 
 TEST(DrawTest, EqualsTheOracle) {
-  SampleOptions options;
-  options.temperature = .5;
-  options.top_k = 4;
-  options.top_p = .9;
-  const KeptTokens kept = Keep(OracleLogits(), options);
+  const KeptTokens kept = Keep(OracleLogits(), {.temperature = .5, .top_k = 4, .top_p = .9});
   EXPECT_THAT(kept.tokens, ElementsAre(6, 5));
   ASSERT_EQ(kept.probabilities.size(), 2u);
   EXPECT_NEAR(kept.probabilities[0], .8252723067, 1e-10);
@@ -60,9 +56,7 @@ TEST(DrawTest, EqualsTheOracle) {
 }
 
 TEST(DrawTest, TemperatureAloneKeepsEveryToken) {
-  SampleOptions options;
-  options.temperature = .5;
-  const KeptTokens kept = Keep(OracleLogits(), options);
+  const KeptTokens kept = Keep(OracleLogits(), {.temperature = .5});
   double entropy = 0;
   for (const double p : kept.probabilities) entropy -= p * std::log(p);
   EXPECT_EQ(kept.tokens.size(), 7u);
@@ -71,43 +65,31 @@ TEST(DrawTest, TemperatureAloneKeepsEveryToken) {
 
 TEST(DrawTest, TheCutIsTheShortestPrefixThatReachesTopP) {
   const std::vector<double> logits = {std::log(.1), std::log(.5), std::log(.4)};
-  SampleOptions options;
-  options.top_p = .5 - 1e-12;
-  EXPECT_THAT(Keep(logits, options).tokens, ElementsAre(1));
-  options.top_p = .5 + 1e-12;
-  EXPECT_THAT(Keep(logits, options).tokens, ElementsAre(1, 2));
-  options.top_p = 1;
-  EXPECT_THAT(Keep(logits, options).tokens, ElementsAre(1, 2, 0));
+  EXPECT_THAT(Keep(logits, {.top_p = .5 - 1e-12}).tokens, ElementsAre(1));
+  EXPECT_THAT(Keep(logits, {.top_p = .5 + 1e-12}).tokens, ElementsAre(1, 2));
+  EXPECT_THAT(Keep(logits, {.top_p = 1}).tokens, ElementsAre(1, 2, 0));
 }
 
 TEST(DrawTest, TopPIsAShareOfWhatTopKLeft) {
   const std::vector<double> logits = {std::log(.1), std::log(.5), std::log(.4)};
-  SampleOptions options;
-  options.top_k = 2;
-  options.top_p = .55;  // 0.5 of all three, but 0.5/0.9 of these two
-  EXPECT_THAT(Keep(logits, options).tokens, ElementsAre(1));
+  // 0.5 of all three, but 0.5/0.9 of these two.
+  EXPECT_THAT(Keep(logits, {.top_k = 2, .top_p = .55}).tokens, ElementsAre(1));
 }
 
 TEST(DrawTest, ZeroTemperatureTakesTheLowestOfTheMostLikely) {
-  SampleOptions options;
-  options.temperature = 0;
-  const KeptTokens kept = Keep({{1.0, 3.0, 2.0, 3.0}}, options);
+  const KeptTokens kept = Keep({{1.0, 3.0, 2.0, 3.0}}, {.temperature = 0});
   EXPECT_THAT(kept.tokens, ElementsAre(1));
   EXPECT_EQ(Draw(kept, .999), 1u);
 }
 
 TEST(DrawTest, EqualLogitsAreKeptInTheOrderOfTheirIds) {
-  SampleOptions options;
-  options.top_k = 2;
-  EXPECT_THAT(Keep({{0.0, 1.0, 1.0, 1.0}}, options).tokens, ElementsAre(1, 2));
-  options.top_k = 9;
-  EXPECT_THAT(Keep({{0.0, 1.0, 1.0, 1.0}}, options).tokens, ElementsAre(1, 2, 3, 0));
+  const std::vector<double> logits = {0, 1, 1, 1};
+  EXPECT_THAT(Keep(logits, {.top_k = 2}).tokens, ElementsAre(1, 2));
+  EXPECT_THAT(Keep(logits, {.top_k = 9}).tokens, ElementsAre(1, 2, 3, 0));
 }
 
 TEST(DrawTest, LargeLogitsDoNotOverflow) {
-  SampleOptions options;
-  options.temperature = .01;
-  const KeptTokens kept = Keep({{1e30, -1e30, 1e30}}, options);
+  const KeptTokens kept = Keep({{1e30, -1e30, 1e30}}, {.temperature = .01});
   EXPECT_THAT(kept.probabilities, Pointwise(testing::DoubleEq(), {.5, .5, 0.0}));
   EXPECT_EQ(Draw(kept, std::nextafter(1.0, 0.0)), 2u) << "what has no probability is never drawn";
 }
@@ -150,63 +132,45 @@ struct BadOption {
   SampleOptions options;
 };
 
-SampleOptions With(double temperature, double top_p, uint32_t count = 1, uint32_t top_k = 0) {
-  SampleOptions options;
-  options.temperature = temperature;
-  options.top_p = top_p;
-  options.count = count;
-  options.top_k = top_k;
-  return options;
-}
-
-SampleOptions WithMaxTokens(uint32_t max_tokens) {
-  SampleOptions options;
-  options.max_tokens = max_tokens;
-  return options;
-}
-
-SampleOptions WithStop(std::vector<std::string> stop) {
-  SampleOptions options;
-  options.stop = std::move(stop);
-  return options;
-}
-
 TEST(SampleOptionsTest, NamesEveryOptionThatIsOutOfRange) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinity = std::numeric_limits<double>::infinity();
   for (const BadOption& bad :
-       std::vector<BadOption>{{"count", "0", With(1, 1, 0)},
-                              {"count", "1001", With(1, 1, 1001)},
-                              {"count", "4294967295", With(1, 1, 4294967295u)},
-                              {"temperature", "-0.5", With(-.5, 1)},
-                              {"temperature", "100.001", With(100.001, 1)},
-                              {"temperature", "nan", With(nan, 1)},
-                              {"temperature", "inf", With(infinity, 1)},
-                              {"top_k", "10000001", With(1, 1, 1, 10'000'001)},
-                              {"top_p", "0", With(1, 0)},
-                              {"top_p", "1.0000000000000002", With(1, std::nextafter(1.0, 2.0))},
-                              {"top_p", "nan", With(1, nan)},
-                              {"max_tokens", "0", WithMaxTokens(0)},
-                              {"max_tokens", "10000001", WithMaxTokens(10'000'001)},
-                              {"stop", "17", WithStop(std::vector<std::string>(17, "a"))}}) {
+       std::vector<BadOption>{{"count", "0", {.count = 0}},
+                              {"count", "1001", {.count = 1001}},
+                              {"count", "4294967295", {.count = 4294967295u}},
+                              {"temperature", "-0.5", {.temperature = -.5}},
+                              {"temperature", "100.001", {.temperature = 100.001}},
+                              {"temperature", "nan", {.temperature = nan}},
+                              {"temperature", "inf", {.temperature = infinity}},
+                              {"top_k", "10000001", {.top_k = 10'000'001}},
+                              {"top_p", "0", {.top_p = 0}},
+                              {"top_p", "1.0000000000000002", {.top_p = std::nextafter(1.0, 2.0)}},
+                              {"top_p", "nan", {.top_p = nan}},
+                              {"max_tokens", "0", {.max_tokens = 0}},
+                              {"max_tokens", "10000001", {.max_tokens = 10'000'001}},
+                              {"stop", "17", {.stop = std::vector<std::string>(17, "a")}}}) {
     const std::vector<OptionProblem> problems = CheckSampleOptions(bad.options);
     ASSERT_EQ(problems.size(), 1u) << bad.field << " " << bad.value;
     EXPECT_EQ(problems[0].field, bad.field);
     EXPECT_EQ(problems[0].value, bad.value);
     EXPECT_FALSE(problems[0].allowed.empty());
   }
-  EXPECT_EQ(CheckSampleOptions(With(nan, nan, 0)).size(), 3u) << "all of them at once";
-  EXPECT_TRUE(CheckSampleOptions({}).empty());
-  EXPECT_TRUE(CheckSampleOptions(With(0, 1e-300, 1000, 10'000'000)).empty());
-  EXPECT_TRUE(CheckSampleOptions(WithMaxTokens(1)).empty());
-  EXPECT_TRUE(CheckSampleOptions(WithMaxTokens(10'000'000)).empty());
-  EXPECT_TRUE(
-      CheckSampleOptions(WithStop(std::vector<std::string>(16, std::string(1000, 'a')))).empty());
+  EXPECT_EQ(CheckSampleOptions({.count = 0, .temperature = nan, .top_p = nan}).size(), 3u)
+      << "all of them at once";
+  for (const SampleOptions& good : std::vector<SampleOptions>{
+           {},
+           {.count = 1000, .temperature = 0, .top_k = 10'000'000, .top_p = 1e-300},
+           {.max_tokens = 1},
+           {.max_tokens = 10'000'000},
+           {.stop = std::vector<std::string>(16, std::string(1000, 'a'))}}) {
+    EXPECT_THAT(CheckSampleOptions(good), IsEmpty());
+  }
 }
 
 TEST(SampleOptionsTest, NamesTheFirstBadStopString) {
   const auto message = [](const std::vector<std::string>& stop) {
-    const std::vector<OptionProblem> problems = CheckSampleOptions(WithStop(stop));
+    const std::vector<OptionProblem> problems = CheckSampleOptions({.stop = stop});
     EXPECT_EQ(problems.size(), 1u);
     return problems[0].field + ": " + problems[0].complaint + "; expected " + problems[0].allowed;
   };
