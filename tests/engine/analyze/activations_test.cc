@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include "tests/engine/analyze/drawn_subjects.h"
-#include "tests/engine/analyze/pieces.h"
 #include "tests/engine/analyze/small_models.h"
 #include "tests/engine/analyze/values_by_hand.h"
 
@@ -24,10 +23,8 @@ TEST(ActivationsTest, HaveHistogramsWhereAsked) {
   const AnalysisRequest request = {ActivationsOptions{{}, true}, {ModelM()}, {8, ""}};
   const AnalysisResult result = Analyzed(request);
   EXPECT_TRUE(ArrayIn(result, "histogram").sum(1).equal(at::full({3}, 32.0, at::kDouble)));
-  uint64_t bytes = 0;
-  for (const AnalysisArray& array : result.arrays) bytes += array.bytes.size();
-  const AnalysisCost cost = KindOf(request.options).cost(request.options, ModelM().config, 8, 1);
-  EXPECT_EQ(cost.array_bytes, bytes);
+  const AnalysisCost cost = CostOf(request, 8);
+  EXPECT_EQ(cost.array_bytes, BytesOfArrays(result));
   EXPECT_EQ(cost.forwards, 2);
 }
 
@@ -37,16 +34,7 @@ TEST(ActivationsTest, AreUndefinedWhereAValueIsNotFinite) {
   const auto [subject, prompt] = ModelOfRows(rows);
   const AnalysisResult result =
       Analyzed({ActivationsOptions{{"embedding"}, true}, {subject}, {0, prompt}});
-  EXPECT_EQ(ReasonIn(result, "mean/embedding"), Undefined::kNonFinite);
-  EXPECT_EQ(ReasonIn(result, "largest_feature/embedding"), Undefined::kNonFinite);
-}
-
-TEST(ActivationsTest, GoOnFromAnyPiece) {
-  for (const uint64_t number : {0, 3}) {
-    const AnalysisRequest request = {
-        ActivationsOptions{{}, true}, {DrawnSubject(number)}, {60, ""}};
-    ExpectSameBitsWhereverItIsCut(request);
-  }
+  ExpectUndefined(result, Undefined::kNonFinite, {"mean/embedding", "largest_feature/embedding"});
 }
 
 TEST(ActivationsTest, AgreeWithEachDefinitionOverTheFamily) {
@@ -60,7 +48,7 @@ TEST(ActivationsTest, AgreeWithEachDefinitionOverTheFamily) {
     const absl::StatusOr<AnalysisContext> analysis = ReadAnalysisContext(request);
     ASSERT_TRUE(analysis.ok()) << analysis.status();
     const AnalysisResult result = Analyzed(request);
-    const double tolerance = run.precision == Precision::kFloat64 ? 1e-9 : 1e-5;
+    const double tolerance = ToleranceIn(run.precision);
     for (const std::string& hook_point : hook_points) {
       const at::Tensor rows = RowsAlone(*analysis, analysis->subjects[0], hook_point);
       ExpectValues(result, hook_point, rows, tolerance);

@@ -1,11 +1,8 @@
-#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "server/engine/torch/model/transformer.h"
 #include "tests/engine/analyze/drawn_subjects.h"
-#include "tests/engine/analyze/pieces.h"
 
 namespace ablate::engine {
 namespace {
@@ -79,13 +76,9 @@ TEST(AttentionTest, HasTheTextOfTheTokensOfMaps) {
 
 // Returns model M with its queries and keys times a factor.
 AnalysisSubject WithSharpness(double factor) {
-  RunConfig run = ModelM().config;
-  at::Tensor values = (*ReadSubject(run, ModelM().checkpoint)).values.clone();
-  for (const ParameterInfo& parameter : MakeLayout(run.model).parameters) {
-    if (parameter.module != Module::kQkv) continue;
-    values.narrow(0, parameter.offset, parameter.size / 3 * 2) *= factor;
-  }
-  return {run, CheckpointOf(run, values)};
+  return Changed(ModelM(), [&](const ParameterInfo& parameter, const at::Tensor& values) {
+    if (parameter.module == Module::kQkv) values.narrow(0, 0, parameter.size / 3 * 2) *= factor;
+  });
 }
 
 TEST(AttentionTest, IsOneWhereWeightsAreEqualAndZeroWhereOneHasAll) {
@@ -100,10 +93,8 @@ TEST(AttentionTest, IsOneWhereWeightsAreEqualAndZeroWhereOneHasAll) {
 
 TEST(AttentionTest, LeavesOutRowsWhoseOtherWeightsAreRoundedAwayInFloat32) {
   for (double factor = 1; factor < 100; factor *= 1.1) {
-    AnalysisSubject sharp = WithSharpness(factor);
-    const at::Tensor values = (*ReadSubject(sharp.config, sharp.checkpoint)).values;
-    sharp.config.precision = Precision::kFloat32;
-    sharp.checkpoint = CheckpointOf(sharp.config, values.to(at::kFloat));
+    const AnalysisSubject sharp = WithSettings(
+        WithSharpness(factor), [](RunConfig& run) { run.precision = Precision::kFloat32; });
     const double distance =
         NumberIn(Analyzed({AttentionOptions{}, {sharp}, {40, ""}}), "head_distance_without_first");
     EXPECT_TRUE(distance >= 0 && distance <= std::log(2)) << factor << ": " << distance;
@@ -111,26 +102,22 @@ TEST(AttentionTest, LeavesOutRowsWhoseOtherWeightsAreRoundedAwayInFloat32) {
 }
 
 TEST(AttentionTest, FollowsHeadsThatChangePlaces) {
-  RunConfig run = ModelM().config;
-  const ParameterLayout layout = MakeLayout(run.model);
-  const at::Tensor values = (*ReadSubject(run, ModelM().checkpoint)).values;
-  const std::vector<at::Tensor> views = ParameterViews(layout, values);
   const auto exchange = [](const at::Tensor& all, int64_t axis, int64_t first) {
     const at::Tensor heads = all.narrow(axis, first, 4);
     heads.copy_(heads.roll(2, axis).clone());
   };
-  for (size_t i = 0; i < views.size(); ++i) {
-    const Module module = layout.parameters[i].module;
-    for (int64_t part = 0; module == Module::kQkv && part < 3; ++part) {
-      exchange(views[i], 0, 4 * part);
+  const auto change = [&](const ParameterInfo& parameter, const at::Tensor& values) {
+    const at::Tensor view = values.view(parameter.shape);
+    for (int64_t part = 0; parameter.module == Module::kQkv && part < 3; ++part) {
+      exchange(view, 0, 4 * part);
     }
-    if (module == Module::kProjection && layout.parameters[i].role == ParameterRole::kWeight) {
-      exchange(views[i], 1, 0);
+    if (parameter.module == Module::kProjection && parameter.role == ParameterRole::kWeight) {
+      exchange(view, 1, 0);
     }
-  }
+  };
   const AnalysisResult before = AttentionOfM({40, ""});
   const AnalysisResult after =
-      Analyzed({AttentionOptions{}, {{run, CheckpointOf(run, values)}}, {40, ""}});
+      Analyzed({AttentionOptions{}, {Changed(ModelM(), change)}, {40, ""}});
   for (const std::string name : {"entropy", "largest_weight", "first_token"}) {
     ExpectOracle(NumberIn(after, name + "/block.1.head.0"),
                  NumberIn(before, name + "/block.1.head.1"));
@@ -142,9 +129,8 @@ TEST(AttentionTest, FollowsHeadsThatChangePlaces) {
 TEST(AttentionTest, IsUndefinedWithoutAChoice) {
   const auto [subject, prompt] = ModelOfRows(R(1, {1, 3}));
   const AnalysisResult one = Analyzed({AttentionOptions{}, {subject}, {0, prompt}});
-  EXPECT_EQ(ReasonIn(one, "entropy"), Undefined::kTooFewTokens);
-  EXPECT_EQ(ReasonIn(one, "mean_map_entropy/block.0"), Undefined::kTooFewTokens);
-  EXPECT_EQ(ReasonIn(one, "sink_share"), Undefined::kTooFewTokens);
+  ExpectUndefined(one, Undefined::kTooFewTokens,
+                  {"entropy", "mean_map_entropy/block.0", "sink_share"});
   const auto [several, letters] = ModelOfRows(R(1, {5, 3}));  // one head
   const AnalysisResult alone = Analyzed({AttentionOptions{}, {several}, {0, letters}});
   EXPECT_EQ(ReasonIn(alone, "head_distance"), Undefined::kZeroDenominator);
@@ -155,24 +141,13 @@ TEST(AttentionTest, IsUndefinedWithoutAChoice) {
             absl::StatusCode::kInvalidArgument);
 }
 
-TEST(AttentionTest, SaysThatADivergedModelHasNoNumbers) {
-  const AnalysisResult result = Analyzed({AttentionOptions{}, {DivergedModelM()}, {40, ""}});
-  for (const char* name : {"entropy", "sink_share", "head_distance/block.1", "mean_map_entropy",
-                           "head_distance_without_first"}) {
-    EXPECT_EQ(ReasonIn(result, name), Undefined::kNonFinite) << name;
-  }
-}
-
 TEST(AttentionTest, TellsTheMassOfRowsThatAreNotNormalised) {
-  AnalysisSubject subject = ModelM();
-  const at::Tensor values = (*ReadSubject(subject.config, subject.checkpoint)).values;
-  subject.config.model.attention.kind = AttentionKind::kSigmoid;
-  subject.checkpoint = CheckpointOf(subject.config, values);
+  const AnalysisSubject subject = WithSettings(
+      ModelM(), [](RunConfig& run) { run.model.attention.kind = AttentionKind::kSigmoid; });
   const AnalysisResult result = Analyzed({AttentionOptions{}, {subject}, {40, ""}});
-  for (const char* name : {"entropy", "largest_weight", "first_token/block.0.head.1", "sink_share",
-                           "head_distance/block.1", "mean_map_entropy"}) {
-    EXPECT_EQ(ReasonIn(result, name), Undefined::kUnnormalised);
-  }
+  ExpectUndefined(result, Undefined::kUnnormalised,
+                  {"entropy", "largest_weight", "first_token/block.0.head.1", "sink_share",
+                   "head_distance/block.1", "mean_map_entropy"});
   EXPECT_GT(NumberIn(result, "row_mass"), 0);
   EXPECT_LT(NumberIn(result, "share_entropy"), 1);
 }
@@ -181,10 +156,8 @@ TEST(AttentionTest, TellsTheMassOfRowsThatAreNotNormalised) {
 // mean is the harmonic number of n, divided by n.
 TEST(AttentionTest, CountsTheFirstRowInTheShareOfSinks) {
   const auto share = [](bool causal, const std::string& prompt) {
-    AnalysisSubject even = WithSharpness(0);
-    const at::Tensor values = (*ReadSubject(even.config, even.checkpoint)).values;
-    even.config.model.attention.causal = causal;
-    even.checkpoint = CheckpointOf(even.config, values);
+    const AnalysisSubject even = WithSettings(
+        WithSharpness(0), [&](RunConfig& run) { run.model.attention.causal = causal; });
     return NumberIn(Analyzed({AttentionOptions{}, {even}, {0, prompt}}), "sink_share");
   };
   EXPECT_EQ(share(true, "abcdefga"), 1) << "2.718/8 = 0.34; 0.245 over rows with a choice";
@@ -227,22 +200,18 @@ std::vector<double> SharesOf(std::vector<double> p) {
 
 // Returns the numbers of one block, computed row by row.
 std::map<std::string, RowMean> NumbersOfBlock(const AnalysisRequest& request, int block) {
-  const at::NoGradGuard no_grad;
   const AnalysisContext analysis = *ReadAnalysisContext(request);
   const SubjectModel& subject = analysis.subjects[0];
-  ModelConfig model = subject.config.model;
-  model.loss = LossPositions::kAll;
+  const ModelConfig& model = subject.config.model;
   const bool softmax = model.attention.kind == AttentionKind::kSoftmax;
   std::map<std::string, RowMean> numbers;
   std::map<std::pair<int64_t, int64_t>, RowMean> pairs;  // pairs differ in which rows count
   for (const TokenBatch& batch : analysis.batches) {
-    at::Tensor weights;
-    const Hooks hooks = *Hooks::Make(
-        model,
-        {{HookPointName(HookPoint::kAttentionWeights, block), Observe([&](const at::Tensor& x) {
-            weights = x.to(at::kDouble).view({batch.rows, model.heads, batch.length, -1});
-          })}});
-    Logits(model, subject.parameters, BatchOf(subject, batch), {.hooks = &hooks});
+    const at::Tensor weights =
+        CaptureHookPoints(analysis, subject, batch,
+                          {HookPointName(HookPoint::kAttentionWeights, block)})[0]
+            .to(at::kDouble)
+            .view({batch.rows, model.heads, batch.length, -1});
     for (int64_t b = 0; b < batch.rows; ++b) {
       for (int64_t i = 0; i < batch.length; ++i) {
         const int64_t keys = model.attention.causal ? i + 1 : batch.length;
@@ -303,16 +272,6 @@ TEST(AttentionTest, EqualsLoopsOverRowsInDrawnSettings) {
     if (subject.config.model.attention.kind != AttentionKind::kSoftmax) continue;
     EXPECT_GE(NumberIn(result, "mean_map_entropy"), NumberIn(result, "entropy") - 1e-6);
   }
-}
-
-TEST(AttentionTest, GivesTheSameBitsWhereverItIsCut) {
-  for (const uint64_t number : {2u, 3u, 10u}) {
-    const AnalysisSubject subject = DrawnSubject(number);
-    if (!Attends(subject.config.model)) continue;
-    ExpectSameBitsWhereverItIsCut({AttentionOptions{}, {subject}, {100, ""}});
-  }
-  ExpectSameBitsWhereverItIsCut(
-      {AttentionOptions{{AttentionMaps::kHeads}}, {ModelM()}, {0, kPromptOfM}});
 }
 
 }  // namespace

@@ -101,17 +101,16 @@ TEST(CaptureTest, TakesAsManyBytesAsItsCostSays) {
   const AnalysisResult result = Analyzed(request);
   uint64_t bytes = 0;
   for (size_t i = 0; i < 3; ++i) bytes += result.arrays[i].bytes.size();
-  const AnalysisCost cost = KindOf(request.options).cost(request.options, ModelM().config, 8, 1);
+  const AnalysisCost cost = CostOf(request, 8);
   EXPECT_EQ(cost.state_bytes, bytes);
   EXPECT_EQ(cost.array_bytes, bytes + 2 * 8 * 8);  // at most as many sequences as tokens
 }
 
-TEST(CaptureTest, GoesOnFromAnyPiece) {
+TEST(CaptureTest, GivesTheSameBitsWhereverItIsCut) {
   for (const uint64_t number : {0, 3}) {
-    const RunConfig run = DrawnRun(number);
-    const AnalysisRequest request = {
-        CaptureOptions{RowHookPoints(run.model)}, {SubjectOf(run, number)}, {60, ""}};
-    ExpectSameBitsWhereverItIsCut(request);
+    const AnalysisSubject subject = DrawnSubject(number);
+    ExpectSameBitsWhereverItIsCut(
+        {CaptureOptions{RowHookPoints(subject.config.model)}, {subject}, {60, ""}});
   }
 }
 
@@ -127,7 +126,7 @@ TEST(CaptureTest, AgreesWithSequencesByThemselvesOverTheFamily) {
     const absl::StatusOr<AnalysisContext> analysis = ReadAnalysisContext(request);
     ASSERT_TRUE(analysis.ok()) << analysis.status();
     const AnalysisResult result = Analyzed(request);
-    const double tolerance = run.precision == Precision::kFloat64 ? 1e-9 : 1e-5;
+    const double tolerance = ToleranceIn(run.precision);
     for (const std::string& hook_point : hook_points) {
       SCOPED_TRACE(hook_point);
       const at::Tensor alone = RowsAlone(*analysis, analysis->subjects[0], hook_point);

@@ -1,5 +1,4 @@
 // Tests the option `dependency` of the analysis `attention`.
-#include <ATen/core/grad_mode.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/core/analyses/dependency_words.h"
 #include "server/engine/core/data/random.h"
-#include "server/engine/torch/model/transformer.h"
+#include "server/engine/core/hook_points.h"
 #include "tests/engine/analyze/drawn_subjects.h"
 #include "tests/engine/analyze/pieces.h"
 #include "tests/engine/analyze/tagged_text.h"
@@ -102,12 +101,14 @@ struct PlainCounts {
 
 // Counts by loops over sentences, words and tokens, one sentence at a time.
 PlainCounts CountsOf(const AnalysisRequest& request, const std::vector<TextSentence>& sentences) {
-  const at::NoGradGuard no_grad;
   const AnalysisContext analysis = *ReadAnalysisContext(request);
   const SubjectModel& subject = analysis.subjects[0];
-  ModelConfig model = subject.config.model;
-  model.loss = LossPositions::kAll;
+  const ModelConfig& model = subject.config.model;
   const int64_t begin = std::holds_alternative<DocumentsTask>(subject.config.task) ? 1 : 0;
+  std::vector<std::string> hook_points;
+  for (int i = 0; i < model.layers; ++i) {
+    hook_points.push_back(HookPointName(HookPoint::kAttentionWeights, i));
+  }
   std::vector<int64_t> lengths;
   for (const TextSentence& sentence : sentences) {
     int64_t length = begin;
@@ -131,17 +132,8 @@ PlainCounts CountsOf(const AnalysisRequest& request, const std::vector<TextSente
         tokens.emplace_back(at, end);
         at = end;
       }
-      std::vector<at::Tensor> weights;
-      std::vector<std::pair<std::string, Hook>> observers;
-      const TokenBatch row = batch.Rows(r, 1);
-      for (int i = 0; i < model.layers; ++i) {
-        observers.emplace_back(
-            HookPointName(HookPoint::kAttentionWeights, i), Observe([&](const at::Tensor& x) {
-              weights.push_back(x.to(at::kDouble).view({model.heads, row.length, row.length}));
-            }));
-      }
-      const Hooks hooks = *Hooks::Make(model, std::move(observers));
-      Logits(model, subject.parameters, BatchOf(subject, row), {.hooks = &hooks});
+      const std::vector<at::Tensor> weights =  // [heads, T, T] of each block
+          CaptureHookPoints(analysis, subject, batch.Rows(r, 1), hook_points);
       for (int i = 0; i < static_cast<int>(tokens.size()); ++i) {
         const int head = std::stoi(sentence[static_cast<size_t>(i)].head) - 1;
         const int seen = model.attention.causal ? i : static_cast<int>(tokens.size());

@@ -15,26 +15,11 @@
 namespace ablate::engine {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-// Returns the subject with parameters and buffers changed by `change`.
-template <typename Change>
-AnalysisSubject Changed(const AnalysisSubject& subject, const Change& change) {
-  const SubjectModel model = *ReadSubject(subject.config, subject.checkpoint);
-  for (const ParameterInfo& parameter : model.layout.parameters) {
-    change(parameter.name, model.values.narrow(0, parameter.offset, parameter.size));
-  }
-  return {subject.config, CheckpointOf(subject.config, model.values, model.buffers)};
-}
-
-AnalysisSubject WithNaNIn(const std::string& name, const AnalysisSubject& subject) {
-  return Changed(subject, [&](const std::string& parameter, at::Tensor values) {
-    if (parameter == name) values[0].fill_(kNaN);
+// Returns the subject with the parameters whose name begins with `name` multiplied by `factor`.
+AnalysisSubject Times(double factor, const AnalysisSubject& subject, const std::string& name = "") {
+  return Changed(subject, [&](const ParameterInfo& parameter, at::Tensor values) {
+    if (parameter.name.starts_with(name)) values.mul_(factor);
   });
-}
-
-AnalysisSubject Times(double factor, const AnalysisSubject& subject) {
-  return Changed(subject, [&](const std::string&, at::Tensor values) { values.mul_(factor); });
 }
 
 // Expects numbers, or reasons, from every kind that accepts such a model.
@@ -103,32 +88,70 @@ TEST(DivergedTest, NothingIsMadeOfWhatIsNoNumber) {
   }
 }
 
-TEST(DivergedTest, WhatOverflowsIsNoNumber) {
-  const AnalysisSubject large = Changed(ModelM(), [](const std::string& name, at::Tensor values) {
-    if (name == "head.weight") values.mul_(1e200);
-  });
-  const AnalysisResult flow = Analyzed({GradientFlowOptions{}, {large}, {60, ""}});
-  EXPECT_EQ(ReasonIn(flow, "relative_gradient/head.weight"), Undefined::kNonFinite);
-  EXPECT_EQ(ReasonIn(flow, "gradient_ratio/embedding"), Undefined::kNonFinite);
-  const AnalysisResult jacobian = Analyzed({NormJacobianOptions{}, {large}, {60, ""}});
-  EXPECT_EQ(ReasonIn(jacobian, "cosine_identity/final_norm"), Undefined::kNonFinite);
-  EXPECT_EQ(ReasonIn(jacobian, "r_mean"), Undefined::kNonFinite);
+// Weights of the first block are NaN.
+TEST(DivergedTest, HasNoNumbersOfWhatReadsTheFirstBlock) {
+  const std::vector<std::pair<AnalysisOptions, std::vector<std::string>>> cases = {
+      {AttentionOptions{},
+       {"entropy", "sink_share", "head_distance/block.1", "mean_map_entropy",
+        "head_distance_without_first"}},
+      {GradientAlignmentOptions{},
+       {"cosine", "norm_ratio", "cosine/block.0", "norm_ratio/head.weight"}},
+      {GradientFlowOptions{},
+       {"gradient/embedding", "gradient_ratio/embedding", "log_slope", "vanished_states",
+        "parameter_gradient", "relative_gradient/block.0.feed_forward.up.weight"}},
+      {LogitLensOptions{},
+       {"loss", "accuracy", "loss/block.0", "accuracy/block.1", "divergence/embedding",
+        "agreement/embedding", "agreement/block.1"}},
+      {NormJacobianOptions{}, {"r_mean", "cosine_identity/final_norm"}},
+      {PatchOptions{
+           {"abcd", "dgac", "fbbe"}, {"abed", "dgbc", "cfbe"}, {"b", "f", "a"}, {"d", "a", "g"}},
+       {}},
+      {PredictionsOptions{}, {}}};
+  for (const auto& [options, names] : cases) {
+    SCOPED_TRACE(KindOf(options).name);
+    const AnalysisResult result = Analyzed({options, {DivergedModelM()}, {60, ""}});
+    ExpectUndefined(result, Undefined::kNonFinite, names);
+  }
+}
 
-  const AnalysisSubject wide = Changed(ModelM(), [](const std::string& name, at::Tensor values) {
-    if (name == "token_embedding.weight") values.mul_(1e200);
-  });
+// A prompt of one token has none.
+TEST(DivergedTest, HasNoNumbersWithoutATarget) {
+  const auto [subject, prompt] = ModelOfRows(R(1, {1, 3}));
+  const auto result = [&](const AnalysisOptions& options) {
+    return Analyzed({options, {subject}, {0, prompt}});
+  };
+  for (const AnalysisOptions& options :
+       std::vector<AnalysisOptions>{LogitLensOptions{}, PredictionsOptions{}}) {
+    SCOPED_TRACE(KindOf(options).name);
+    const AnalysisResult none = result(options);
+    ExpectUndefined(none, Undefined::kTooFewTokens);
+    EXPECT_TRUE(none.arrays.empty());
+  }
+  EXPECT_EQ(result(LogitLensOptions{}).numbers.size(), 2u + 4 * 2);
+  EXPECT_EQ(result(PredictionsOptions{}).numbers.size(), 8u);
+  ExpectUndefined(result(RemoveOptions{RemovedPart::kFeedForward, Replacement::kZero}),
+                  Undefined::kTooFewTokens, {"loss", "loss_change/all"});
+}
+
+TEST(DivergedTest, WhatOverflowsIsNoNumber) {
+  const AnalysisSubject large = Times(1e200, ModelM(), "head.weight");
+  const AnalysisResult flow = Analyzed({GradientFlowOptions{}, {large}, {60, ""}});
+  ExpectUndefined(flow, Undefined::kNonFinite,
+                  {"relative_gradient/head.weight", "gradient_ratio/embedding"});
+  const AnalysisResult jacobian = Analyzed({NormJacobianOptions{}, {large}, {60, ""}});
+  ExpectUndefined(jacobian, Undefined::kNonFinite, {"cosine_identity/final_norm", "r_mean"});
+
+  const AnalysisSubject wide = Times(1e200, ModelM(), "token_embedding.weight");
   const AnalysisResult cka =
       Analyzed({CkaOptions{{"embedding", "block.0.output"}}, {wide}, {60, ""}});
-  EXPECT_EQ(ReasonIn(cka, "cka/embedding/block.0.output"), Undefined::kNonFinite);
+  ExpectUndefined(cka, Undefined::kNonFinite, {"cka/embedding/block.0.output"});
   const AnalysisResult spectrum = Analyzed({SpectrumOptions{"embedding"}, {wide}, {60, ""}});
-  EXPECT_EQ(ReasonIn(spectrum, "participation_ratio"), Undefined::kNonFinite);
-  EXPECT_EQ(ReasonIn(spectrum, "uncentred_stable_rank"), Undefined::kNonFinite);
+  ExpectUndefined(spectrum, Undefined::kNonFinite,
+                  {"participation_ratio", "uncentred_stable_rank"});
 }
 
 TEST(DivergedTest, ACosineDoesNotOverflowBeforeItsVectorsDo) {
-  const AnalysisSubject large = Changed(ModelM(), [](const std::string& name, at::Tensor values) {
-    if (name == "head.weight") values.mul_(1e100);
-  });
+  const AnalysisSubject large = Times(1e100, ModelM(), "head.weight");
   const AnalysisResult result = Analyzed({GradientAlignmentOptions{}, {large}, {60, ""}});
   EXPECT_NEAR(NumberIn(result, "cosine"), 1, 1e-12);
   EXPECT_EQ(NumberIn(result, "norm_ratio"), 1);

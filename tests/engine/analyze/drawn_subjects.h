@@ -65,12 +65,8 @@ inline RunConfig DrawnRun(uint64_t number) {
 // Returns a subject whose parameters, running statistics and feedback are random.
 inline AnalysisSubject SubjectOf(const RunConfig& run, uint64_t number) {
   const ParameterLayout layout = MakeLayout(run.model, run.training.rule);
-  at::Tensor values = 0.5 * R(number, {layout.size});
-  for (const ParameterInfo& parameter : layout.parameters) {
-    if (parameter.role == ParameterRole::kGain) {
-      values.narrow(0, parameter.offset, parameter.size) += 1;
-    }
-  }
+  const at::Tensor values = 0.5 * R(number, {layout.size});
+  AddOneToGains(layout, values);
   at::Tensor buffers;
   if (layout.buffer_size > 0) {
     buffers = 0.5 * R(number + 1000, {layout.buffer_size});
@@ -131,21 +127,37 @@ inline AnalysisContext DrawnContext(uint64_t number, Precision precision) {
   return analysis;
 }
 
+// Returns the subject with one NaN in a parameter.
+inline AnalysisSubject WithNaNIn(const std::string& name, const AnalysisSubject& subject) {
+  return Changed(subject, [&](const ParameterInfo& parameter, at::Tensor values) {
+    if (parameter.name == name) values[0].fill_(std::numeric_limits<double>::quiet_NaN());
+  });
+}
+
 // Returns a diverged model: one weight of its first block is NaN.
 inline AnalysisSubject DivergedModelM() {
-  const RunConfig run = ModelM().config;
-  const SubjectModel model = *ReadSubject(run, ModelM().checkpoint);
-  for (const ParameterInfo& parameter : model.layout.parameters) {
-    if (parameter.name != "block.0.attention.qkv.weight") continue;
-    model.values[parameter.offset].fill_(std::numeric_limits<double>::quiet_NaN());
-  }
-  return {run, CheckpointOf(run, model.values)};
+  return WithNaNIn("block.0.attention.qkv.weight", ModelM());
+}
+
+inline double ToleranceIn(Precision precision) {
+  return precision == Precision::kFloat64 ? 1e-9 : 1e-5;
 }
 
 // Expects equality up to 1e-9 of `scale` in float64 and 1e-5 in float32.
 inline void ExpectNearIn(Precision precision, double value, double expected, double scale) {
-  const double share = precision == Precision::kFloat64 ? 1e-9 : 1e-5;
-  EXPECT_NEAR(value, expected, share * std::max(scale, std::abs(expected)));
+  EXPECT_NEAR(value, expected, ToleranceIn(precision) * std::max(scale, std::abs(expected)));
+}
+
+// Returns the model's evaluation, summed over all targets.
+inline Score ScoreOfAll(const AnalysisContext& analysis) {
+  Score sum;
+  for (const TokenBatch& batch : analysis.batches) {
+    const Score score = ScoreOf(analysis.subjects[0], batch, {});
+    sum.loss += score.loss;
+    sum.correct += score.correct;
+    sum.targets += score.targets;
+  }
+  return sum;
 }
 
 // Returns the notes except those that less was read than asked for: the subjects have few data.

@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include "tests/engine/analyze/drawn_subjects.h"
-#include "tests/engine/analyze/pieces.h"
 #include "tests/engine/analyze/plain_gradients.h"
 
 namespace ablate::engine {
@@ -56,8 +55,8 @@ TEST(GradientFlowTest, GivesTheOracle) {
   ExpectOracle(NumberIn(result, "parameter_gradient"), 3.771655522);
   ExpectOracle(NumberIn(result, "relative_gradient/block.0.feed_forward.up.weight"), 0.2568592051);
   ExpectOracle(NumberIn(result, "relative_gradient/block.1.feed_forward.up.weight"), 0.1108173936);
-  EXPECT_EQ(NumberIn(result, "vanished_states"), 0);
   ExpectOracle(NumberIn(result, "log_slope"), std::log(0.2131980811 / 0.8955656858) / 2);
+  EXPECT_EQ(NumberIn(result, "vanished_states"), 0);
 }
 
 TEST(GradientFlowTest, FallsByTheFactorOfEveryBlock) {
@@ -89,17 +88,8 @@ TEST(GradientFlowTest, HasNoLogarithmWhereAGradientIsZero) {
   // A prompt of one letter has no target.
   const auto [subject, prompt] = ModelOfRows(R(1, {1, 3}));
   const AnalysisResult nothing = Analyzed({GradientFlowOptions{}, {subject}, {0, prompt}});
-  EXPECT_EQ(ReasonIn(nothing, "gradient_ratio/embedding"), Undefined::kZeroGradient);
-  EXPECT_EQ(ReasonIn(nothing, "vanished_states"), Undefined::kZeroGradient);
-}
-
-TEST(GradientFlowTest, SaysThatADivergedModelHasNoNumbers) {
-  const AnalysisResult result = Analyzed(FlowRequest(DivergedModelM()));
-  for (const char* name :
-       {"gradient/embedding", "gradient_ratio/embedding", "log_slope", "vanished_states",
-        "parameter_gradient", "relative_gradient/block.0.feed_forward.up.weight"}) {
-    EXPECT_EQ(ReasonIn(result, name), Undefined::kNonFinite) << name;
-  }
+  ExpectUndefined(nothing, Undefined::kZeroGradient,
+                  {"gradient_ratio/embedding", "vanished_states"});
 }
 
 TEST(GradientFlowTest, AddsUpTheSquaresOfBlocksAndTensors) {
@@ -143,13 +133,6 @@ TEST(GradientFlowTest, EqualsOneBackwardPassInDrawnSettings) {
                    NumberIn(result, "parameter_gradient/" + layout.parameters[i].name),
                    plain.parameters[i].norm().item<double>(), 0.1);
     }
-  }
-}
-
-TEST(GradientFlowTest, GivesTheSameBitsWhereverItIsCut) {
-  for (const uint64_t number : {2u, 3u}) {
-    ExpectSameBitsWhereverItIsCut(
-        {GradientFlowOptions{GradientSignal::kRule}, {DrawnSubject(number)}, {400, ""}});
   }
 }
 

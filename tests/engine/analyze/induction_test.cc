@@ -32,10 +32,8 @@ TEST(SumsOfRepeatsTest, GivesTheOracle) {
                         {"block.0.attention.weights", "block.1.attention.weights"});
   const at::Tensor heads = SumsOfRepeats(at::cat(weights), 4).select(-1, kInduction) /
                            static_cast<double>(RepeatQueries(8, 4)[kInduction]);
-  ExpectOracle(heads[0].item<double>(), 0.2442574968);
-  ExpectOracle(heads[1].item<double>(), 0.2894172119);
-  ExpectOracle(heads[2].item<double>(), 0.130012253);
-  ExpectOracle(heads[3].item<double>(), 0.1511863014);
+  const std::vector<double> oracle = {0.2442574968, 0.2894172119, 0.130012253, 0.1511863014};
+  for (int64_t i = 0; i < 4; ++i) ExpectOracle(heads[i].item<double>(), oracle[i]);
 }
 
 TEST(SumsOfRepeatsTest, SeparatesTheKindsOfHeads) {
@@ -152,13 +150,10 @@ TEST(InductionTest, GivesTheLargestHead) {
 
 // Queries and keys are 0, so that weights are equal.
 TEST(InductionTest, IsChanceIfWeightsAreEqual) {
-  AnalysisSubject even = ModelM();
-  const at::Tensor values = (*ReadSubject(even.config, even.checkpoint)).values;
-  for (const ParameterInfo& parameter : MakeLayout(even.config.model).parameters) {
-    if (parameter.module != Module::kQkv) continue;
-    values.narrow(0, parameter.offset, parameter.size / 3 * 2).zero_();
-  }
-  even.checkpoint = CheckpointOf(even.config, values);
+  const AnalysisSubject even =
+      Changed(ModelM(), [](const ParameterInfo& parameter, const at::Tensor& values) {
+        if (parameter.module == Module::kQkv) values.narrow(0, 0, parameter.size / 3 * 2).zero_();
+      });
   const AnalysisResult result = Analyzed(InductionRequest(even, 2, 4, 3));
   for (const std::string name : {"induction", "previous_token", "duplicate_token"}) {
     ExpectOracle(NumberIn(result, name), NumberIn(result, name + "_chance"));
@@ -209,13 +204,10 @@ TEST(InductionTest, DrawsEachTokenExceptTheBoundaryOfATokenizer) {
 }
 
 TEST(InductionTest, HasNoChanceWithoutNormalisedWeights) {
-  AnalysisSubject subject = ModelM();
-  const at::Tensor values = (*ReadSubject(subject.config, subject.checkpoint)).values;
-  subject.config.model.attention.kind = AttentionKind::kSigmoid;
-  subject.checkpoint = CheckpointOf(subject.config, values);
+  const AnalysisSubject subject = WithSettings(
+      ModelM(), [](RunConfig& run) { run.model.attention.kind = AttentionKind::kSigmoid; });
   const AnalysisResult result = Analyzed(InductionRequest(subject, 4, 2, 2));
-  EXPECT_EQ(ReasonIn(result, "induction_chance"), Undefined::kUnnormalised);
-  EXPECT_EQ(ReasonIn(result, "previous_token_chance"), Undefined::kUnnormalised);
+  ExpectUndefined(result, Undefined::kUnnormalised, {"induction_chance", "previous_token_chance"});
   EXPECT_GT(NumberIn(result, "induction"), 0);
 }
 
@@ -274,10 +266,8 @@ TEST(InductionTest, DoesNotDependOnTheSizeOfPieces) {
 
 TEST(InductionTest, EstimatesItsArraysAndTokens) {
   const AnalysisRequest request = InductionRequest(ModelM(), 4, 2, 5);
-  const AnalysisCost cost = KindOf(request.options).cost(request.options, ModelM().config, 0, 1);
-  uint64_t bytes = 0;
-  for (const AnalysisArray& array : Analyzed(request).arrays) bytes += array.bytes.size();
-  EXPECT_EQ(cost.array_bytes, bytes);
+  const AnalysisCost cost = CostOf(request, 0);
+  EXPECT_EQ(cost.array_bytes, BytesOfArrays(Analyzed(request)));
   EXPECT_EQ(cost.state_bytes, (*MakeAnalysis(request))->state_bytes());
   EXPECT_EQ(cost.tokens, 40u);
 }

@@ -108,17 +108,10 @@ TEST(LogitLensTest, EndsWithTheEvaluationOfTheModel) {
     SCOPED_TRACE(number);
     const AnalysisRequest request = LensRequest(DrawnSubject(number), LensStatistics::kRecomputed);
     const AnalysisResult result = Analyzed(request);
-    const AnalysisContext analysis = *ReadAnalysisContext(request);
-    const SubjectModel& subject = analysis.subjects[0];
-    Score sum;
-    for (const TokenBatch& batch : analysis.batches) {
-      const Score score = ScoreOf(subject, batch, {});
-      sum.loss += score.loss;
-      sum.correct += score.correct;
-      sum.targets += score.targets;
-    }
-    const std::string last = absl::StrCat("loss/block.", subject.config.model.layers - 1);
-    ExpectNearIn(subject.config.precision, NumberIn(result, last), sum.loss / sum.targets, 1);
+    const Score sum = ScoreOfAll(*ReadAnalysisContext(request));
+    const RunConfig& run = request.subjects[0].config;
+    const std::string last = absl::StrCat("loss/block.", run.model.layers - 1);
+    ExpectNearIn(run.precision, NumberIn(result, last), sum.loss / sum.targets, 1);
     EXPECT_EQ(NumberIn(result, "loss"), NumberIn(result, last));
     EXPECT_EQ(NumberIn(result, "accuracy"), sum.correct / sum.targets);
   }
@@ -184,33 +177,11 @@ TEST(LogitLensTest, DoesNotDependOnTheBatches) {
   }
 }
 
-TEST(LogitLensTest, IsUndefinedWithoutATarget) {
-  const auto [subject, prompt] = ModelOfRows(R(1, {1, 3}));
-  const AnalysisResult result = Analyzed({LogitLensOptions{}, {subject}, {0, prompt}});
-  for (const AnalysisNumber& number : result.numbers) {
-    EXPECT_EQ(number.undefined, Undefined::kTooFewTokens) << number.name;
-  }
-  EXPECT_EQ(result.numbers.size(), 2u + 4 * 2);
-  EXPECT_TRUE(result.arrays.empty());
-}
-
-// The embedding's prediction is a number, and the ones after the first block are not.
-TEST(LogitLensTest, IsUndefinedFromTheDepthAtWhichAModelDiverged) {
+// Predictions after the first block are not: diverged_test.cc.
+TEST(LogitLensTest, HasThePredictionOfTheEmbeddingWhereTheFirstBlockDiverged) {
   const AnalysisResult result = Recomputed(DivergedModelM());
   ExpectOracle(NumberIn(result, "loss/embedding"), 2.9674085999618);
   EXPECT_EQ(ReasonIn(result, "accuracy/embedding"), std::nullopt);
-  for (const char* name : {"loss", "accuracy", "loss/block.0", "accuracy/block.1",
-                           "divergence/embedding", "agreement/embedding", "agreement/block.1"}) {
-    EXPECT_EQ(ReasonIn(result, name), Undefined::kNonFinite) << name;
-  }
-}
-
-TEST(LogitLensTest, GivesTheSameBitsWhereverItIsCut) {
-  for (const uint64_t number : {0u, 2u, 5u}) {
-    const AnalysisSubject subject = DrawnSubject(number);
-    ExpectSameBitsWhereverItIsCut(LensRequest(subject, LensStatistics::kRecomputed));
-    ExpectSameBitsWhereverItIsCut(LensRequest(subject, LensStatistics::kCached));
-  }
 }
 
 TEST(TargetLogitsTest, VisitsEveryTargetOnce) {

@@ -106,17 +106,13 @@ TEST_F(LossLandscapeTest, LeavesTensorsOfOneDimensionAndRowsWithoutNormAsTheyAre
 
 // Queries times 3 and keys divided by 3 give the same function.
 TEST_F(LossLandscapeTest, MovesAlongTheSameFunctionsWhereRowsAreScaledBothWays) {
-  AnalysisSubject other = ModelM();
-  const AnalysisContext analysis = LandscapeContext(other);
-  at::Tensor values = analysis.subjects[0].values.clone();
-  for (const ParameterInfo& parameter : analysis.subjects[0].layout.parameters) {
-    if (parameter.module != Module::kQkv) continue;
-    const at::Tensor rows =
-        values.narrow(0, parameter.offset, parameter.size).view({3, 4, -1});  // q, k, v
-    rows[0] *= 3;
-    rows[1] /= 3;
-  }
-  other.checkpoint = CheckpointOf(other.config, values);
+  const AnalysisSubject other =
+      Changed(ModelM(), [](const ParameterInfo& parameter, const at::Tensor& values) {
+        if (parameter.module != Module::kQkv) return;
+        const at::Tensor rows = values.view({3, 4, -1});  // q, k, v
+        rows[0] *= 3;
+        rows[1] /= 3;
+      });
   const auto difference = [&](Direction direction) {
     const LossLandscapeOptions lines = Lines(direction, 2, 1, 9);
     const at::Tensor a = ArrayIn(LandscapeOf(ModelM(), lines), "losses");
@@ -236,8 +232,7 @@ TEST_F(LossLandscapeTest, HasHolesWhereTheLossIsNotFinite) {
       LandscapeOf(UntrainedSubject(config), Lines(Direction::kRaw, 1, 1e30, 3));
   EXPECT_GT(NumberIn(result, "loss"), 0);
   EXPECT_EQ(NumberIn(result, "holes"), 2);
-  EXPECT_EQ(ReasonIn(result, "range"), Undefined::kNonFinite);
-  EXPECT_EQ(ReasonIn(result, "lowest"), Undefined::kNonFinite);
+  ExpectUndefined(result, Undefined::kNonFinite, {"range", "lowest"});
   EXPECT_TRUE(ArrayIn(result, "losses")[0][0].isnan().item<bool>());
 
   AnalysisSubject diverged = ModelM();
@@ -249,18 +244,7 @@ TEST_F(LossLandscapeTest, HasHolesWhereTheLossIsNotFinite) {
 
 TEST_F(LossLandscapeTest, IsUndefinedWithoutTargets) {
   const AnalysisResult result = Analyzed({Lines(Direction::kUnit, 1, 1, 2), {ModelM()}, {0, "a"}});
-  EXPECT_EQ(ReasonIn(result, "loss"), Undefined::kTooFewTokens);
-  EXPECT_EQ(ReasonIn(result, "holes"), Undefined::kTooFewTokens);
-}
-
-TEST_F(LossLandscapeTest, DoesNotNoticeWhereItIsCut) {
-  const AnalysisSubject m = ModelM();
-  ExpectSameBitsWhereverItIsCut({Lines(Direction::kFilter, 2, 1, 4), {m}, {1000, ""}});
-  ExpectSameBitsWhereverItIsCut({Planes(2, 0.5, 3), {m}, {1000, ""}});
-  RunConfig config = m.config;
-  config.precision = Precision::kFloat32;
-  ExpectSameBitsWhereverItIsCut(
-      {Lines(Direction::kLayer, 1, 1, 3), {UntrainedSubject(config)}, {1000, ""}});
+  ExpectUndefined(result, Undefined::kTooFewTokens, {"loss", "holes"});
 }
 
 TEST_F(LossLandscapeTest, IsAsBeforeWhereAPieceWasStopped) {
@@ -273,27 +257,16 @@ void CompareLandscapes(uint64_t number, Precision precision, double tolerance) {
   const AnalysisContext analysis = DrawnContext(number, precision);
   const SubjectModel& subject = analysis.subjects[0];
   const LossLandscapeOptions options = {static_cast<Direction>(number % 4), 2, 1, 0.3, 2};
-  const auto computation = Compute(options, analysis);
-  ASSERT_TRUE(computation.ok()) << computation.status();
-  for (int64_t i = 0; i < (*computation)->pieces(); ++i) (*computation)->Add(i);
-  const AnalysisResult result = (*computation)->Finish();
+  const AnalysisResult result = ComputedFrom(options, analysis);
   const auto axis = [&](const char* name) {
     return ScaledDirection(options.direction, subject.layout, subject.values,
                            NormalVector(analysis, subject.layout, name));
   };
   const at::Tensor values = subject.values.to(at::kDouble);
-  const at::Tensor buffers =
-      subject.buffers.defined() ? subject.buffers.to(at::kDouble) : subject.buffers;
   const auto loss = [&](double alpha, double beta) {
     const at::Tensor at =
         values + alpha * axis("loss_landscape/0") + beta * axis("loss_landscape/1");
-    const PlainModel plain(subject.config, at, buffers);
-    double sum = 0, targets = 0;
-    for (const TokenBatch& batch : analysis.batches) {
-      sum += plain.Loss(batch).item<double>();
-      targets += static_cast<double>(batch.targets.size());
-    }
-    return sum / targets;
+    return PlainMeanLoss(analysis, subject, at).item<double>();
   };
   const auto expect = [&](double made, double expected) {
     EXPECT_NEAR(made, expected, tolerance * std::max(1.0, expected)) << "setting " << number;
@@ -329,15 +302,9 @@ TEST_F(LossLandscapeTest, ReadsRecallAtItsLastPositions) {
   config.evaluation.batches = 1;
   config.training.batch = 4;
   const AnalysisSubject subject = UntrainedSubject(config);
-  const AnalysisContext analysis = LandscapeContext(subject);
-  double sum = 0, targets = 0;
-  for (const TokenBatch& batch : analysis.batches) {
-    const Score score = ScoreOf(analysis.subjects[0], batch, {});
-    sum += score.loss;
-    targets += score.targets;
-  }
+  const Score sum = ScoreOfAll(LandscapeContext(subject));
   const AnalysisResult result = LandscapeOf(subject, Lines(Direction::kFilter, 1, 1, 2));
-  EXPECT_NEAR(NumberIn(result, "loss"), sum / targets, 1e-5);
+  EXPECT_NEAR(NumberIn(result, "loss"), sum.loss / sum.targets, 1e-5);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "tests/engine/analyze/pieces.h"
 #include "tests/engine/analyze/plain_norm.h"
+#include "tests/engine/analyze/small_models.h"
 
 namespace ablate::engine {
 namespace {
@@ -25,23 +25,20 @@ TEST(NormResponseTest, AppliesEveryNormAsItsFormulaIsWritten) {
   for (const uint32_t size : {2u, 7u, 100u}) {
     const AnalysisResult result = ResponseTo(5, 10, size);
     const at::Tensor x = ArrayIn(result, "input").unsqueeze(0);
-    const auto expect = [&](const std::string& name, NormKind kind, NormDeviation deviation,
-                            double eps) {
-      NormConfig norm;
-      norm.kind = kind;
-      norm.deviation = deviation;
-      norm.eps = eps;
+    const std::pair<const char*, NormConfig> norms[] = {
+        {"layer_norm", {.kind = NormKind::kLayer}},
+        {"textbook_layer_norm", {.deviation = NormDeviation::kUnbiasedEpsOutside, .eps = 1e-6}},
+        {"rms_norm", {.kind = NormKind::kRms}},
+        {"l2_norm", {.kind = NormKind::kL2}}};
+    for (const auto& [name, norm] : norms) {
       const at::Tensor expected = PlainNorm(x, norm)[0], found = ArrayIn(result, name);
       EXPECT_LT((expected - found).abs().max().item<double>(), 1e-12) << name;
-      ExpectOracle(NumberIn(result, "mean/" + name), expected.mean().item<double>());
-      ExpectOracle(NumberIn(result, "deviation/" + name), expected.std(false).item<double>());
-      ExpectOracle(NumberIn(result, "unbiased_deviation/" + name), expected.std().item<double>());
-    };
-    const NormDeviation population = NormDeviation::kPopulation;
-    expect("layer_norm", NormKind::kLayer, population, 1e-5);
-    expect("textbook_layer_norm", NormKind::kLayer, NormDeviation::kUnbiasedEpsOutside, 1e-6);
-    expect("rms_norm", NormKind::kRms, population, 1e-5);
-    expect("l2_norm", NormKind::kL2, population, 1e-5);
+      ExpectOracles(result,
+                    {{"mean", expected.mean().item<double>()},
+                     {"deviation", expected.std(false).item<double>()},
+                     {"unbiased_deviation", expected.std().item<double>()}},
+                    std::string("/") + name);
+    }
     EXPECT_NEAR(NumberIn(result, "deviation/textbook_layer_norm") /
                     NumberIn(result, "deviation/layer_norm"),
                 std::sqrt((size - 1.0) / size), 1e-4);
@@ -50,17 +47,11 @@ TEST(NormResponseTest, AppliesEveryNormAsItsFormulaIsWritten) {
 
 TEST(NormResponseTest, IsUndefinedWhereANormNeedsAnotherNumber) {
   const AnalysisResult result = ResponseTo(5, 10, 100);
-  for (const char* name : {"mean/batch_norm", "deviation/batch_norm"}) {
-    EXPECT_EQ(ReasonIn(result, name), Undefined::kTooFewTokens);
-  }
+  ExpectUndefined(result, Undefined::kTooFewTokens, {"mean/batch_norm", "deviation/batch_norm"});
   const AnalysisResult one = ResponseTo(5, 10, 1);
-  EXPECT_EQ(ReasonIn(one, "unbiased_deviation/input"), Undefined::kTooFewTokens);
-  EXPECT_EQ(ReasonIn(one, "mean/textbook_layer_norm"), Undefined::kTooFewTokens);
+  ExpectUndefined(one, Undefined::kTooFewTokens,
+                  {"unbiased_deviation/input", "mean/textbook_layer_norm"});
   EXPECT_EQ(NumberIn(one, "deviation/layer_norm"), 0);
-}
-
-TEST(NormResponseTest, GivesTheSameBitsWhereverItIsCut) {
-  ExpectSameBitsWhereverItIsCut({NormResponseOptions{}, {}, {}, 3});
 }
 
 }  // namespace

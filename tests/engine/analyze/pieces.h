@@ -56,13 +56,31 @@ inline void ExpectSameBitsWhereverItIsCut(const AnalysisRequest& request) {
   }
 }
 
-// Returns the result of one computation over the batches of `analysis`.
-template <typename Options>
-AnalysisResult ComputedFrom(const Options& options, const AnalysisContext& analysis) {
-  const MadeComputation made = Compute(options, analysis);
+// Returns the result of a computation of all pieces.
+inline AnalysisResult Finished(const MadeComputation& made) {
   EXPECT_TRUE(made.ok()) << made.status();
   for (int64_t piece = 0; piece < (*made)->pieces(); ++piece) (*made)->Add(piece);
   return (*made)->Finish();
+}
+
+// Returns the result of one computation over the batches of `analysis`.
+template <typename Options>
+AnalysisResult ComputedFrom(const Options& options, const AnalysisContext& analysis) {
+  return Finished(Compute(options, analysis));
+}
+
+// Expects the same names and reasons, and values that differ by at most `tolerance`, relative for
+// values above 1.
+inline void ExpectSameNumbers(const AnalysisResult& a, const AnalysisResult& b, double tolerance) {
+  ASSERT_EQ(a.numbers.size(), b.numbers.size());
+  for (size_t i = 0; i < a.numbers.size(); ++i) {
+    const AnalysisNumber& expected = b.numbers[i];
+    EXPECT_EQ(a.numbers[i].name, expected.name);
+    EXPECT_EQ(a.numbers[i].undefined, expected.undefined) << expected.name;
+    EXPECT_NEAR(a.numbers[i].value, expected.value,
+                tolerance * std::max(1.0, std::abs(expected.value)))
+        << expected.name;
+  }
 }
 
 // Expects equal numbers, up to rounding, from the sequences of a drawn context one by one and from
@@ -72,13 +90,7 @@ void ExpectEqualInOneBatch(const Options& options, uint64_t number) {
   const AnalysisContext alone = DrawnContext(number, Precision::kFloat64);
   AnalysisContext together = alone;
   together.batches = {JoinRows(alone.batches)};
-  const AnalysisResult a = ComputedFrom(options, alone), b = ComputedFrom(options, together);
-  ASSERT_EQ(a.numbers.size(), b.numbers.size());
-  for (size_t i = 0; i < a.numbers.size(); ++i) {
-    SCOPED_TRACE(a.numbers[i].name);
-    EXPECT_EQ(a.numbers[i].undefined, b.numbers[i].undefined);
-    ExpectNearIn(Precision::kFloat64, a.numbers[i].value, b.numbers[i].value, 1);
-  }
+  ExpectSameNumbers(ComputedFrom(options, alone), ComputedFrom(options, together), 1e-9);
 }
 
 }  // namespace ablate::engine

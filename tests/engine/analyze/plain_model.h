@@ -30,12 +30,16 @@ class PlainModel {
     }
   }
 
+  // Changes the activation [T, d] of a place: embedding, block.{i}, block.{i}.attention,
+  // block.{i}.feed_forward (its sublayer's output), or block.{i}.attention.heads.
+  using Change = std::function<at::Tensor(const std::string& place, const at::Tensor& x)>;
+
   // Returns the loss summed over the batch's targets.
-  at::Tensor Loss(const TokenBatch& batch) const {
+  at::Tensor Loss(const TokenBatch& batch, const Change& change = nullptr) const {
     at::Tensor sum = at::zeros({}, options_);
     for (int64_t row = 0; row < batch.rows; ++row) {
       const auto first = batch.inputs.begin() + row * batch.length;
-      at::Tensor logits = Logits({first, first + batch.lengths[static_cast<size_t>(row)]});
+      at::Tensor logits = Logits({first, first + batch.lengths[static_cast<size_t>(row)]}, change);
       const bool last = model_.loss == LossPositions::kLast;
       if (last) logits = logits.narrow(0, logits.size(0) - 1, 1);
       const at::Tensor losses = logits.logsumexp(-1).unsqueeze(1) - logits;  // [S, V]
@@ -47,10 +51,6 @@ class PlainModel {
     }
     return sum;
   }
-
-  // Changes the activation [T, d] of a place: embedding, block.{i}, block.{i}.attention,
-  // block.{i}.feed_forward (its sublayer's output), or block.{i}.attention.heads.
-  using Change = std::function<at::Tensor(const std::string& place, const at::Tensor& x)>;
 
   // Returns the logits of a row, [T, V].
   at::Tensor Logits(const std::vector<int64_t>& tokens, const Change& change = nullptr) const {
@@ -221,6 +221,17 @@ class PlainModel {
   std::map<std::string, at::Tensor> parameters_;  // by name
   std::map<std::string, at::Tensor> buffers_;
 };
+
+// Returns the mean loss over the targets of an analysis, at other parameters [P] in float64.
+inline at::Tensor PlainMeanLoss(const AnalysisContext& analysis, const SubjectModel& subject,
+                                const at::Tensor& values) {
+  const at::Tensor buffers =
+      subject.buffers.defined() ? subject.buffers.to(at::kDouble) : subject.buffers;
+  const PlainModel plain(subject.config, values, buffers);
+  at::Tensor sum = at::zeros({}, at::kDouble);
+  for (const TokenBatch& batch : analysis.batches) sum = sum + plain.Loss(batch);
+  return sum / TargetsIn(analysis.batches);
+}
 
 }  // namespace ablate::engine
 

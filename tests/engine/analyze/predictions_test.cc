@@ -20,13 +20,9 @@ AnalysisRequest PredictionsRequest(const AnalysisSubject& subject, uint32_t bins
 
 // Returns model M whose head is multiplied by a factor.
 AnalysisSubject WithHeadTimes(double factor) {
-  const AnalysisSubject m = ModelM();
-  const SubjectModel model = *ReadSubject(m.config, m.checkpoint);
-  for (const ParameterInfo& parameter : model.layout.parameters) {
-    if (parameter.role != ParameterRole::kHead) continue;
-    model.values.narrow(0, parameter.offset, parameter.size).mul_(factor);
-  }
-  return {m.config, CheckpointOf(m.config, model.values)};
+  return Changed(ModelM(), [&](const ParameterInfo& parameter, at::Tensor values) {
+    if (parameter.role == ParameterRole::kHead) values.mul_(factor);
+  });
 }
 
 TEST(PredictionsTest, GivesTheOracle) {
@@ -106,9 +102,8 @@ class ByHand {
       expect("late_loss", late_ / in_edges_);
       expect("in_context_loss", (late_ - early_) / in_edges_);
     } else {
-      for (const char* name : {"early_loss", "late_loss", "in_context_loss"}) {
-        EXPECT_EQ(ReasonIn(result, name), Undefined::kTooFewTokens) << name;
-      }
+      ExpectUndefined(result, Undefined::kTooFewTokens,
+                      {"early_loss", "late_loss", "in_context_loss"});
     }
     ExpectSequences(precision, result);
     const at::Tensor losses = ArrayIn(result, "loss_by_position");
@@ -207,9 +202,8 @@ TEST(PredictionsTest, IsUniformWithoutAHead) {
 // A bin ends with its upper bound: ½ is in the first of two.
 TEST(PredictionsTest, PutsABoundIntoTheBinBelow) {
   const auto [subject, prompt] = ModelOfRows(at::zeros({2, 3}, at::kDouble));
-  const SubjectModel model = *ReadSubject(subject.config, subject.checkpoint);
-  const AnalysisSubject even = {subject.config,
-                                CheckpointOf(subject.config, at::zeros_like(model.values))};
+  const AnalysisSubject even =
+      Changed(subject, [](const ParameterInfo&, at::Tensor values) { values.zero_(); });
   const AnalysisResult result =
       Analyzed({PredictionsOptions{2, 0}, {even}, {0, prompt}});  // of two tokens
   EXPECT_EQ(NumberIn(result, "confidence"), 0.5);
@@ -233,9 +227,7 @@ TEST(PredictionsTest, ComparesOnlySequencesWithTwoEdges) {
   ExpectOracle(NumberIn(whole, "late_loss"), losses.narrow(0, 4, 4).mean().item<double>());
 
   const AnalysisResult result = Analyzed(PredictionsRequest(ModelM(), 15, 5));
-  for (const char* name : {"early_loss", "late_loss", "in_context_loss"}) {
-    EXPECT_EQ(ReasonIn(result, name), Undefined::kTooFewTokens) << name;
-  }
+  ExpectUndefined(result, Undefined::kTooFewTokens, {"early_loss", "late_loss", "in_context_loss"});
   ExpectOracle(NumberIn(result, "loss"), 2.1625775109651);
   EXPECT_THAT(OtherNotes(result),
               testing::ElementsAre("early_loss and late_loss are of the 0 of 1 sequences that have "
@@ -252,28 +244,6 @@ TEST(PredictionsTest, ComparesTargetsOfAPrompt) {
   ExpectOracle(NumberIn(result, "late_loss"), 0.61047881980623);
 }
 
-TEST(PredictionsTest, IsUndefinedWithoutATarget) {
-  const auto [subject, prompt] = ModelOfRows(R(1, {1, 3}));
-  const AnalysisResult result = Analyzed({PredictionsOptions{}, {subject}, {0, prompt}});
-  EXPECT_EQ(result.numbers.size(), 8u);
-  for (const AnalysisNumber& number : result.numbers) {
-    EXPECT_EQ(number.undefined, Undefined::kTooFewTokens) << number.name;
-  }
-  EXPECT_TRUE(result.arrays.empty());
-}
-
-TEST(PredictionsTest, IsUndefinedForADivergedModel) {
-  for (const AnalysisNumber& number : Analyzed(PredictionsRequest(DivergedModelM())).numbers) {
-    EXPECT_EQ(number.undefined, Undefined::kNonFinite) << number.name;
-  }
-}
-
-TEST(PredictionsTest, GivesTheSameBitsWhereverItIsCut) {
-  for (const uint64_t number : {0u, 2u, 5u}) {
-    ExpectSameBitsWhereverItIsCut(PredictionsRequest(DrawnSubject(number), 4, 1));
-  }
-}
-
 TEST(PredictionsTest, DoesNotDependOnTheBatches) {
   for (uint64_t number = 0; number < 12; ++number) {
     SCOPED_TRACE(number);
@@ -283,11 +253,9 @@ TEST(PredictionsTest, DoesNotDependOnTheBatches) {
 
 TEST(PredictionsTest, HasArraysOfItsCost) {
   const AnalysisRequest request = PredictionsRequest(ModelM(), 20);
-  size_t bytes = 0;
-  for (const AnalysisArray& array : Analyzed(request).arrays) bytes += array.bytes.size();
-  const AnalysisCost cost = KindOf(request.options).cost(request.options, ModelM().config, 8, 1);
+  const AnalysisCost cost = CostOf(request, 8);
   constexpr size_t kOthers = 7;  // of the 8 sequences that 8 tokens may be, all except the one read
-  EXPECT_EQ(cost.array_bytes, bytes + 4 * sizeof(double) * kOthers);
+  EXPECT_EQ(cost.array_bytes, BytesOfArrays(Analyzed(request)) + 4 * sizeof(double) * kOthers);
   EXPECT_EQ(cost.state_bytes,
             (*MakeAnalysis(request))->state_bytes() + 3 * sizeof(double) * kOthers);
 }

@@ -32,10 +32,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-ProbeOptions WithoutControls(ProbeOptions options = {}) {
-  options.controls = false;
-  return options;
-}
+const ProbeOptions kWithoutControls = {.controls = false};
 
 AnalysisRequest ProbeRequest(const AnalysisSubject& subject,
                              const std::vector<TextSentence>& sentences,
@@ -72,10 +69,8 @@ TEST(ProbeTest, EqualsAPlainProbeInDrawnSettings) {
     SCOPED_TRACE(number);
     const AnalysisSubject subject = DrawnSubject(number);
     for (const Subtoken subtoken : {Subtoken::kLast, Subtoken::kFirst, Subtoken::kMean}) {
-      ProbeOptions options;
-      options.subtoken = subtoken;
-      options.c = number % 2 == 0 ? 1 : 0.1;
-      options.test = 0.4;
+      const ProbeOptions options = {
+          .test = 0.4, .subtoken = subtoken, .c = number % 2 == 0 ? 1 : 0.1};
       const std::vector<TextSentence> sentences = DrawnSentences(60, "abcdefg");
       AnalysisRequest request = ProbeRequest(subject, sentences, options);
       request.seed = static_cast<uint32_t>(number);
@@ -139,9 +134,7 @@ TEST(ProbeTest, ReadsTheTokenThatTheOptionNames) {
     }
   }
   const auto accuracy = [&](const std::string& label, Subtoken subtoken) {
-    ProbeOptions options = WithoutControls();
-    options.label = label;
-    options.subtoken = subtoken;
+    const ProbeOptions options = {.label = label, .subtoken = subtoken, .controls = false};
     return NumberIn(Analyzed(ProbeRequest(OneHotModel(7), sentences, options)),
                     "accuracy/embedding");
   };
@@ -164,8 +157,7 @@ TEST(ProbeTest, WordsOfOneSpanShareItsMean) {
     }
     return absl::StrReplaceAll(text, {{" ", "\t"}});
   };
-  ProbeOptions options = WithoutControls();
-  options.subtoken = Subtoken::kMean;
+  const ProbeOptions options = {.subtoken = Subtoken::kMean, .controls = false};
   // The labels of both words are those of the token's letters.
   std::string shared = file(
       "1-2 FORM _ _ _ _ _ _ _ SpaceAfter=No\n1 e _ FORM _ _ _ _ _ _\n"
@@ -177,7 +169,7 @@ TEST(ProbeTest, WordsOfOneSpanShareItsMean) {
 
 TEST(ProbeTest, CountsConfusions) {
   const AnalysisResult result =
-      Analyzed(ProbeRequest(ModelM(), DrawnSentences(60, "abcdefg"), WithoutControls()));
+      Analyzed(ProbeRequest(ModelM(), DrawnSentences(60, "abcdefg"), kWithoutControls));
   const at::Tensor confusion = ArrayIn(result, "confusion");
   ASSERT_EQ(confusion.sizes(), (std::vector<int64_t>{3, 2, 2}));
   EXPECT_EQ(result.arrays[0].type, TensorType::kI64);
@@ -197,7 +189,7 @@ TEST(ProbeTest, CountsConfusions) {
 
 TEST(ProbeTest, IntervalsContainTheAccuracy) {
   const AnalysisResult result =
-      Analyzed(ProbeRequest(ModelM(), DrawnSentences(80, "abcdefg"), WithoutControls()));
+      Analyzed(ProbeRequest(ModelM(), DrawnSentences(80, "abcdefg"), kWithoutControls));
   for (const std::string place : {"embedding", "block.0", "block.1"}) {
     const double low = NumberIn(result, "accuracy_low/" + place);
     const double high = NumberIn(result, "accuracy_high/" + place);
@@ -210,7 +202,7 @@ TEST(ProbeTest, IntervalsContainTheAccuracy) {
 
 TEST(ProbeTest, DividesTheAccuracyAmongSentences) {
   const AnalysisResult result =
-      Analyzed(ProbeRequest(ModelM(), DrawnSentences(80, "abcdefg"), WithoutControls()));
+      Analyzed(ProbeRequest(ModelM(), DrawnSentences(80, "abcdefg"), kWithoutControls));
   for (const std::string place : {"embedding", "block.1"}) {
     const at::Tensor sentences = ArrayIn(result, "by_sequence/accuracy/" + place);
     ASSERT_EQ(sentences.sizes(), (std::vector<int64_t>{2, 24})) << "scored ones";
@@ -247,7 +239,7 @@ TEST(ProbeTest, BootstrapsSentencesNotWords) {
 TEST(ProbeTest, CountsWhatItLeavesOut) {
   std::vector<TextSentence> sentences(10, {{"a", "X"}, {"b", "_"}, {"c", "Y"}});
   sentences.push_back({{"abcd", "X"}, {"efg", "Y"}, {"abc", "X"}, {"a", "_"}});
-  const AnalysisResult result = Analyzed(ProbeRequest(ModelM(), sentences, WithoutControls()));
+  const AnalysisResult result = Analyzed(ProbeRequest(ModelM(), sentences, kWithoutControls));
   EXPECT_THAT(OtherNotes(result),
               ElementsAre("learned from 16 words of 8 sentences, scored on 6 words of 3",
                           "10 words without upos are left out",
@@ -261,8 +253,7 @@ TEST(ProbeTest, CountsLabelsThatNoWordToLearnFromHasAsWrong) {
   // Whichever sentence is scored, it is the only one with its label.
   for (int i = 0; i < 12; ++i)
     sentences[static_cast<size_t>(i)].push_back({"c", absl::StrCat("Z", i)});
-  ProbeOptions options = WithoutControls();
-  options.test = 0.01;
+  const ProbeOptions options = {.test = 0.01, .controls = false};
   const AnalysisResult result = Analyzed(ProbeRequest(OneHotModel(4), sentences, options));
   EXPECT_DOUBLE_EQ(NumberIn(result, "accuracy/embedding"), 2.0 / 3);
   EXPECT_THAT(result.notes, Contains("1 scored words have a label that no word to learn from has, "
@@ -275,8 +266,7 @@ TEST(ProbeTest, CountsLabelsThatNoWordToLearnFromHasAsWrong) {
 TEST(ProbeTest, ScoresASentenceAndLearnsFromOneAtLeast) {
   const std::vector<TextSentence> three(3, {{"a", "X"}, {"b", "Y"}});
   const auto scored = [&](double test) {
-    ProbeOptions options = WithoutControls();
-    options.test = test;
+    const ProbeOptions options = {.test = test, .controls = false};
     return Analyzed(ProbeRequest(OneHotModel(4), three, options)).notes[0];
   };
   EXPECT_THAT(scored(0.001), HasSubstr("of 2 sentences, scored on 2 words of 1"));
@@ -288,9 +278,7 @@ TEST(ProbeTest, IsUndefinedForOneClass) {
   const std::vector<TextSentence> sentences(6, {{"a", "X"}, {"b", "X"}});
   const AnalysisResult result = Analyzed(ProbeRequest(ModelM(), sentences));
   EXPECT_EQ(result.numbers.size(), 7 * 3 + 1u);
-  for (const AnalysisNumber& number : result.numbers) {
-    EXPECT_EQ(number.undefined, Undefined::kOneClass) << number.name;
-  }
+  ExpectUndefined(result, Undefined::kOneClass);
   EXPECT_TRUE(result.arrays.empty());
 }
 
@@ -298,8 +286,7 @@ TEST(ProbeTest, IsUndefinedForOneClass) {
 TEST(ProbeTest, ControlOfTypesMayHaveOneClass) {
   const std::vector<TextSentence> sentences(8, {{"a", "X"}, {"a", "Y"}, {"a", "X"}});
   const AnalysisResult result = Analyzed(ProbeRequest(ModelM(), sentences));
-  EXPECT_EQ(ReasonIn(result, "types/embedding"), Undefined::kOneClass);
-  EXPECT_EQ(ReasonIn(result, "selectivity/block.1"), Undefined::kOneClass);
+  ExpectUndefined(result, Undefined::kOneClass, {"types/embedding", "selectivity/block.1"});
   EXPECT_EQ(ReasonIn(result, "accuracy/block.1"), std::nullopt);
 }
 
@@ -317,8 +304,7 @@ TEST(ProbeTest, IsUndefinedWhereAModelDiverged) {
 TEST(ProbeTest, ConvergesWhereOnlyThePenaltyBoundsTheCoefficients) {
   const auto sentences = RandomWords(
       40, 6, [](uint64_t letter, SplitMix64*) { return absl::StrCat("L", letter % 2); });
-  ProbeOptions options = WithoutControls();
-  options.c = 1e6;
+  const ProbeOptions options = {.c = 1e6, .controls = false};
   const AnalysisResult result = Analyzed(ProbeRequest(OneHotModel(6), sentences, options));
   EXPECT_EQ(NumberIn(result, "accuracy/embedding"), 1);
   EXPECT_LT(NumberIn(result, "steps/embedding"), 1000);
@@ -327,7 +313,7 @@ TEST(ProbeTest, ConvergesWhereOnlyThePenaltyBoundsTheCoefficients) {
 
 TEST(ProbeTest, LeavesOutControlsThatNobodyAsksFor) {
   for (const AnalysisNumber& number :
-       Analyzed(ProbeRequest(ModelM(), DrawnSentences(20, "abcdefg"), WithoutControls())).numbers) {
+       Analyzed(ProbeRequest(ModelM(), DrawnSentences(20, "abcdefg"), kWithoutControls)).numbers) {
     EXPECT_FALSE(number.name.starts_with("types") || number.name.starts_with("shuffled") ||
                  number.name.starts_with("selectivity"))
         << number.name;
@@ -335,9 +321,8 @@ TEST(ProbeTest, LeavesOutControlsThatNobodyAsksFor) {
 }
 
 TEST(ProbeTest, GivesTheSameBitsWhereverItIsCut) {
-  ProbeOptions options;
-  options.c = 100;  // takes several pieces to converge
-  AnalysisRequest request = ProbeRequest(ModelM(), DrawnSentences(30, "abcdefg"), options);
+  // A large C takes several pieces to converge.
+  const AnalysisRequest request = ProbeRequest(ModelM(), DrawnSentences(30, "abcdefg"), {.c = 100});
   ExpectSameBitsWhereverItIsCut(request);
   EXPECT_GT(NumberIn(Analyzed(request), "steps/block.1"), 10) << "it is cut in the middle of a fit";
 }
@@ -351,10 +336,8 @@ AnalysisContext ProbeContext(const AnalysisSubject& subject, const ProbeOptions&
 AnalysisResult ProbedWithin(const ProbeLimits& limits, const AnalysisContext& analysis,
                             int64_t* pieces) {
   const MadeComputation made = MakeProbe(ProbeOptions(), analysis, limits);
-  EXPECT_TRUE(made.ok()) << made.status();
   *pieces = (*made)->pieces();
-  for (int64_t piece = 0; piece < *pieces; ++piece) (*made)->Add(piece);
-  return (*made)->Finish();
+  return Finished(made);
 }
 
 TEST(ProbeTest, GivesTheSameBitsInMorePassesAndSmallerPieces) {
@@ -387,9 +370,7 @@ TEST(ProbeTest, NotesFitsThatDoNotConverge) {
 TEST(ProbeTest, NotesFitsThatRoundingErrorsStop) {
   const AnalysisContext analysis = ProbeContext(ModelM(), ProbeOptions());
   const MadeComputation made = MakeProbe(ProbeOptions(), analysis, ProbeLimits());
-  ASSERT_TRUE(made.ok()) << made.status();
-  for (int64_t piece = 0; piece < (*made)->pieces(); ++piece) (*made)->Add(piece);
-  EXPECT_EQ((*made)->Finish().notes.size(), 1u);
+  EXPECT_EQ(Finished(made).notes.size(), 1u);
   for (const StateTensor& state : (*made)->State()) {
     if (state.name != "outcomes") continue;  // [depths, fits, outcomes], the last one is the status
     for (const auto& [depth, fit] : {std::pair(1, 0), std::pair(2, 2)}) {
@@ -405,8 +386,7 @@ TEST(ProbeTest, NotesFitsThatRoundingErrorsStop) {
 
 TEST(ProbeTest, DoesNotDependOnTheBatches) {
   for (const Subtoken subtoken : {Subtoken::kLast, Subtoken::kMean}) {
-    ProbeOptions options;
-    options.subtoken = subtoken;
+    const ProbeOptions options = {.subtoken = subtoken};
     const AnalysisContext parts = ProbeContext(ModelM(), options);
     EXPECT_GT(parts.batches.size(), 2u);
     AnalysisContext together = parts, alone = parts;
@@ -414,18 +394,13 @@ TEST(ProbeTest, DoesNotDependOnTheBatches) {
     alone.batches = SplitRows(parts.batches);
     const AnalysisResult expected = ComputedFrom(options, parts);
     for (const AnalysisContext& other : {together, alone}) {
-      const AnalysisResult result = ComputedFrom(options, other);
-      ASSERT_EQ(result.numbers.size(), expected.numbers.size());
-      for (size_t i = 0; i < result.numbers.size(); ++i) {
-        EXPECT_EQ(result.numbers[i].value, expected.numbers[i].value) << expected.numbers[i].name;
-      }
+      ExpectSameNumbers(ComputedFrom(options, other), expected, 0);
     }
   }
 }
 
 TEST(ProbeTest, LeavesNoTraceOfAStoppedPiece) {
-  ProbeOptions options;
-  options.c = 100;
+  const ProbeOptions options = {.c = 100};
   ExpectNothingOfWhatWasStopped(options, ProbeContext(ModelM(), options));
 }
 
@@ -496,9 +471,7 @@ TEST(ProbeTest, DrawsAsTheReferenceSays) {
   const TaggedRows six = RowsOfWords({{"a"}, {"b"}, {"c"}, {"d"}, {"e"}, {"f"}}, {"X"});
   std::vector<absl::string_view> order;
   for (int scored = 1; scored <= 5; ++scored) {
-    ProbeOptions options;
-    options.test = scored / 6.0;
-    const ProbeWords words = SelectWords(options, six, 3);
+    const ProbeWords words = SelectWords({.test = scored / 6.0}, six, 3);
     for (size_t i = words.training; i < 6; ++i) {
       const absl::string_view form = words.words[i].form;
       if (std::count(order.begin(), order.end(), form) == 0) order.push_back(form);
@@ -524,23 +497,18 @@ TEST(ProbeTest, DrawsAsTheReferenceSays) {
 TEST(ProbeTest, NeedsNoMoreThanItsCost) {
   const auto label_of = [](uint64_t letter, SplitMix64*) { return letter % 2 == 0 ? "X" : "Y"; };
   const AnalysisSubject subject = OneHotModel(16);
-  const auto cost_of = [&](const AnalysisOptions& options, uint64_t tokens) {
-    return KindOf(options).cost(options, subject.config, tokens, 1);
-  };
   // Each token is a word, so that nearly all of the state is the words' vectors.
   const AnalysisRequest large = ProbeRequest(subject, RandomWords(20'000, 16, label_of));
   PrepareLaneThread();
   auto analysis = MakeAnalysis(large);
   ASSERT_TRUE(analysis.ok()) << analysis.status();
-  const AnalysisCost cost = cost_of(large.options, 80'000);
+  const AnalysisCost cost = CostOf(large, 80'000);
   EXPECT_GT((*analysis)->state_bytes(), 80'000u * 16 * 8 * 2);
   EXPECT_LE((*analysis)->state_bytes(), cost.state_bytes);
   EXPECT_GT((*analysis)->state_bytes(), cost.state_bytes / 2) << "the rest is one depth in float64";
   EXPECT_EQ(cost.forwards, 1);
   const AnalysisRequest small = ProbeRequest(subject, RandomWords(40, 16, label_of));
-  size_t bytes = 0;
-  for (const AnalysisArray& array : Analyzed(small).arrays) bytes += array.bytes.size();
-  EXPECT_LE(bytes, cost_of(small.options, 160).array_bytes);
+  EXPECT_LE(BytesOfArrays(Analyzed(small)), CostOf(small, 160).array_bytes);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Tests which saved states Analysis::Restore rejects, and the note on a result that read less than
-// was asked for.
+// Tests which saved states Analysis::Restore accepts and continues bit for bit, and the note on a
+// result that read less than was asked for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/safetensors.h"
-#include "tests/engine/analyze/small_models.h"
+#include "tests/engine/analyze/every_kind.h"
+#include "tests/engine/analyze/pieces.h"
 
 namespace ablate::engine {
 namespace {
@@ -64,6 +66,55 @@ TEST(RestoreTest, RefusesAStateOfAnotherKind) {
   const absl::Status restored =
       AnalysisOf(SpectrumOptions())->Restore(StateOfRevision(ActivationsOptions(), "0"));
   EXPECT_TRUE(absl::IsInvalidArgument(restored)) << restored;
+}
+
+TEST(RestoreTest, GivesTheSameBitsWhereverDrawnSubjectsAreCut) {
+  struct Cut {
+    AnalysisOptions options;
+    std::vector<uint64_t> numbers;  // of drawn subjects
+    uint64_t tokens;
+  };
+  const std::vector<Cut> cuts = {
+      {ActivationsOptions{{}, true}, {0, 3}, 60},
+      {AttentionOptions{}, {2, 3, 10}, 100},
+      {CkaOptions{}, {0, 3}, 60},
+      {GradientAlignmentOptions{}, {2, 3}, 400},
+      {GradientFlowOptions{GradientSignal::kRule}, {2, 3}, 400},
+      {LogitLensOptions{}, {0, 2, 5}, 60},
+      {LogitLensOptions{LensStatistics::kCached}, {0, 2, 5}, 60},
+      {NormJacobianOptions{}, {2, 3}, 400},
+      {NormStatisticsOptions{{1, 2}}, {2, 3, 4}, 100},
+      {PredictionsOptions{4, 1}, {0, 2, 5}, 60},
+      {RemoveOptions{RemovedPart::kFeedForward, Replacement::kMean}, {2, 3}, 60},
+      {RobustnessOptions{{}, {0.1, 1}, {0.1}, {0.1, 0.2}, LevelUnit::kAbsolute, 2}, {4}, 60},
+      {WeightsOptions{true}, {0, 3}, 0}};
+  for (const auto& [options, numbers, tokens] : cuts) {
+    for (const uint64_t number : numbers) {
+      const AnalysisSubject subject = DrawnSubject(number);
+      SCOPED_TRACE(absl::StrCat(KindOf(options).name, " of subject ", number));
+      if (!Accepts(options, subject.config)) continue;  // some have no attention
+      ExpectSameBitsWhereverItIsCut({options, {subject}, {tokens, ""}});
+    }
+  }
+}
+
+TEST(RestoreTest, GivesTheSameBitsWhereverModelMIsCut) {
+  RunConfig narrow = ModelM().config;
+  narrow.precision = Precision::kFloat32;
+  for (const AnalysisRequest& request : std::vector<AnalysisRequest>{
+           {AttentionOptions{{AttentionMaps::kHeads}}, {ModelM()}, {0, "becgbecg"}},
+           {HessianOptions{2, 7, 3, 2}, {ModelM()}, {1000, ""}},
+           {HessianOptions{1, 4, 2, 1}, {UntrainedSubject(narrow)}, {1000, ""}},
+           {LossLandscapeOptions{Direction::kFilter, 1, 2, 1, 4}, {ModelM()}, {1000, ""}},
+           {LossLandscapeOptions{Direction::kFilter, 2, 2, 0.5, 3}, {ModelM()}, {1000, ""}},
+           {LossLandscapeOptions{Direction::kLayer, 1, 1, 1, 3},
+            {UntrainedSubject(narrow)},
+            {1000, ""}},
+           {NormResponseOptions{}, {}, {}, 3},
+           {RemoveOptions{RemovedPart::kAttention, Replacement::kUniform}, {ModelM()}, {40, ""}}}) {
+    SCOPED_TRACE(KindOf(request.options).name);
+    ExpectSameBitsWhereverItIsCut(request);
+  }
 }
 
 // Returns the notes on an analysis of a model that holds out one window of 8 tokens.

@@ -44,6 +44,14 @@ inline TextTask LettersTask(int letters, const std::vector<int>& held_out) {
   return *ReadTextTask(text, fraction);
 }
 
+// Adds 1 to each gain in the parameters [P].
+inline void AddOneToGains(const ParameterLayout& layout, const at::Tensor& values) {
+  for (const ParameterInfo& parameter : layout.parameters) {
+    if (parameter.role != ParameterRole::kGain) continue;
+    values.narrow(0, parameter.offset, parameter.size) += 1;
+  }
+}
+
 // Returns the checkpoint of a run's model with these parameters [P], in their precision.
 inline std::string CheckpointOf(const RunConfig& config, const at::Tensor& values,
                                 const at::Tensor& buffers = {}) {
@@ -85,13 +93,29 @@ inline AnalysisSubject ModelM() {
   run.precision = Precision::kFloat64;
   const ParameterLayout layout = MakeLayout(run.model);
   EXPECT_EQ(layout.size, 440);
-  at::Tensor values = R(42, {440});
-  for (const ParameterInfo& parameter : layout.parameters) {
-    if (parameter.role == ParameterRole::kGain) {
-      values.narrow(0, parameter.offset, parameter.size) += 1;
-    }
-  }
+  const at::Tensor values = R(42, {440});
+  AddOneToGains(layout, values);
   return {run, CheckpointOf(run, values)};
+}
+
+// Returns the subject after `change(parameter, values)` of each parameter, whose values are [size].
+template <typename Change>
+AnalysisSubject Changed(const AnalysisSubject& subject, const Change& change) {
+  const SubjectModel model = *ReadSubject(subject.config, subject.checkpoint);
+  for (const ParameterInfo& parameter : model.layout.parameters) {
+    change(parameter, model.values.narrow(0, parameter.offset, parameter.size));
+  }
+  return {subject.config, CheckpointOf(subject.config, model.values, model.buffers)};
+}
+
+// Returns the subject after `change(config)`, with the same parameters in its new precision.
+template <typename Change>
+AnalysisSubject WithSettings(AnalysisSubject subject, const Change& change) {
+  const at::Tensor values = (*ReadSubject(subject.config, subject.checkpoint)).values;
+  change(subject.config);
+  const at::TensorOptions options = TensorOptionsOf(at::kCPU, subject.config.precision);
+  subject.checkpoint = CheckpointOf(subject.config, values.to(options));
+  return subject;
 }
 
 // Returns a model without positions whose embeddings are the rows of `rows` [n, d], float64, and
@@ -177,9 +201,41 @@ inline at::Tensor ArrayIn(const AnalysisResult& result, const std::string& name)
   return {};
 }
 
+// Returns the bytes of all arrays together.
+inline uint64_t BytesOfArrays(const AnalysisResult& result) {
+  uint64_t bytes = 0;
+  for (const AnalysisArray& array : result.arrays) bytes += array.bytes.size();
+  return bytes;
+}
+
+// Returns what an analysis of one subject should cost.
+inline AnalysisCost CostOf(const AnalysisRequest& request, uint64_t tokens) {
+  return KindOf(request.options).cost(request.options, request.subjects[0].config, tokens, 1);
+}
+
 // Expects equality up to 1e-9 of the expected value, because the references print ten digits.
 inline void ExpectOracle(double value, double expected) {
   EXPECT_NEAR(value, expected, 1e-9 * std::max(1.0, std::abs(expected)));
+}
+
+// Expects numbers by name, without `suffix`.
+inline void ExpectOracles(const AnalysisResult& result,
+                          const std::vector<std::pair<std::string, double>>& expected,
+                          const std::string& suffix = "") {
+  for (const auto& [name, value] : expected) {
+    SCOPED_TRACE(name + suffix);
+    ExpectOracle(NumberIn(result, name + suffix), value);
+  }
+}
+
+// Expects these numbers to be undefined; all of them if no name is given.
+inline void ExpectUndefined(const AnalysisResult& result, Undefined reason,
+                            const std::vector<std::string>& names = {}) {
+  for (const std::string& name : names) EXPECT_EQ(ReasonIn(result, name), reason) << name;
+  for (const AnalysisNumber& number : result.numbers) {
+    if (!names.empty()) break;
+    EXPECT_EQ(number.undefined, reason) << number.name;
+  }
 }
 
 }  // namespace ablate::engine

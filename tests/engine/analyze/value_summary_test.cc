@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/engine/analyze/small_models.h"
+#include "tests/engine/analyze/pieces.h"
 #include "tests/engine/analyze/values_by_hand.h"
 
 namespace ablate::engine {
@@ -39,9 +39,7 @@ TEST(ValueSummariesTest, AreTheSameInWhateverPartsValuesCome) {
   const AnalysisResult whole = SummaryOf(values, {20});
   for (const AnalysisResult& parts :
        {SummaryOf(values, {3, 8, 9}), SummaryOf(values, {1, 1, 18}), SummaryOf(turned, {7, 13})}) {
-    for (size_t i = 0; i < whole.numbers.size(); ++i) {
-      EXPECT_NEAR(parts.numbers[i].value, whole.numbers[i].value, 1e-12) << whole.numbers[i].name;
-    }
+    ExpectSameNumbers(parts, whole, 1e-12);
   }
 }
 
@@ -62,8 +60,7 @@ TEST(ValueSummariesTest, ScaleWithTheirValues) {
 
 TEST(ValueSummariesTest, HaveNoKurtosisIfNothingVaries) {
   const AnalysisResult result = SummaryOf(at::full({9}, 0.1, at::kDouble), {4, 5});
-  EXPECT_EQ(ReasonIn(result, "skewness/x"), Undefined::kZeroVariance);
-  EXPECT_EQ(ReasonIn(result, "kurtosis/x"), Undefined::kZeroVariance);
+  ExpectUndefined(result, Undefined::kZeroVariance, {"skewness/x", "kurtosis/x"});
   EXPECT_NEAR(NumberIn(result, "variance/x"), 0, 1e-30);
   EXPECT_EQ(NumberIn(result, "quantile_50/x"), 0.1);
   const AnalysisResult zeros = SummaryOf(at::zeros({9}, at::kDouble), {9}, 0, true);
@@ -78,10 +75,9 @@ TEST(ValueSummariesTest, AreUndefinedWhereAValueIsNotFinite) {
     values[7] = wrong;
     for (const int64_t kept : {0, 100}) {
       const AnalysisResult result = SummaryOf(values, {5, 5, 10}, kept, true);
-      for (const char* name : {"mean/x", "variance/x", "kurtosis/x", "l2_norm/x", "maximum/x",
-                               "quantile_05/x", "quantile_95/x"}) {
-        EXPECT_EQ(ReasonIn(result, name), Undefined::kNonFinite) << name;
-      }
+      ExpectUndefined(result, Undefined::kNonFinite,
+                      {"mean/x", "variance/x", "kurtosis/x", "l2_norm/x", "maximum/x",
+                       "quantile_05/x", "quantile_95/x"});
       EXPECT_EQ(ArrayIn(result, "histogram").sum().item<double>(), 0);
     }
   }
@@ -149,8 +145,8 @@ TEST(ValueSummariesTest, NameTheLargestFeature) {
   const at::Tensor squares = rows.square().sum(0);
   EXPECT_NEAR(NumberIn(result, "largest_feature_share/x"),
               (squares[2] / squares.sum()).item<double>(), 1e-14);
-  EXPECT_EQ(ReasonIn(result, "largest_feature/zeros"), Undefined::kZeroDenominator);
-  EXPECT_EQ(ReasonIn(result, "largest_feature_share/zeros"), Undefined::kZeroDenominator);
+  ExpectUndefined(result, Undefined::kZeroDenominator,
+                  {"largest_feature/zeros", "largest_feature_share/zeros"});
 }
 
 TEST(ValueSummariesTest, GoOnFromAnyState) {
@@ -172,10 +168,7 @@ TEST(ValueSummariesTest, GoOnFromAnyState) {
       }
     }
     const AnalysisResult whole = SummaryOf(values, {6, 6, 6, 2}, kept, true);
-    const AnalysisResult parts = summaries->Result();
-    for (size_t i = 0; i < whole.numbers.size(); ++i) {
-      EXPECT_EQ(parts.numbers[i].value, whole.numbers[i].value) << whole.numbers[i].name;
-    }
+    ExpectSameNumbers(summaries->Result(), whole, 0);
   }
 }
 
