@@ -165,6 +165,13 @@ RefusedModel Setting(const std::string& key, nlohmann::json value, const std::st
           "config.json: " + key + " is " + message};
 }
 
+// Returns a model with another tensor.
+RefusedModel Tensor(const std::string& name, const StoredTensor& tensor,
+                    const std::string& message) {
+  return {"", [=](StoredModel* model) { model->tensors[name] = tensor; },
+          "model.safetensors: tensor '" + name + "' " + message};
+}
+
 TEST(ReadGpt2Test, RefusesSettingsThatItCannotRead) {
   ExpectRefused({
       Setting("model_type", "gptj", "'gptj'; expected 'gpt2'."),
@@ -284,6 +291,10 @@ TEST(ReadGpt2Test, RefusesConfigsThatAreNoJsonObject) {
 }
 
 TEST(ReadGpt2Test, RefusesTensorsThatAreNotTheModels) {
+  const char* const foreign =
+      "isn't one of a GPT-2 with 2 layers; expected only those of GPT2LMHeadModel.";
+  std::vector<float> infinite(16);
+  infinite[6] = -INFINITY;
   ExpectRefused({
       {"missing",
        [](StoredModel* model) { model->tensors.erase("transformer.h.1.mlp.c_fc.weight"); },
@@ -291,61 +302,23 @@ TEST(ReadGpt2Test, RefusesTensorsThatAreNotTheModels) {
       {"missing bias",
        [](StoredModel* model) { model->tensors.erase("transformer.h.0.attn.c_attn.bias"); },
        "tensor h.0.attn.c_attn.bias is missing; expected [12]."},
-      {"unknown",
-       [](StoredModel* model) {
-         model->tensors["transformer.h.0.attn.q.weight"] = Numbers({4}, 1);
-       },
-       "model.safetensors: tensor 'transformer.h.0.attn.q.weight' isn't one of a GPT-2 with 2 "
-       "layers; expected only those of GPT2LMHeadModel."},
-      {"layer too many",
-       [](StoredModel* model) { model->tensors["h.2.attn.bias"] = Numbers({4}, 1); },
-       "model.safetensors: tensor 'h.2.attn.bias' isn't one of a GPT-2 with 2 layers; expected "
-       "only "
-       "those of GPT2LMHeadModel."},
-      {"head with a prefix",
-       [](StoredModel* model) {
-         model->tensors["transformer.lm_head.weight"] = Numbers({5, 4}, 1);
-       },
-       "model.safetensors: tensor 'transformer.lm_head.weight' isn't one of a GPT-2 with 2 layers; "
-       "expected only those of GPT2LMHeadModel."},
-      {"bias of the head",
-       [](StoredModel* model) { model->tensors["lm_head.bias"] = Numbers({5}, 1); },
-       "model.safetensors: tensor 'lm_head.bias' isn't one of a GPT-2 with 2 layers; expected only "
-       "those of GPT2LMHeadModel."},
-      {"weight as [out, in]",
-       [](StoredModel* model) {
-         model->tensors["transformer.h.0.attn.c_attn.weight"] = Numbers({12, 4}, 1);
-       },
-       "model.safetensors: tensor 'transformer.h.0.attn.c_attn.weight' has shape [12, 4]; expected "
-       "[4, 12], by config.json."},
+      Tensor("transformer.h.0.attn.q.weight", Numbers({4}, 1), foreign),
+      Tensor("h.2.attn.bias", Numbers({4}, 1), foreign),
+      Tensor("transformer.lm_head.weight", Numbers({5, 4}, 1), foreign),
+      Tensor("lm_head.bias", Numbers({5}, 1), foreign),
+      Tensor("transformer.h.0.attn.c_attn.weight", Numbers({12, 4}, 1),
+             "has shape [12, 4]; expected [4, 12], by config.json."),
       {"another vocabulary", [](StoredModel* model) { model->config["vocab_size"] = 6; },
        "model.safetensors: tensor 'transformer.wte.weight' has shape [5, 4]; expected [6, 4], by "
        "config.json."},
-      {"both names",
-       [](StoredModel* model) {
-         model->tensors["wpe.weight"] = model->tensors["transformer.wpe.weight"];
-       },
-       "model.safetensors: tensor 'wpe.weight' is also there as 'transformer.wpe.weight'; expected "
-       "one of them."},
-      {"integers",
-       [](StoredModel* model) {
-         model->tensors["transformer.ln_f.bias"] = {TensorType::kU8, {4}, "abcd"};
-       },
-       "model.safetensors: tensor 'transformer.ln_f.bias' is U8; expected F16, BF16, F32 or F64."},
-      {"not a number",
-       [](StoredModel* model) {
-         model->tensors["transformer.ln_f.bias"] = TensorOfFloats({4}, {0, 1, 2, NAN});
-       },
-       "model.safetensors: tensor 'transformer.ln_f.bias' has nan at element 3; expected finite "
-       "values."},
-      {"infinite",
-       [](StoredModel* model) {
-         std::vector<float> values(16);
-         values[6] = -INFINITY;
-         model->tensors["transformer.h.1.attn.c_proj.weight"] = TensorOfFloats({4, 4}, values);
-       },
-       "model.safetensors: tensor 'transformer.h.1.attn.c_proj.weight' has -inf at element 6; "
-       "expected finite values."},
+      Tensor("wpe.weight", TinyGpt2().tensors["transformer.wpe.weight"],
+             "is also there as 'transformer.wpe.weight'; expected one of them."),
+      Tensor("transformer.ln_f.bias", {TensorType::kU8, {4}, "abcd"},
+             "is U8; expected F16, BF16, F32 or F64."),
+      Tensor("transformer.ln_f.bias", TensorOfFloats({4}, {0, 1, 2, NAN}),
+             "has nan at element 3; expected finite values."),
+      Tensor("transformer.h.1.attn.c_proj.weight", TensorOfFloats({4, 4}, infinite),
+             "has -inf at element 6; expected finite values."),
   });
 }
 
