@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <numeric>
 
 #include "tests/engine/analyze/drawn_subjects.h"
 
@@ -56,7 +57,7 @@ TEST(AttentionTest, GivesTheMapsOfAPrompt) {
 
 TEST(AttentionTest, HasTheTextOfTheTokensOfMaps) {
   const AnalysisResult result = AttentionOfM({0, kPromptOfM}, {AttentionMaps::kModel});
-  EXPECT_EQ(BytesIn(result, "token_text"), kPromptOfM);
+  EXPECT_EQ(ArrayNamed(result, "token_text").bytes, kPromptOfM);
   EXPECT_TRUE(at::equal(ArrayIn(result, "token_ends"), at::arange(1, 9, at::kDouble)));
   for (const AnalysisArray& array : AttentionOfM({0, kPromptOfM}).arrays) {
     EXPECT_NE(array.name, "token_text") << "no maps were requested";
@@ -69,7 +70,7 @@ TEST(AttentionTest, HasTheTextOfTheTokensOfMaps) {
   run.model.vocabulary = KindOf(run.task).shape(run.task)->vocabulary;
   const AnalysisResult documents =
       Analyzed({AttentionOptions{{AttentionMaps::kModel}}, {SubjectOf(run, 0)}, {0, "aé"}});
-  EXPECT_EQ(BytesIn(documents, "token_text"), "aé");
+  EXPECT_EQ(ArrayNamed(documents, "token_text").bytes, "aé");
   const at::Tensor ends = at::tensor({0, 1, 3}, at::kDouble);  // the boundary has no bytes
   EXPECT_TRUE(at::equal(ArrayIn(documents, "token_ends"), ends));
 }
@@ -165,47 +166,29 @@ TEST(AttentionTest, CountsTheFirstRowInTheShareOfSinks) {
   EXPECT_EQ(share(false, "abcd"), 0) << "a quarter";
 }
 
-// A sum over rows, and their number.
-struct RowMean {
-  double sum = 0;
-  int rows = 0;
-  void Take(double value) {
-    sum += value;
-    ++rows;
-  }
-};
-
-double EntropyOf(const std::vector<double>& p) {
-  double entropy = 0;
-  for (const double x : p) entropy -= x > 0 ? x * std::log(x) : 0;
-  return entropy;
+double MeanOf(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-double DivergenceOf(const std::vector<double>& p, const std::vector<double>& q) {
-  double divergence = 0;
-  for (size_t i = 0; i < p.size(); ++i) {
-    const double m = (p[i] + q[i]) / 2;
-    if (p[i] > 0) divergence += p[i] * std::log(p[i] / m) / 2;
-    if (q[i] > 0) divergence += q[i] * std::log(q[i] / m) / 2;
-  }
-  return divergence;
+double EntropyOf(const at::Tensor& p) { return at::special_entr(p).sum().item<double>(); }
+
+// Returns the Jensen–Shannon divergence.
+double DivergenceOf(const at::Tensor& p, const at::Tensor& q) {
+  const at::Tensor m = (p + q) / 2;
+  const auto from = [&](const at::Tensor& a) { return (at::xlogy(a, a) - at::xlogy(a, m)).sum(); };
+  return ((from(p) + from(q)) / 2).item<double>();
 }
 
-std::vector<double> SharesOf(std::vector<double> p) {
-  double sum = 0;
-  for (const double x : p) sum += x;
-  for (double& x : p) x /= sum;
-  return p;
-}
-
-// Returns the numbers of one block, computed row by row.
-std::map<std::string, RowMean> NumbersOfBlock(const AnalysisRequest& request, int block) {
+// Returns each number of one block row by row; its mean is what the analysis gives.
+std::map<std::string, std::vector<double>> NumbersOfBlock(const AnalysisRequest& request,
+                                                          int block) {
   const AnalysisContext analysis = *ReadAnalysisContext(request);
   const SubjectModel& subject = analysis.subjects[0];
   const ModelConfig& model = subject.config.model;
   const bool softmax = model.attention.kind == AttentionKind::kSoftmax;
-  std::map<std::string, RowMean> numbers;
-  std::map<std::pair<int64_t, int64_t>, RowMean> pairs;  // pairs differ in which rows count
+  std::map<std::string, std::vector<double>> numbers;
+  std::map<std::pair<int64_t, int64_t>, std::vector<double>>
+      pairs;  // differ in the rows that count
   for (const TokenBatch& batch : analysis.batches) {
     const at::Tensor weights =
         CaptureHookPoints(analysis, subject, batch,
@@ -216,38 +199,31 @@ std::map<std::string, RowMean> NumbersOfBlock(const AnalysisRequest& request, in
       for (int64_t i = 0; i < batch.length; ++i) {
         const int64_t keys = model.attention.causal ? i + 1 : batch.length;
         if (keys < 2) continue;
-        std::vector<std::vector<double>> rows, others;
+        const at::Tensor rows = weights[b].select(1, i).narrow(1, 0, keys);  // [heads, keys]
+        const at::Tensor others =
+            rows.narrow(1, 1, keys - 1) / rows.narrow(1, 1, keys - 1).sum(1, true);
         for (int64_t h = 0; h < model.heads; ++h) {
-          const at::Tensor row = weights[b][h][i].contiguous();
-          const double* const begin = row.const_data_ptr<double>();
-          rows.emplace_back(begin, begin + keys);
-          others.push_back(SharesOf({begin + 1, begin + keys}));
-          double mass = 0;
-          for (const double x : rows.back()) mass += x;
           const std::string head = "/head." + std::to_string(h);
-          const double entropy = EntropyOf(SharesOf(rows.back())) / std::log(keys);
-          numbers[(softmax ? "entropy" : "share_entropy") + head].Take(entropy);
-          if (!softmax) numbers["row_mass" + head].Take(mass);
-          if (!softmax) continue;
-          numbers["largest_weight" + head].Take(*std::max_element(begin, begin + keys));
-          numbers["first_token" + head].Take(begin[0]);
-        }
-        for (int64_t h = 0; softmax && h < model.heads; ++h) {
+          const double entropy = EntropyOf(rows[h] / rows[h].sum()) / std::log(keys);
+          numbers[(softmax ? "entropy" : "share_entropy") + head].push_back(entropy);
+          if (!softmax) {
+            numbers["row_mass" + head].push_back(rows[h].sum().item<double>());
+            continue;
+          }
+          numbers["largest_weight" + head].push_back(rows[h].max().item<double>());
+          numbers["first_token" + head].push_back(rows[h][0].item<double>());
           for (int64_t g = 0; g < h; ++g) {
-            const auto first = static_cast<size_t>(h), second = static_cast<size_t>(g);
-            numbers["head_distance"].Take(DivergenceOf(rows[first], rows[second]));
+            numbers["head_distance"].push_back(DivergenceOf(rows[h], rows[g]));
             // If the first token gets all of a row, nothing is left to distribute.
-            const auto left = [](const std::vector<double>& p) { return std::isfinite(p[0]); };
-            if (keys < 3 || !left(others[first]) || !left(others[second])) continue;
-            pairs[{h, g}].Take(DivergenceOf(others[first], others[second]));
+            const double left = DivergenceOf(others[h], others[g]);
+            if (keys > 2 && std::isfinite(left)) pairs[{h, g}].push_back(left);
           }
         }
       }
     }
   }
-  for (const auto& [pair, mean] : pairs) {
-    numbers["head_distance_without_first"].Take(mean.sum / mean.rows);
-  }
+  for (const auto& [pair, rows] : pairs)
+    numbers["head_distance_without_first"].push_back(MeanOf(rows));
   return numbers;
 }
 
@@ -262,12 +238,12 @@ TEST(AttentionTest, EqualsLoopsOverRowsInDrawnSettings) {
     const AnalysisResult result = Analyzed(request);
     const int block = subject.config.model.layers - 1;
     const std::string place = "/block." + std::to_string(block);
-    for (const auto& [name, mean] : NumbersOfBlock(request, block)) {
+    for (const auto& [name, rows] : NumbersOfBlock(request, block)) {
       const size_t slash = name.find('/');
       const std::string full = slash == std::string::npos
                                    ? name + place
                                    : name.substr(0, slash) + place + "." + name.substr(slash + 1);
-      ExpectNearIn(subject.config.precision, NumberIn(result, full), mean.sum / mean.rows, 1);
+      ExpectNearIn(subject.config.precision, NumberIn(result, full), MeanOf(rows), 1);
     }
     if (subject.config.model.attention.kind != AttentionKind::kSoftmax) continue;
     EXPECT_GE(NumberIn(result, "mean_map_entropy"), NumberIn(result, "entropy") - 1e-6);

@@ -24,14 +24,6 @@ std::vector<std::string> RowHookPoints(const ModelConfig& model) {
   return names;
 }
 
-const AnalysisArray& ArrayNamed(const AnalysisResult& result, const std::string& name) {
-  for (const AnalysisArray& array : result.arrays) {
-    if (array.name == name) return array;
-  }
-  ADD_FAILURE() << "no array " << name;
-  return result.arrays[0];
-}
-
 TEST(CaptureTest, GivesWhatIsReadWithWhatComesOfIt) {
   const AnalysisResult result =
       Analyzed({CaptureOptions{{"block.1.output", "embedding"}}, {ModelM()}, {8, ""}});

@@ -158,14 +158,11 @@ PlainCounts CountsOf(const AnalysisRequest& request, const std::vector<TextSente
             int most = -1;
             for (int j = 0; j < seen; ++j) {
               if (j == i) continue;
-              double weight = 0;
               const auto [q, q_end] = tokens[static_cast<size_t>(i)];
               const auto [k, k_end] = tokens[static_cast<size_t>(j)];
-              for (int64_t a = q; a < q_end; ++a) {
-                for (int64_t b = k; b < k_end; ++b) {
-                  weight += weights[static_cast<size_t>(block)][h][a][b].item<double>();
-                }
-              }
+              const at::Tensor between =
+                  weights[static_cast<size_t>(block)][h].slice(0, q, q_end).slice(1, k, k_end);
+              const double weight = between.to(at::kDouble).sum().item<double>();
               if (weight > largest) most = j;
               largest = std::max(largest, weight);
             }

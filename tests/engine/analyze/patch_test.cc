@@ -127,7 +127,7 @@ TEST(PatchTest, HasTheHeadsPatchedAtAllPositionsAsAnArray) {
 
 TEST(PatchTest, HasTheTextOfTheFirstCleanPrompt) {
   const AnalysisResult result = PatchOf(ModelM(), ThreePairs(PatchedPart::kAttention));
-  EXPECT_EQ(BytesIn(result, "token_text"), "abcd");
+  EXPECT_EQ(ArrayNamed(result, "token_text").bytes, "abcd");
   const at::Tensor ends = ArrayIn(result, "token_ends");
   EXPECT_TRUE(at::equal(ends, at::arange(1, 5, at::kDouble))) << ends;
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tests/engine/analyze/plain_norm.h"
 #include "tests/engine/analyze/small_models.h"
 
 namespace ablate::engine {
@@ -159,19 +160,10 @@ class PlainModel {
   // Divides by the deviation of `scale` instead of that of x, except in a BatchNorm.
   at::Tensor Norm(const at::Tensor& x, const std::string& name, const at::Tensor& scale) const {
     const NormConfig& norm = model_.norm;
-    at::Tensor x_hat;
-    if (norm.kind == NormKind::kBatch) {
-      x_hat = (x - Buffer(name + ".running_mean")) /
-              (Buffer(name + ".running_variance") + norm.eps).sqrt();
-    } else if (norm.kind == NormKind::kRms) {
-      x_hat = x / (scale.pow(2).mean(-1, true) + norm.eps).sqrt();
-    } else if (norm.kind == NormKind::kL2) {
-      x_hat = x / (scale.pow(2).sum(-1, true) + norm.eps).sqrt();
-    } else if (norm.deviation == NormDeviation::kUnbiasedEpsOutside) {
-      x_hat = (x - x.mean(-1, true)) / (scale.std(-1, true, true) + norm.eps);
-    } else {
-      x_hat = (x - x.mean(-1, true)) / (scale.var(-1, false, true) + norm.eps).sqrt();
-    }
+    at::Tensor x_hat = norm.kind == NormKind::kBatch
+                           ? (x - Buffer(name + ".running_mean")) /
+                                 (Buffer(name + ".running_variance") + norm.eps).sqrt()
+                           : PlainNorm(x, norm, scale);
     if (norm.gain) x_hat = x_hat * Parameter(name + ".weight");
     return WithBias(x_hat, name + ".bias");
   }

@@ -8,15 +8,20 @@
 
 namespace ablate::engine {
 
-// Returns x̂ of vectors x [v, m] with their own statistics, in plain operations.
-inline at::Tensor PlainNorm(const at::Tensor& x, const NormConfig& norm) {
-  if (norm.kind == NormKind::kL2) return x / (x.square().sum(1, true) + norm.eps).sqrt();
-  if (norm.kind == NormKind::kRms) return x / (x.square().mean(1, true) + norm.eps).sqrt();
+// Returns x̂ of vectors x [v, m] with the deviation of `scale` [v, m], in plain operations.
+inline at::Tensor PlainNorm(const at::Tensor& x, const NormConfig& norm, const at::Tensor& scale) {
+  if (norm.kind == NormKind::kL2) return x / (scale.square().sum(1, true) + norm.eps).sqrt();
+  if (norm.kind == NormKind::kRms) return x / (scale.square().mean(1, true) + norm.eps).sqrt();
   const at::Tensor centred = x - x.mean(1, true);
   if (norm.deviation == NormDeviation::kUnbiasedEpsOutside) {
-    return centred / (x.std(1, /*unbiased=*/true, /*keepdim=*/true) + norm.eps);
+    return centred / (scale.std(1, /*unbiased=*/true, /*keepdim=*/true) + norm.eps);
   }
-  return centred / (x.var(1, false, true) + norm.eps).sqrt();
+  return centred / (scale.var(1, false, true) + norm.eps).sqrt();
+}
+
+// The same with their own deviation.
+inline at::Tensor PlainNorm(const at::Tensor& x, const NormConfig& norm) {
+  return PlainNorm(x, norm, x);
 }
 
 }  // namespace ablate::engine

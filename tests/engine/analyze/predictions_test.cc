@@ -2,8 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <map>
-#include <numeric>
 #include <vector>
 
 #include "tests/engine/analyze/drawn_subjects.h"
@@ -46,132 +44,107 @@ TEST(PredictionsTest, GivesTheOracle) {
   }
 }
 
-// Every number and array by its definition, from one prediction at a time.
-class ByHand {
- public:
-  ByHand(const std::vector<PlainSequence>& sequences, int bins, size_t edge)
-      : bin_confidence_(static_cast<size_t>(bins)),
-        bin_correct_(bin_confidence_),
-        bin_targets_(bin_confidence_) {
-    for (const PlainSequence& sequence : sequences) {
-      std::vector<double> losses;
-      const double correct_before = correct_;
-      for (size_t i = 0; i < sequence.targets.size(); ++i) {
-        const at::Tensor log_p = sequence.by_depth.back()[static_cast<int64_t>(i)];
-        losses.push_back(-log_p[sequence.targets[i]].item<double>());
-        Add(sequence.positions[i], losses.back(), log_p,
-            log_p.argmax().item<int64_t>() == sequence.targets[i]);
-      }
-      if (!losses.empty()) {
-        const double loss = std::accumulate(losses.begin(), losses.end(), 0.0);
-        by_sequence_.emplace_back(loss, correct_ - correct_before);
-      }
-      if (losses.size() < 2 * edge) continue;
-      for (size_t i = 0; i < edge; ++i) early_ += losses[i];
-      for (size_t i = 0; i < edge; ++i) late_ += losses[losses.size() - 1 - i];
-      in_edges_ += static_cast<double>(edge);
-    }
+// Values that the analysis reads, one element for each prediction.
+struct Predicted {
+  explicit Predicted(const PlainSequence& sequence) : positions(at::tensor(sequence.positions)) {
+    const at::Tensor log_p = sequence.by_depth.back(), p = log_p.exp();
+    const at::Tensor targets = at::tensor(sequence.targets);
+    losses = -log_p.gather(1, targets.unsqueeze(1)).squeeze(1);
+    correct = log_p.argmax(1).eq(targets).to(at::kDouble);
+    confidence = p.amax(1);
+    entropy = at::special_entr(p).sum(1);
   }
 
-  void Expect(Precision precision, const AnalysisResult& result) const {
-    const auto expect = [&](const std::string& name, double expected) {
-      SCOPED_TRACE(name);
-      ExpectNearIn(precision, NumberIn(result, name), expected, 10);
-    };
-    expect("loss", loss_ / targets_);
-    expect("accuracy", correct_ / targets_);
-    expect("confidence", confidence_ / targets_);
-    expect("entropy", entropy_ / targets_);
-    double error = 0;
-    for (size_t bin = 0; bin < bin_targets_.size(); ++bin) {
-      const auto at = static_cast<int64_t>(bin);
-      const double held = bin_targets_[bin];
-      EXPECT_EQ(ArrayIn(result, "bin_targets")[at].item<double>(), held) << bin;
-      if (held == 0) {
-        EXPECT_TRUE(std::isnan(ArrayIn(result, "bin_accuracy")[at].item<double>())) << bin;
-        continue;
-      }
-      const double accuracy = bin_correct_[bin] / held, confidence = bin_confidence_[bin] / held;
-      error += held / targets_ * std::abs(accuracy - confidence);
-      ExpectNearIn(precision, ArrayIn(result, "bin_accuracy")[at].item<double>(), accuracy, 1);
-      ExpectNearIn(precision, ArrayIn(result, "bin_confidence")[at].item<double>(), confidence, 1);
-    }
-    expect("calibration_error", error);
-    if (in_edges_ > 0) {
-      expect("early_loss", early_ / in_edges_);
-      expect("late_loss", late_ / in_edges_);
-      expect("in_context_loss", (late_ - early_) / in_edges_);
-    } else {
-      ExpectUndefined(result, Undefined::kTooFewTokens,
-                      {"early_loss", "late_loss", "in_context_loss"});
-    }
-    ExpectSequences(precision, result);
-    const at::Tensor losses = ArrayIn(result, "loss_by_position");
-    const at::Tensor counts = ArrayIn(result, "targets_by_position");
-    for (int64_t position = 0; position < losses.size(0); ++position) {
-      SCOPED_TRACE(position);
-      const auto of = by_position_.find(position);
-      const bool any = of != by_position_.end();
-      EXPECT_EQ(counts[position].item<double>(), any ? of->second.second : 0);
-      const double loss = losses[position].item<double>();
-      if (any) {
-        ExpectNearIn(precision, loss, of->second.first / of->second.second, 10);
-      } else {
-        EXPECT_TRUE(std::isnan(loss));
-      }
-    }
-  }
-
-  void ExpectSequences(Precision precision, const AnalysisResult& result) const {
-    const at::Tensor both = ArrayIn(result, "by_sequence/loss");
-    const auto count = static_cast<double>(by_sequence_.size());
-    ASSERT_EQ(both.sizes(), (std::vector<int64_t>{2, static_cast<int64_t>(count)}));
-    const at::Tensor losses = both[0];
-    const at::Tensor correct = ArrayIn(result, "by_sequence/accuracy")[0];
-    EXPECT_NEAR(both[1].mean().item<double>(), 1, 1e-12) << "shares of the targets";
-    for (size_t i = 0; i < by_sequence_.size(); ++i) {
-      SCOPED_TRACE(i);
-      const auto at = static_cast<int64_t>(i);
-      ExpectNearIn(precision, losses[at].item<double>(), count * by_sequence_[i].first / targets_,
-                   10);
-      EXPECT_NEAR(correct[at].item<double>(), count * by_sequence_[i].second / targets_, 1e-12);
-    }
-    EXPECT_NEAR(losses.mean().item<double>(), NumberIn(result, "loss"), 1e-12);
-    EXPECT_NEAR(correct.mean().item<double>(), NumberIn(result, "accuracy"), 1e-12);
-  }
-
-  bool has_edges() const { return in_edges_ > 0; }
-
- private:
-  void Add(int64_t position, double loss, const at::Tensor& log_p, bool correct) {
-    double entropy = 0, confidence = 0;
-    for (int64_t token = 0; token < log_p.size(0); ++token) {
-      const double p = std::exp(log_p[token].item<double>());
-      if (p > 0) entropy -= p * std::log(p);
-      confidence = std::max(confidence, p);
-    }
-    size_t bin = 0;
-    const auto bins = static_cast<double>(bin_targets_.size());
-    while (confidence > static_cast<double>(bin + 1) / bins) ++bin;
-    bin = std::min(bin, bin_targets_.size() - 1);
-    bin_confidence_[bin] += confidence;
-    bin_correct_[bin] += correct ? 1 : 0;
-    ++bin_targets_[bin];
-    loss_ += loss;
-    correct_ += correct ? 1 : 0;
-    confidence_ += confidence;
-    entropy_ += entropy;
-    ++targets_;
-    by_position_[position].first += loss;
-    by_position_[position].second += 1;
-  }
-
-  double loss_ = 0, correct_ = 0, confidence_ = 0, entropy_ = 0, targets_ = 0;
-  double early_ = 0, late_ = 0, in_edges_ = 0;
-  std::vector<double> bin_confidence_, bin_correct_, bin_targets_;
-  std::map<int64_t, std::pair<double, double>> by_position_;  // losses and targets
-  std::vector<std::pair<double, double>> by_sequence_;        // losses and correct predictions
+  at::Tensor positions, losses, correct, confidence, entropy;
 };
+
+// Expects every number and array by its definition. Returns true if a sequence has two edges.
+bool ExpectByDefinition(const std::vector<PlainSequence>& sequences, int64_t bins, int64_t edge,
+                        Precision precision, const AnalysisResult& result) {
+  const std::vector<Predicted> each(sequences.begin(), sequences.end());
+  const auto all = [&](at::Tensor Predicted::*part) {
+    std::vector<at::Tensor> parts;
+    for (const Predicted& one : each) parts.push_back(one.*part);
+    return at::cat(parts);
+  };
+  const auto near = [&](const at::Tensor& found, const at::Tensor& expected, double scale = 10) {
+    ExpectNearIn(precision, found.item<double>(), expected.item<double>(), scale);
+  };
+  const auto expect = [&](const std::string& name, const at::Tensor& expected) {
+    SCOPED_TRACE(name);
+    ExpectNearIn(precision, NumberIn(result, name), expected.item<double>(), 10);
+  };
+  const at::Tensor losses = all(&Predicted::losses), correct = all(&Predicted::correct);
+  const at::Tensor confidence = all(&Predicted::confidence);
+  expect("loss", losses.mean());
+  expect("accuracy", correct.mean());
+  expect("confidence", confidence.mean());
+  expect("entropy", all(&Predicted::entropy).mean());
+
+  const at::Tensor bin_of = (confidence * bins).ceil().sub(1).clamp(0, bins - 1);
+  at::Tensor error = at::zeros({}, at::kDouble);
+  for (int64_t bin = 0; bin < bins; ++bin) {
+    SCOPED_TRACE(bin);
+    const at::Tensor held = bin_of.eq(bin), count = held.sum().to(at::kDouble);
+    const at::Tensor accuracy = ArrayIn(result, "bin_accuracy")[bin];
+    EXPECT_EQ(ArrayIn(result, "bin_targets")[bin].item<double>(), count.item<double>());
+    if (count.item<double>() == 0) {
+      EXPECT_TRUE(std::isnan(accuracy.item<double>()));
+      continue;
+    }
+    const at::Tensor right = correct.index({held}).mean(), sure = confidence.index({held}).mean();
+    error += count / losses.numel() * (right - sure).abs();
+    near(accuracy, right, 1);
+    near(ArrayIn(result, "bin_confidence")[bin], sure, 1);
+  }
+  expect("calibration_error", error);
+
+  std::vector<at::Tensor> early, late;
+  for (const Predicted& one : each) {
+    const int64_t count = one.losses.numel();
+    if (count < 2 * edge) continue;
+    early.push_back(one.losses.narrow(0, 0, edge));
+    late.push_back(one.losses.narrow(0, count - edge, edge));
+  }
+  if (early.empty()) {
+    ExpectUndefined(result, Undefined::kTooFewTokens,
+                    {"early_loss", "late_loss", "in_context_loss"});
+  } else {
+    expect("early_loss", at::cat(early).mean());
+    expect("late_loss", at::cat(late).mean());
+    expect("in_context_loss", at::cat(late).mean() - at::cat(early).mean());
+  }
+
+  const at::Tensor by_sequence = ArrayIn(result, "by_sequence/loss");
+  const at::Tensor accuracies = ArrayIn(result, "by_sequence/accuracy")[0];
+  const auto count = static_cast<int64_t>(each.size());
+  EXPECT_EQ(by_sequence.sizes(), (std::vector<int64_t>{2, count}));
+  EXPECT_NEAR(by_sequence[1].mean().item<double>(), 1, 1e-12) << "shares of the targets";
+  for (int64_t i = 0; i < count; ++i) {
+    SCOPED_TRACE(i);
+    const Predicted& one = each[static_cast<size_t>(i)];
+    near(by_sequence[0][i], one.losses.sum() * count / losses.numel());
+    const at::Tensor share = one.correct.sum() * count / losses.numel();
+    EXPECT_NEAR(accuracies[i].item<double>(), share.item<double>(), 1e-12);
+  }
+  EXPECT_NEAR(by_sequence[0].mean().item<double>(), NumberIn(result, "loss"), 1e-12);
+  EXPECT_NEAR(accuracies.mean().item<double>(), NumberIn(result, "accuracy"), 1e-12);
+
+  const at::Tensor positions = all(&Predicted::positions);
+  const at::Tensor found = ArrayIn(result, "loss_by_position");
+  for (int64_t position = 0; position < found.size(0); ++position) {
+    SCOPED_TRACE(position);
+    const at::Tensor here = losses.index({positions.eq(position)});
+    EXPECT_EQ(ArrayIn(result, "targets_by_position")[position].item<double>(),
+              static_cast<double>(here.numel()));
+    if (here.numel() > 0) {
+      near(found[position], here.mean());
+    } else {
+      EXPECT_TRUE(std::isnan(found[position].item<double>()));
+    }
+  }
+  return !early.empty();
+}
 
 TEST(PredictionsTest, EqualsAPlainModelInDrawnSettings) {
   int with_edges = 0;
@@ -179,9 +152,8 @@ TEST(PredictionsTest, EqualsAPlainModelInDrawnSettings) {
     SCOPED_TRACE(number);
     const AnalysisSubject subject = DrawnSubject(number);
     const AnalysisRequest request = PredictionsRequest(subject, 7, 2);
-    const ByHand by_hand(PlainSequences(request, false), 7, 2);
-    by_hand.Expect(subject.config.precision, Analyzed(request));
-    with_edges += by_hand.has_edges() ? 1 : 0;
+    with_edges += ExpectByDefinition(PlainSequences(request, false), 7, 2, subject.config.precision,
+                                     Analyzed(request));
   }
   EXPECT_GT(with_edges, 8);
   EXPECT_LT(with_edges, 32);

@@ -157,48 +157,49 @@ inline AnalysisResult Analyzed(AnalysisRequest request) {
   return result.ok() ? *std::move(result) : AnalysisResult();
 }
 
-// Returns the number of a name; NaN if undefined or missing.
-inline double NumberIn(const AnalysisResult& result, const std::string& name) {
+// Returns the number of a name, which must be there.
+inline const AnalysisNumber& NumberNamed(const AnalysisResult& result, const std::string& name) {
+  static const AnalysisNumber none;
   for (const AnalysisNumber& number : result.numbers) {
-    if (number.name == name && !number.undefined.has_value()) return number.value;
+    if (number.name == name) return number;
   }
   ADD_FAILURE() << "no number " << name;
-  return std::numeric_limits<double>::quiet_NaN();
+  return none;
+}
+
+// Returns the value of a number that must be defined.
+inline double NumberIn(const AnalysisResult& result, const std::string& name) {
+  const AnalysisNumber& number = NumberNamed(result, name);
+  EXPECT_FALSE(number.undefined.has_value()) << "undefined: " << name;
+  return number.undefined.has_value() ? std::numeric_limits<double>::quiet_NaN() : number.value;
 }
 
 // Returns why a number is undefined; nullopt if it isn't.
 inline std::optional<Undefined> ReasonIn(const AnalysisResult& result, const std::string& name) {
-  for (const AnalysisNumber& number : result.numbers) {
-    if (number.name == name) return number.undefined;
-  }
-  ADD_FAILURE() << "no number " << name;
-  return std::nullopt;
+  return NumberNamed(result, name).undefined;
 }
 
-// Returns an array's bytes.
-inline std::string BytesIn(const AnalysisResult& result, const std::string& name) {
+// Returns the array of a name, which must be there.
+inline const AnalysisArray& ArrayNamed(const AnalysisResult& result, const std::string& name) {
+  static const AnalysisArray none;
   for (const AnalysisArray& array : result.arrays) {
-    if (array.name == name) return array.bytes;
+    if (array.name == name) return array;
   }
   ADD_FAILURE() << "no array " << name;
-  return "";
+  return none;
 }
 
 // Returns an array as a float64 tensor.
 inline at::Tensor ArrayIn(const AnalysisResult& result, const std::string& name) {
-  for (const AnalysisArray& array : result.arrays) {
-    if (array.name != name) continue;
-    const at::ScalarType type = array.type == TensorType::kF64   ? at::kDouble
-                                : array.type == TensorType::kF32 ? at::kFloat
-                                                                 : at::kLong;
-    at::Tensor values = at::empty(array.shape, type);
-    if (!array.bytes.empty()) {
-      std::memcpy(values.mutable_data_ptr(), array.bytes.data(), array.bytes.size());
-    }
-    return values.to(at::kDouble);
+  const AnalysisArray& array = ArrayNamed(result, name);
+  const at::ScalarType type = array.type == TensorType::kF64   ? at::kDouble
+                              : array.type == TensorType::kF32 ? at::kFloat
+                                                               : at::kLong;
+  at::Tensor values = at::empty(array.shape, type);
+  if (!array.bytes.empty()) {
+    std::memcpy(values.mutable_data_ptr(), array.bytes.data(), array.bytes.size());
   }
-  ADD_FAILURE() << "no array " << name;
-  return {};
+  return values.to(at::kDouble);
 }
 
 // Returns the bytes of all arrays together.
