@@ -53,7 +53,6 @@ double BiasedByMatrices(const at::Tensor& x, const at::Tensor& y) {
 
 // Returns the result of a computation whose sums may take `bytes` bytes.
 AnalysisResult CkaWithin(const AnalysisRequest& request, uint64_t bytes) {
-  PrepareLaneThread();
   const absl::StatusOr<AnalysisContext> analysis = ReadAnalysisContext(request);
   return Finished(MakeCka(std::get<CkaOptions>(request.options), *analysis, bytes));
 }

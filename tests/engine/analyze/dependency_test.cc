@@ -13,6 +13,7 @@
 #include "server/engine/core/data/random.h"
 #include "server/engine/core/hook_points.h"
 #include "tests/engine/analyze/drawn_subjects.h"
+#include "tests/engine/analyze/every_kind.h"
 #include "tests/engine/analyze/pieces.h"
 #include "tests/engine/analyze/tagged_text.h"
 
@@ -182,11 +183,7 @@ TEST(DependencyTest, EqualsLoopsOverWordsInDrawnSettings) {
     const AnalysisSubject subject = DrawnSubject(number);
     const absl::StatusOr<SampledData> data = SampledDataOf(subject.config);
     if (!Attends(subject.config.model) || !data.ok()) continue;
-    std::string letters;
-    for (const char32_t point : *data->codec().alphabet) {
-      if (point >= 'a' && point <= 'z') letters += static_cast<char>(point);
-    }
-    const std::vector<TextSentence> sentences = SentencesWithHeads(letters);
+    const std::vector<TextSentence> sentences = SentencesWithHeads(LettersOf(*data));
     const AnalysisRequest request = {
         AttentionOptions{{}, "all"}, {subject}, AllOf(Conllu(sentences))};
     const PlainCounts plain = CountsOf(request, sentences);

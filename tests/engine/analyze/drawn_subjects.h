@@ -81,17 +81,13 @@ inline AnalysisSubject SubjectOf(const RunConfig& run, uint64_t number) {
 }
 
 // The same, from its number alone.
-inline AnalysisSubject DrawnSubject(uint64_t number) {
-  PrepareLaneThread();  // otherwise threads of operations would wait for each other
-  return SubjectOf(DrawnRun(number), number);
-}
+inline AnalysisSubject DrawnSubject(uint64_t number) { return SubjectOf(DrawnRun(number), number); }
 
 // Returns the activations at a hook point, [n, features] in float64, in the order that the analysis
 // reads them, with each sequence read separately; at attention hook points, whose sequences have
 // one length, [sequences · heads, T, T].
 inline at::Tensor RowsAlone(const AnalysisContext& analysis, const SubjectModel& subject,
                             const std::string& hook_point) {
-  PrepareLaneThread();
   const at::NoGradGuard no_grad;
   ModelConfig everywhere = subject.config.model;
   everywhere.loss = LossPositions::kAll;
@@ -110,7 +106,6 @@ inline at::Tensor RowsAlone(const AnalysisContext& analysis, const SubjectModel&
 // Returns the context of an analysis of a drawn subject with one row per batch, of several lengths
 // if its task has them, in a given precision.
 inline AnalysisContext DrawnContext(uint64_t number, Precision precision) {
-  PrepareLaneThread();
   RunConfig run = DrawnRun(number);
   run.precision = precision;
   AnalysisContext analysis =

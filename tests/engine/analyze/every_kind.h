@@ -62,15 +62,20 @@ inline bool Accepts(const AnalysisOptions& options, const RunConfig& config) {
   return kind.check_data == nullptr || kind.check_data(options, config)->empty();
 }
 
+// Returns the letters of a run's data.
+inline std::string LettersOf(const SampledData& data) {
+  std::string letters;
+  for (const char32_t point : *data.codec().alphabet) {
+    if (point >= 'a' && point <= 'z') letters += static_cast<char>(point);
+  }
+  return letters;
+}
+
 // Returns inputs of about 60 tokens that the kind reads: held-out ones, or tagged sentences in
 // characters of the run's data.
 inline AnalysisInputs InputsOf(const AnalysisOptions& options, const RunConfig& config) {
   if (!NeedsTagged(options)) return {60, ""};
-  std::string letters;
-  for (const char32_t point : *SampledDataOf(config)->codec().alphabet) {
-    if (point >= 'a' && point <= 'z') letters += static_cast<char>(point);
-  }
-  AnalysisInputs inputs = AllOf(Conllu(DrawnSentences(20, letters)));
+  AnalysisInputs inputs = AllOf(Conllu(DrawnSentences(20, LettersOf(*SampledDataOf(config)))));
   inputs.documents = 0;
   inputs.tokens = 60;
   return inputs;

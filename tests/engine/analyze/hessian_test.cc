@@ -16,11 +16,6 @@
 namespace ablate::engine {
 namespace {
 
-class HessianTest : public ::testing::Test {
- protected:
-  HessianTest() { PrepareLaneThread(); }
-};
-
 AnalysisContext HessianContext(const AnalysisSubject& subject) {
   return *ReadAnalysisContext({HessianOptions{}, {subject}, {1000, ""}});
 }
@@ -57,7 +52,7 @@ AnalysisResult HessianOf(const AnalysisSubject& subject, const HessianOptions& o
   return Analyzed({options, {subject}, {1000, ""}});
 }
 
-TEST_F(HessianTest, GivesTheOraclesEigenvalues) {
+TEST(HessianTest, GivesTheOraclesEigenvalues) {
   const AnalysisResult result = HessianOf(ModelM(), {3, 100, 0, 1});
   ExpectOracle(NumberIn(result, "loss"), 2.162577511);
   ExpectOracle(NumberIn(result, "gradient_norm"), 3.771655522);
@@ -70,14 +65,14 @@ TEST_F(HessianTest, GivesTheOraclesEigenvalues) {
   EXPECT_LT(NumberIn(result, "largest_eigenvalue_residual"), 1e-6);
 }
 
-TEST_F(HessianTest, GivesTheOraclesDenseMatrix) {
+TEST(HessianTest, GivesTheOraclesDenseMatrix) {
   const at::Tensor& h = DenseM();
   ExpectOracle(h.trace().item<double>(), -18.82341225);
   ExpectOracle(h.norm().item<double>(), 170.7244957);
   EXPECT_LT((h - h.t()).abs().max().item<double>(), 1e-12);
 }
 
-TEST_F(HessianTest, GivesTheOraclesFirstSteps) {
+TEST(HessianTest, GivesTheOraclesFirstSteps) {
   const AnalysisContext m = HessianContext(ModelM());
   HessianProducts products(m, m.subjects[0]);
   const at::Tensor start = R(7, {440});
@@ -115,7 +110,7 @@ TEST(LanczosTest, GivesTheSameStepInGroupsOfAnySize) {
   }
 }
 
-TEST_F(HessianTest, GivesTheOraclesTraceOfGivenSigns) {
+TEST(HessianTest, GivesTheOraclesTraceOfGivenSigns) {
   const AnalysisContext m = HessianContext(ModelM());
   HessianProducts products(m, m.subjects[0]);
   at::Tensor samples = at::empty({8}, at::kDouble);
@@ -127,7 +122,7 @@ TEST_F(HessianTest, GivesTheOraclesTraceOfGivenSigns) {
   ExpectOracle(samples.std().item<double>() / std::sqrt(8.0), 127.6746236);
 }
 
-TEST_F(HessianTest, SaysHowFarTheTraceMayBeOff) {
+TEST(HessianTest, SaysHowFarTheTraceMayBeOff) {
   const AnalysisResult result = HessianOf(ModelM(), {1, 1, 40, 1});
   const at::Tensor samples = ArrayIn(result, "trace_samples");
   const AnalysisContext m = HessianContext(ModelM());
@@ -144,7 +139,7 @@ TEST_F(HessianTest, SaysHowFarTheTraceMayBeOff) {
   EXPECT_NEAR(NumberIn(result, "trace"), h.trace().item<double>(), 4 * error);
 }
 
-TEST_F(HessianTest, HasTheMomentsOfItsStartInItsDensity) {
+TEST(HessianTest, HasTheMomentsOfItsStartInItsDensity) {
   const AnalysisResult result = HessianOf(ModelM(), {1, 6, 0, 2});
   const at::Tensor values = ArrayIn(result, "ritz_values");  // [2, 6]
   const at::Tensor weights = ArrayIn(result, "ritz_weights");
@@ -181,7 +176,7 @@ AnalysisSubject TinySubject() {
   return {config, CheckpointOf(config, R(3, {layout.size}))};
 }
 
-TEST_F(HessianTest, EndsWhereItsBasisSpansAllThatItReaches) {
+TEST(HessianTest, EndsWhereItsBasisSpansAllThatItReaches) {
   const at::Tensor h = DenseOf(TinySubject());
   ASSERT_LT(h.size(0), 40);
   const at::Tensor eigenvalues = std::get<0>(at::linalg_eigh(h));
@@ -194,7 +189,7 @@ TEST_F(HessianTest, EndsWhereItsBasisSpansAllThatItReaches) {
   EXPECT_NEAR(weights.sum().item<double>(), 1, 1e-12);
 }
 
-TEST_F(HessianTest, IsZeroWhereNothingMovesTheLoss) {
+TEST(HessianTest, IsZeroWhereNothingMovesTheLoss) {
   RunConfig certain = TinySubject().config;  // it has only one letter
   certain.task = LettersTask(1, std::vector<int>(9, 0));
   certain.model.vocabulary = 1;
@@ -206,7 +201,7 @@ TEST_F(HessianTest, IsZeroWhereNothingMovesTheLoss) {
   EXPECT_EQ(result.notes[0], "all eigenvalues found are equal: there is no density to draw");
 }
 
-TEST_F(HessianTest, SaysWhatHasNotConverged) {
+TEST(HessianTest, SaysWhatHasNotConverged) {
   const AnalysisResult early = HessianOf(ModelM(), {1, 4, 0, 0});
   EXPECT_GT(NumberIn(early, "largest_eigenvalue_residual"), 0.01);
   EXPECT_EQ(early.notes[0], "2 of 2 eigenvalues have not converged in 4 iterations");
@@ -217,7 +212,7 @@ TEST_F(HessianTest, SaysWhatHasNotConverged) {
   EXPECT_EQ(OtherNotes(HessianOf(ModelM(), {1, 60, 0, 0})).size(), 1);
 }
 
-TEST_F(HessianTest, IsUndefinedWhereItIsNotFinite) {
+TEST(HessianTest, IsUndefinedWhereItIsNotFinite) {
   const AnalysisSubject diverged =
       Changed(ModelM(), [](const ParameterInfo&, at::Tensor values) { values.fill_(NAN); });
   const AnalysisResult result = HessianOf(diverged, {1, 3, 2, 2});
@@ -229,19 +224,19 @@ TEST_F(HessianTest, IsUndefinedWhereItIsNotFinite) {
             Undefined::kZeroDenominator);
 }
 
-TEST_F(HessianTest, RefusesMoreEigenvaluesThanIterations) {
+TEST(HessianTest, RefusesMoreEigenvaluesThanIterations) {
   const auto made = MakeAnalysis({HessianOptions{5, 4, 0, 0}, {ModelM()}, {1000, ""}});
   EXPECT_EQ(made.status().message(),
             "analysis.hessian.top: 4 iterations find no more than so many eigenvalues; expected 1 "
             "to iterations: 4");
 }
 
-TEST_F(HessianTest, GivesTheSameBitsWhereverItIsCutAfterAnEarlyEnd) {
+TEST(HessianTest, GivesTheSameBitsWhereverItIsCutAfterAnEarlyEnd) {
   ExpectSameBitsWhereverItIsCut({HessianOptions{1, 30, 1, 1}, {TinySubject()}, {1000, ""}});
 }
 
 // Only the basis vectors computed so far are saved, and none for the trace.
-TEST_F(HessianTest, SavesNoMoreOfItsBasisThanIsNeeded) {
+TEST(HessianTest, SavesNoMoreOfItsBasisThanIsNeeded) {
   const HessianOptions options{1, 30, 3, 1};
   const auto analysis = MakeAnalysis({options, {ModelM()}, {1000, ""}});
   ASSERT_TRUE(analysis.ok()) << analysis.status();
@@ -258,7 +253,7 @@ TEST_F(HessianTest, SavesNoMoreOfItsBasisThanIsNeeded) {
   for (size_t i = 30; i < 34; ++i) EXPECT_EQ(vectors[i], 0u) << i;
 }
 
-TEST_F(HessianTest, IsAsBeforeWhereAPieceWasStopped) {
+TEST(HessianTest, IsAsBeforeWhereAPieceWasStopped) {
   ExpectNothingOfWhatWasStopped(HessianOptions{1, 3, 2, 2}, DrawnContext(2, Precision::kFloat64));
 }
 
@@ -302,7 +297,7 @@ bool CompareHessians(uint64_t number, Precision precision, double tolerance) {
   return true;
 }
 
-TEST_F(HessianTest, AgreesWithAPlainModelOnDrawnSettings) {
+TEST(HessianTest, AgreesWithAPlainModelOnDrawnSettings) {
   int compared = 0;
   for (uint64_t number = 0; number < 22; ++number) {
     CompareHessians(number, Precision::kFloat64, 1e-9);
@@ -311,7 +306,7 @@ TEST_F(HessianTest, AgreesWithAPlainModelOnDrawnSettings) {
   EXPECT_GE(compared, 20);
 }
 
-TEST_F(HessianTest, IsThatOfTheLossWhateverTheRunLearnsBy) {
+TEST(HessianTest, IsThatOfTheLossWhateverTheRunLearnsBy) {
   AnalysisSubject aligned = ModelM();
   aligned.config.training.rule = LearningRule::kFeedbackAlignment;
   aligned.config.model.norm.backward = NormBackward::kIdentity;
@@ -322,14 +317,14 @@ TEST_F(HessianTest, IsThatOfTheLossWhateverTheRunLearnsBy) {
   ExpectSameBits(HessianOf(aligned, options), HessianOf(ModelM(), options));
 }
 
-TEST_F(HessianTest, KeepsLargerGraphsOfLargeModels) {
+TEST(HessianTest, KeepsLargerGraphsOfLargeModels) {
   SubjectModel subject = HessianContext(ModelM()).subjects[0];
   EXPECT_EQ(KeptGraphBytes(subject), kGraphBytes);
   subject.values = at::zeros({1}).expand({int64_t{1} << 28});  // 1 GiB as parameters
   EXPECT_EQ(KeptGraphBytes(subject), uint64_t{1} << 33);
 }
 
-TEST_F(HessianTest, HasTheSameBitsWhetherGraphsAreKept) {
+TEST(HessianTest, HasTheSameBitsWhetherGraphsAreKept) {
   const AnalysisContext analysis = DrawnContext(3, Precision::kFloat32);
   const SubjectModel& subject = analysis.subjects[0];
   HessianProducts all(analysis, subject);

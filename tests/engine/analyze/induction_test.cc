@@ -172,10 +172,9 @@ TEST(InductionTest, DrawsTokensBySeedExceptTheBoundary) {
   documents.model.vocabulary = 2;
   // Only one token is left: the loss is of that one alone.
   const AnalysisSubject subject = SubjectOf(documents, 1);
-  AnalysisContext analysis;
-  analysis.subjects.push_back(*ReadSubject(documents, subject.checkpoint));
+  const SubjectModel read = *ReadSubject(documents, subject.checkpoint);
   const TokenBatch batch = {1, 4, {0, 0, 0, 0}, {TokenBatch::kIgnored, 0, 0, -100}, {4}};
-  const double repeated = ScoreOf(analysis.subjects[0], batch, {}).loss / 2;
+  const double repeated = ScoreOf(read, batch, {}).loss / 2;
   ExpectOracle(NumberIn(Analyzed(InductionRequest(subject, 2, 2, 3)), "repeated_loss"), repeated);
 }
 
@@ -189,10 +188,8 @@ TEST(InductionTest, DrawsEachTokenExceptTheBoundaryOfATokenizer) {
   run.model.vocabulary = static_cast<int>(documents->vocabulary());
   ASSERT_EQ(run.model.vocabulary, 256);
   const AnalysisSubject subject = SubjectOf(run, 1);
-  AnalysisContext analysis;
-  analysis.subjects.push_back(*ReadSubject(run, subject.checkpoint));
   const at::NoGradGuard no_grad;
-  const SubjectModel& read = analysis.subjects[0];
+  const SubjectModel read = *ReadSubject(run, subject.checkpoint);
   double repeated = 0;
   for (int64_t s = 0; s < 20; ++s) {
     std::vector<int64_t> row = SequenceOf(s, 255, 2, 4);

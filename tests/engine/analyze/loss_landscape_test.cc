@@ -13,11 +13,6 @@
 namespace ablate::engine {
 namespace {
 
-class LossLandscapeTest : public ::testing::Test {
- protected:
-  LossLandscapeTest() { PrepareLaneThread(); }
-};
-
 AnalysisContext LandscapeContext(const AnalysisSubject& subject) {
   return *ReadAnalysisContext({LossLandscapeOptions{}, {subject}, {1000, ""}});
 }
@@ -56,7 +51,7 @@ LossLandscapeOptions Planes(uint32_t directions, double radius, uint32_t points)
   return {Direction::kFilter, 2, directions, radius, points};
 }
 
-TEST_F(LossLandscapeTest, GivesTheOracleAlongUnitDirections) {
+TEST(LossLandscapeTest, GivesTheOracleAlongUnitDirections) {
   const GivenDirections m(Direction::kUnit);
   ExpectOracle(m.Loss(-1), 2.09259809);
   ExpectOracle(m.Loss(0), 2.162577511);
@@ -64,7 +59,7 @@ TEST_F(LossLandscapeTest, GivesTheOracleAlongUnitDirections) {
   ExpectOracle(m.Loss(1), 2.287055046);
 }
 
-TEST_F(LossLandscapeTest, GivesTheOracleAlongFilterDirections) {
+TEST(LossLandscapeTest, GivesTheOracleAlongFilterDirections) {
   const GivenDirections m(Direction::kFilter);
   ExpectOracle(m.Loss(-1), 3.211321635);
   ExpectOracle(m.Loss(0.5), 2.04072272);
@@ -73,7 +68,7 @@ TEST_F(LossLandscapeTest, GivesTheOracleAlongFilterDirections) {
   ExpectOracle(m.Scaled(9).norm().item<double>(), 10.91558261);
 }
 
-TEST_F(LossLandscapeTest, GivesTheOracleAlongLayerDirections) {
+TEST(LossLandscapeTest, GivesTheOracleAlongLayerDirections) {
   const GivenDirections m(Direction::kLayer);
   ExpectOracle(m.Loss(-1), 2.800530193);
   ExpectOracle(m.Loss(0.5), 2.019955775);
@@ -81,7 +76,7 @@ TEST_F(LossLandscapeTest, GivesTheOracleAlongLayerDirections) {
   ExpectOracle(m.Scaled(9).norm().item<double>(), 10.91558261);
 }
 
-TEST_F(LossLandscapeTest, LeavesTensorsOfOneDimensionAndRowsWithoutNormAsTheyAre) {
+TEST(LossLandscapeTest, LeavesTensorsOfOneDimensionAndRowsWithoutNormAsTheyAre) {
   SubjectModel m = LandscapeContext(ModelM()).subjects[0];
   m.values.narrow(0, 0, 4).zero_();  // the first token's embedding
   for (const Direction kind : {Direction::kFilter, Direction::kLayer}) {
@@ -105,7 +100,7 @@ TEST_F(LossLandscapeTest, LeavesTensorsOfOneDimensionAndRowsWithoutNormAsTheyAre
 }
 
 // Queries times 3 and keys divided by 3 give the same function.
-TEST_F(LossLandscapeTest, MovesAlongTheSameFunctionsWhereRowsAreScaledBothWays) {
+TEST(LossLandscapeTest, MovesAlongTheSameFunctionsWhereRowsAreScaledBothWays) {
   const AnalysisSubject other =
       Changed(ModelM(), [](const ParameterInfo& parameter, const at::Tensor& values) {
         if (parameter.module != Module::kQkv) return;
@@ -123,7 +118,7 @@ TEST_F(LossLandscapeTest, MovesAlongTheSameFunctionsWhereRowsAreScaledBothWays) 
   EXPECT_GT(difference(Direction::kLayer), 0.01);
 }
 
-TEST_F(LossLandscapeTest, HasTheEvaluationsLossInItsMiddle) {
+TEST(LossLandscapeTest, HasTheEvaluationsLossInItsMiddle) {
   for (const Precision precision : {Precision::kFloat64, Precision::kFloat32}) {
     RunConfig config = ModelM().config;
     config.precision = precision;
@@ -147,7 +142,7 @@ TEST_F(LossLandscapeTest, HasTheEvaluationsLossInItsMiddle) {
   }
 }
 
-TEST_F(LossLandscapeTest, DrawsADirectionByItsNumberAndEachTensorByItsName) {
+TEST(LossLandscapeTest, DrawsADirectionByItsNumberAndEachTensorByItsName) {
   const LossLandscapeOptions one = Lines(Direction::kRaw, 1, 0.5, 4);
   const at::Tensor first = ArrayIn(LandscapeOf(ModelM(), one), "losses");
   const at::Tensor both =
@@ -171,7 +166,7 @@ TEST_F(LossLandscapeTest, DrawsADirectionByItsNumberAndEachTensorByItsName) {
       at::equal(drawn.narrow(0, head.offset, head.size), other.narrow(0, same.offset, same.size)));
 }
 
-TEST_F(LossLandscapeTest, DescribesWhatItsArraysHave) {
+TEST(LossLandscapeTest, DescribesWhatItsArraysHave) {
   for (const uint32_t points : {4u, 5u}) {
     const AnalysisResult result = LandscapeOf(ModelM(), Lines(Direction::kFilter, 3, 1, points));
     const at::Tensor losses = ArrayIn(result, "losses");  // [3, points]
@@ -205,7 +200,7 @@ double SecondDerivative(const at::Tensor& direction) {
   return (gradient(kStep) - gradient(-kStep)) / (2 * kStep);
 }
 
-TEST_F(LossLandscapeTest, HasTheHessiansCurvatureWhereItsPointsAreClose) {
+TEST(LossLandscapeTest, HasTheHessiansCurvatureWhereItsPointsAreClose) {
   const AnalysisContext m = LandscapeContext(ModelM());
   std::vector<double> along;
   for (const char* name : {"loss_landscape/0", "loss_landscape/1"}) {
@@ -223,7 +218,7 @@ TEST_F(LossLandscapeTest, HasTheHessiansCurvatureWhereItsPointsAreClose) {
   }
 }
 
-TEST_F(LossLandscapeTest, HasHolesWhereTheLossIsNotFinite) {
+TEST(LossLandscapeTest, HasHolesWhereTheLossIsNotFinite) {
   RunConfig config = ModelM().config;
   config.precision = Precision::kFloat32;
   config.model.norm.placement = NormPlacement::kNone;
@@ -242,12 +237,12 @@ TEST_F(LossLandscapeTest, HasHolesWhereTheLossIsNotFinite) {
   EXPECT_EQ(NumberIn(nothing, "holes"), 2);
 }
 
-TEST_F(LossLandscapeTest, IsUndefinedWithoutTargets) {
+TEST(LossLandscapeTest, IsUndefinedWithoutTargets) {
   const AnalysisResult result = Analyzed({Lines(Direction::kUnit, 1, 1, 2), {ModelM()}, {0, "a"}});
   ExpectUndefined(result, Undefined::kTooFewTokens, {"loss", "holes"});
 }
 
-TEST_F(LossLandscapeTest, IsAsBeforeWhereAPieceWasStopped) {
+TEST(LossLandscapeTest, IsAsBeforeWhereAPieceWasStopped) {
   ExpectNothingOfWhatWasStopped(Lines(Direction::kFilter, 2, 1, 3),
                                 DrawnContext(2, Precision::kFloat64));
 }
@@ -278,7 +273,7 @@ void CompareLandscapes(uint64_t number, Precision precision, double tolerance) {
   expect(losses[0][1][0].item<double>(), loss(0.3, -0.3));
 }
 
-TEST_F(LossLandscapeTest, AgreesWithAPlainModelOnDrawnSettings) {
+TEST(LossLandscapeTest, AgreesWithAPlainModelOnDrawnSettings) {
   int native = 0;
   for (uint64_t number = 0; number < 24; ++number) {
     CompareLandscapes(number, Precision::kFloat64, 1e-9);
@@ -289,7 +284,7 @@ TEST_F(LossLandscapeTest, AgreesWithAPlainModelOnDrawnSettings) {
   EXPECT_LT(native, 24);
 }
 
-TEST_F(LossLandscapeTest, ReadsRecallAtItsLastPositions) {
+TEST(LossLandscapeTest, ReadsRecallAtItsLastPositions) {
   RunConfig config;
   config.task = RecallTask{4, 4, 4};
   config.model.vocabulary = 24;

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/analyze/norms.h"
+#include "server/engine/core/analyses/inputs.h"
 #include "server/engine/torch/model/transformer.h"
 #include "tests/engine/analyze/drawn_subjects.h"
 #include "tests/engine/analyze/plain_norm.h"
@@ -117,77 +118,60 @@ struct Expected {
   }
 };
 
-// Returns the activations at a norm's two hook points for each of `batches`, whose rows have equal
-// lengths.
-std::vector<std::pair<at::Tensor, at::Tensor>> AroundNorm(const SubjectModel& subject,
+// Returns the activations before and after a norm at all positions of each batch, whose rows have
+// equal lengths.
+std::vector<std::pair<at::Tensor, at::Tensor>> AroundNorm(SubjectModel subject,
                                                           const std::vector<TokenBatch>& batches,
                                                           const NormPlace& norm,
                                                           Statistics statistics) {
   const at::NoGradGuard no_grad;
-  ModelConfig model = subject.config.model;
-  model.loss = LossPositions::kAll;
+  subject.config.model.loss = LossPositions::kAll;
   std::vector<std::pair<at::Tensor, at::Tensor>> around;
-  for (const TokenBatch& batch : batches) {
+  for (TokenBatch batch : batches) {
+    batch.targets.assign(batch.inputs.size(), 0);  // also if the loss reads last positions only
     at::Tensor input, output;
     const Hooks hooks = *Hooks::Make(
-        model, {{norm.input, Observe([&](const at::Tensor& x) { input = x.to(at::kDouble); })},
-                {norm.output, Observe([&](const at::Tensor& x) { output = x.to(at::kDouble); })}});
-    Logits(model, subject.parameters, BatchOf(subject, batch),
+        subject.config.model,
+        {{norm.input, Observe([&](const at::Tensor& x) { input = x.to(at::kDouble); })},
+         {norm.output, Observe([&](const at::Tensor& x) { output = x.to(at::kDouble); })}});
+    Logits(subject.config.model, subject.parameters, BatchOf(subject, batch),
            {.statistics = statistics, .hooks = &hooks});
     around.emplace_back(input, output);
   }
   return around;
 }
 
-// Expects one norm's numbers in evaluation, over all tokens together.
-void ExpectEvaluated(const SubjectModel& subject, const AnalysisContext& analysis,
-                     const NormPlace& norm, const AnalysisResult& result) {
+// Expects one norm's numbers in evaluation, over all tokens together, or with batches of one
+// sequence.
+void ExpectStagesOf(const SubjectModel& subject, const AnalysisContext& analysis,
+                    const NormPlace& norm, bool evaluation, const AnalysisResult& result) {
   const NormConfig& config = subject.config.model.norm;
-  std::vector<at::Tensor> inputs, outputs;
-  for (const auto& [input, output] :
-       AroundNorm(subject, analysis.batches, norm, Statistics::kRunning)) {
-    inputs.push_back(input);
-    outputs.push_back(output);
+  std::vector<std::pair<at::Tensor, at::Tensor>> around =
+      AroundNorm(subject, evaluation ? analysis.batches : SplitRows(analysis.batches), norm,
+                 evaluation ? Statistics::kRunning : Statistics::kBatch);
+  if (evaluation) {
+    std::vector<at::Tensor> inputs, outputs;
+    for (const auto& [input, output] : around) {
+      inputs.push_back(input);
+      outputs.push_back(output);
+    }
+    around = {{at::cat(inputs), at::cat(outputs)}};
   }
-  const at::Tensor x = at::cat(inputs), y = at::cat(outputs);
-  at::Tensor x_hat;
-  if (config.kind == NormKind::kBatch) {
-    x_hat = (x - norm.parameters.running_mean.to(at::kDouble)) /
-            (norm.parameters.running_variance.to(at::kDouble) + config.eps).sqrt();
-  } else {
-    x_hat = PlainNorm(x, config);
-  }
-  const std::pair<const char*, at::Tensor> stages[] = {
-      {"input", x}, {"standardised", x_hat}, {"output", y}};
-  for (const auto& [stage, values] : stages) {
-    Expected expected;
-    expected.Take(VectorsOf(values, config.kind));
-    expected.Expect(stage, "/" + norm.name, subject.config.precision, result);
-  }
-}
-
-// Expects one norm's numbers with batches of one sequence.
-void ExpectBySequences(const SubjectModel& subject, const AnalysisContext& analysis,
-                       const NormPlace& norm, const AnalysisResult& result) {
-  const NormConfig& config = subject.config.model.norm;
-  std::vector<TokenBatch> rows;
-  for (const TokenBatch& batch : analysis.batches) {
-    for (int64_t row = 0; row < batch.rows; ++row) rows.push_back(batch.Rows(row, 1));
-  }
-  // A pass that reads all positions ignores the targets of last positions.
   Expected before, between, after;
-  for (TokenBatch& row : rows) row.targets.assign(row.inputs.size(), 0);
-  const SubjectModel everywhere = [&] {
-    SubjectModel model = subject;
-    model.config.model.loss = LossPositions::kAll;
-    return model;
-  }();
-  for (const auto& [input, output] : AroundNorm(everywhere, rows, norm, Statistics::kBatch)) {
-    before.Take(VectorsOf(input, config.kind));
-    between.Take(PlainNorm(VectorsOf(input, config.kind), config));
+  for (const auto& [input, output] : around) {
+    const at::Tensor vectors = VectorsOf(input, config.kind);
+    before.Take(vectors);
+    if (evaluation && config.kind == NormKind::kBatch) {
+      between.Take(
+          VectorsOf((input - norm.parameters.running_mean.to(at::kDouble)) /
+                        (norm.parameters.running_variance.to(at::kDouble) + config.eps).sqrt(),
+                    config.kind));
+    } else {
+      between.Take(PlainNorm(vectors, config));
+    }
     after.Take(VectorsOf(output, config.kind));
   }
-  const std::string place = "/" + norm.name + "/batch.1";
+  const std::string place = absl::StrCat("/", norm.name, evaluation ? "" : "/batch.1");
   before.Expect("input", place, subject.config.precision, result);
   between.Expect("standardised", place, subject.config.precision, result);
   after.Expect("output", place, subject.config.precision, result);
@@ -207,8 +191,8 @@ TEST(NormStatisticsTest, EqualsLoopsOverVectorsInDrawnSettings) {
     const AnalysisContext analysis = *ReadAnalysisContext(request);
     const AnalysisResult result = Analyzed(request);
     for (const NormPlace& norm : norms) {
-      ExpectEvaluated(model, analysis, norm, result);
-      ExpectBySequences(model, analysis, norm, result);
+      ExpectStagesOf(model, analysis, norm, true, result);
+      ExpectStagesOf(model, analysis, norm, false, result);
     }
   }
   EXPECT_GT(batch_norms, 2);

@@ -329,7 +329,6 @@ TEST(ProbeTest, GivesTheSameBitsWhereverItIsCut) {
 
 // Returns the context of an analysis of drawn sentences.
 AnalysisContext ProbeContext(const AnalysisSubject& subject, const ProbeOptions& options) {
-  PrepareLaneThread();
   return *ReadAnalysisContext(ProbeRequest(subject, DrawnSentences(40, "abcdefg"), options));
 }
 
@@ -408,7 +407,6 @@ TEST(ProbeTest, LeavesNoTraceOfAStoppedPiece) {
 AnalysisContext ContextOfFirst(uint64_t documents) {
   AnalysisRequest request = ProbeRequest(ModelM(), DrawnSentences(60, "abcdefg"));
   request.inputs.documents = documents;
-  PrepareLaneThread();
   return *ReadAnalysisContext(request);
 }
 
@@ -499,7 +497,6 @@ TEST(ProbeTest, NeedsNoMoreThanItsCost) {
   const AnalysisSubject subject = OneHotModel(16);
   // Each token is a word, so that nearly all of the state is the words' vectors.
   const AnalysisRequest large = ProbeRequest(subject, RandomWords(20'000, 16, label_of));
-  PrepareLaneThread();
   auto analysis = MakeAnalysis(large);
   ASSERT_TRUE(analysis.ok()) << analysis.status();
   const AnalysisCost cost = CostOf(large, 80'000);

@@ -38,7 +38,6 @@ AnalysisRequest RobustnessRequest(const AnalysisSubject& subject, const Robustne
 }
 
 AnalysisContext ContextOf(const AnalysisSubject& subject, uint64_t tokens = 60) {
-  PrepareLaneThread();
   return *ReadAnalysisContext({RobustnessOptions{}, {subject}, {tokens, ""}});
 }
 

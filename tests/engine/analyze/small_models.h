@@ -25,6 +25,14 @@
 
 namespace ablate::engine {
 
+// Makes each test run on a thread that is prepared as a lane; otherwise threads of operations would
+// wait for each other.
+class LaneEnvironment : public testing::Environment {
+  void SetUp() override { PrepareLaneThread(); }
+};
+inline testing::Environment* const kLaneEnvironment =
+    testing::AddGlobalTestEnvironment(new LaneEnvironment);
+
 // Returns R(seed, shape): uniform in [−1, 1), row-major.
 inline at::Tensor R(uint64_t seed, std::vector<int64_t> shape) {
   int64_t size = 1;
@@ -142,7 +150,6 @@ inline std::pair<AnalysisSubject, std::string> ModelOfRows(const at::Tensor& row
 
 // Returns the result of an analysis that runs to its end.
 inline AnalysisResult Analyzed(AnalysisRequest request) {
-  PrepareLaneThread();
   auto analysis = MakeAnalysis(std::move(request));
   EXPECT_TRUE(analysis.ok()) << analysis.status();
   if (!analysis.ok()) return {};

@@ -14,11 +14,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class TrajectoryTest : public ::testing::Test {
- protected:
-  TrajectoryTest() { PrepareLaneThread(); }
-};
-
 // The plane of points [P], with its axes.
 struct Found {
   CheckpointPlane plane;
@@ -45,7 +40,7 @@ double ShareOf(const CheckpointPlane& plane, size_t axis) {
 }
 
 // Points R(70 + k)·(4 − k)/4 of six elements; the last one is 0.
-TEST_F(TrajectoryTest, GivesTheOraclesPlane) {
+TEST(TrajectoryTest, GivesTheOraclesPlane) {
   std::vector<at::Tensor> points;
   for (uint64_t k = 0; k < 5; ++k) {
     points.push_back(R(70 + k, {6}) * ((4.0 - static_cast<double>(k)) / 4));
@@ -61,7 +56,7 @@ TEST_F(TrajectoryTest, GivesTheOraclesPlane) {
   }
 }
 
-TEST_F(TrajectoryTest, HasOrthonormalAxesOnWhichTheCoordinatesAreProjections) {
+TEST(TrajectoryTest, HasOrthonormalAxesOnWhichTheCoordinatesAreProjections) {
   std::vector<at::Tensor> points;
   for (uint64_t k = 0; k < 12; ++k) {
     points.push_back((R(k, {500}) * 1e-3 + R(99, {500}) * static_cast<double>(k)).to(at::kFloat));
@@ -142,14 +137,14 @@ void CompareWithThePlainModel(uint64_t number) {
   }
 }
 
-TEST_F(TrajectoryTest, AgreesWithAPlainModelOnDrawnSettings) {
+TEST(TrajectoryTest, AgreesWithAPlainModelOnDrawnSettings) {
   for (uint64_t number = 0; number < 24; ++number) {
     SCOPED_TRACE(number);
     CompareWithThePlainModel(number);
   }
 }
 
-TEST_F(TrajectoryTest, ReachesAsFarAsTheCheckpointsAndAMargin) {
+TEST(TrajectoryTest, ReachesAsFarAsTheCheckpointsAndAMargin) {
   const AnalysisResult result = TrajectoryOf(CheckpointsNear(ModelM(), 4), 5);
   const at::Tensor way = ArrayIn(result, "way");
   EXPECT_TRUE(way[3].eq(0).all().item<bool>());
@@ -166,7 +161,7 @@ TEST_F(TrajectoryTest, ReachesAsFarAsTheCheckpointsAndAMargin) {
   EXPECT_EQ(NumberIn(result, "holes"), 0);
 }
 
-TEST_F(TrajectoryTest, HasOneAxisWhereTheCheckpointsLieOnALine) {
+TEST(TrajectoryTest, HasOneAxisWhereTheCheckpointsLieOnALine) {
   std::vector<AnalysisSubject> line;
   for (const double far : {2.0, 1.0, 0.0}) {
     line.push_back(Changed(ModelM(), [&](const ParameterInfo& parameter, at::Tensor values) {
@@ -182,7 +177,7 @@ TEST_F(TrajectoryTest, HasOneAxisWhereTheCheckpointsLieOnALine) {
   EXPECT_THAT(result.notes[1], HasSubstr("lie on a line"));
 }
 
-TEST_F(TrajectoryTest, HasNoSharesWhereNothingMoved) {
+TEST(TrajectoryTest, HasNoSharesWhereNothingMoved) {
   const AnalysisResult result = TrajectoryOf({ModelM(), ModelM(), ModelM()}, 2);
   EXPECT_EQ(ReasonIn(result, "explained_share"), Undefined::kZeroVariance);
   EXPECT_EQ(NumberIn(result, "length"), 0);
@@ -190,7 +185,7 @@ TEST_F(TrajectoryTest, HasNoSharesWhereNothingMoved) {
   ExpectOracle(NumberIn(result, "lowest"), 2.162577511);
 }
 
-TEST_F(TrajectoryTest, HasNoPlaneWhereACheckpointIsNoNumber) {
+TEST(TrajectoryTest, HasNoPlaneWhereACheckpointIsNoNumber) {
   const AnalysisResult result = TrajectoryOf({DivergedModelM(), ModelM(), ModelM()}, 2);
   ExpectOracle(NumberIn(result, "loss"), 2.162577511);
   ExpectUndefined(result, Undefined::kNonFinite, {"explained_share", "length", "range"});
@@ -199,7 +194,7 @@ TEST_F(TrajectoryTest, HasNoPlaneWhereACheckpointIsNoNumber) {
   EXPECT_TRUE(ArrayIn(result, "way").isnan().all().item<bool>());
 }
 
-TEST_F(TrajectoryTest, RefusesModelsThatAreNoCheckpointsOfOneRun) {
+TEST(TrajectoryTest, RefusesModelsThatAreNoCheckpointsOfOneRun) {
   AnalysisSubject other = ModelM();
   other.config.model.layers = 1;
   other = UntrainedSubject(other.config);
@@ -209,14 +204,14 @@ TEST_F(TrajectoryTest, RefusesModelsThatAreNoCheckpointsOfOneRun) {
               HasSubstr("its subjects have different numbers of parameters"));
 }
 
-TEST_F(TrajectoryTest, DoesNotNoticeWhereItIsCut) {
+TEST(TrajectoryTest, DoesNotNoticeWhereItIsCut) {
   ExpectSameBitsWhereverItIsCut(
       {TrajectoryOptions{2}, CheckpointsNear(DrawnSubject(2), 3), {60, ""}});
   ExpectSameBitsWhereverItIsCut(
       {TrajectoryOptions{2}, CheckpointsNear(DrawnSubject(3), 4), {60, ""}});
 }
 
-TEST_F(TrajectoryTest, IsAsBeforeWhereAPieceWasStopped) {
+TEST(TrajectoryTest, IsAsBeforeWhereAPieceWasStopped) {
   ExpectNothingOfWhatWasStopped(
       TrajectoryOptions{2},
       *ReadAnalysisContext({TrajectoryOptions{}, CheckpointsNear(DrawnSubject(2), 3), {60, ""}}));
