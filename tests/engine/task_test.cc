@@ -134,32 +134,22 @@ TEST(InspectDocumentsTest, AcceptsTheEdgesOfUtf8) {
   EXPECT_EQ(facts->characters, 8u);
 }
 
-TEST(TaskShapeTest, DocumentsHaveTheirBoundaryToken) {
-  const TaskShape shape = DocumentsShape(27);
-  EXPECT_EQ(shape.vocabulary, 27);
-  EXPECT_EQ(shape.sequence, 0);
-  EXPECT_EQ(shape.loss, LossPositions::kAll);
-}
-
-TEST(TaskShapeTest, LegacyRecallMatchesTheSource) {
-  const TaskShape shape = LegacyRecallShape({400, 40});
-  EXPECT_EQ(shape.vocabulary, 402);
-  EXPECT_EQ(shape.sequence, 41);
-  EXPECT_EQ(shape.loss, LossPositions::kLast);
-}
-
-TEST(TaskShapeTest, RecallHasATokenForEveryPairEntityAndAttribute) {
-  const TaskShape shape = RecallShape({20, 20, 20});
-  EXPECT_EQ(shape.vocabulary, 440);
-  EXPECT_EQ(shape.sequence, 21);
-  EXPECT_EQ(shape.loss, LossPositions::kLast);
-}
-
-TEST(TaskShapeTest, ATextHasItsCharacters) {
-  const TaskShape shape = TextShape({1'115'394, 65});
-  EXPECT_EQ(shape.vocabulary, 65);
-  EXPECT_EQ(shape.sequence, 0);
-  EXPECT_EQ(shape.loss, LossPositions::kAll);
+TEST(TaskShapeTest, HasVocabularySequenceAndLossOfEachTask) {
+  const struct {
+    TaskShape shape;
+    int vocabulary, sequence;
+    LossPositions loss;
+  } cases[] = {
+      {DocumentsShape(27), 27, 0, LossPositions::kAll},  // with the boundary
+      {LegacyRecallShape({400, 40}), 402, 41, LossPositions::kLast},
+      {RecallShape({20, 20, 20}), 440, 21, LossPositions::kLast},  // pairs, entities, attributes
+      {TextShape({1'115'394, 65}), 65, 0, LossPositions::kAll},
+  };
+  for (const auto& [shape, vocabulary, sequence, loss] : cases) {
+    EXPECT_EQ(shape.vocabulary, vocabulary);
+    EXPECT_EQ(shape.sequence, sequence) << vocabulary;
+    EXPECT_EQ(shape.loss, loss) << vocabulary;
+  }
 }
 
 TEST(TokenizeTextTest, LineEndsAreOneCharacterHoweverTheyAreWritten) {
