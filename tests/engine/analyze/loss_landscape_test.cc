@@ -193,7 +193,7 @@ double SecondDerivative(const at::Tensor& direction) {
   const AnalysisContext m = LandscapeContext(ModelM());
   const auto gradient = [&](double at) {
     at::Tensor values = m.subjects[0].values.add(direction, at).detach().requires_grad_();
-    (PlainModel(m.subjects[0].config, values, {}).Loss(m.batches[0]) / 8).backward();
+    (PlainModel(m.subjects[0].config, values, {}).Evaluate(m.batches[0]).loss / 8).backward();
     return values.grad().dot(direction).item<double>();
   };
   constexpr double kStep = 1e-5;

@@ -31,23 +31,37 @@ class PlainModel {
     }
   }
 
-  // Changes the activation [T, d] of a place: embedding, block.{i}, block.{i}.attention,
-  // block.{i}.feed_forward (its sublayer's output), or block.{i}.attention.heads.
+  // Changes the activation of a place, [T, d]: embedding, block.{i}, block.{i}.attention,
+  // block.{i}.feed_forward (its sublayer's output), block.{i}.attention.heads, or
+  // block.{i}.attention.qkv, which is [T, 3d].
   using Change = std::function<at::Tensor(const std::string& place, const at::Tensor& x)>;
 
-  // Returns the loss summed over the batch's targets.
-  at::Tensor Loss(const TokenBatch& batch, const Change& change = nullptr) const {
-    at::Tensor sum = at::zeros({}, options_);
+  // Returns position and target of each prediction of a row that counts.
+  std::vector<std::pair<int64_t, int64_t>> TargetsOf(const TokenBatch& batch, int64_t row) const {
+    const int64_t length = batch.lengths[static_cast<size_t>(row)];
+    const bool last = model_.loss == LossPositions::kLast;
+    std::vector<std::pair<int64_t, int64_t>> targets;
+    for (int64_t position = last ? length - 1 : 0; position < length; ++position) {
+      const int64_t at = last ? row : row * batch.length + position;
+      const int64_t target = batch.targets[static_cast<size_t>(at)];
+      if (target != TokenBatch::kIgnored) targets.emplace_back(position, target);
+    }
+    return targets;
+  }
+
+  // The loss summed over a batch's targets, and the number of correct predictions.
+  struct Evaluation {
+    at::Tensor loss;
+    double correct = 0;
+  };
+  Evaluation Evaluate(const TokenBatch& batch, const Change& change = nullptr) const {
+    Evaluation sum = {at::zeros({}, options_)};
     for (int64_t row = 0; row < batch.rows; ++row) {
-      const auto first = batch.inputs.begin() + row * batch.length;
-      at::Tensor logits = Logits({first, first + batch.lengths[static_cast<size_t>(row)]}, change);
-      const bool last = model_.loss == LossPositions::kLast;
-      if (last) logits = logits.narrow(0, logits.size(0) - 1, 1);
-      const at::Tensor losses = logits.logsumexp(-1).unsqueeze(1) - logits;  // [S, V]
-      for (int64_t i = 0; i < logits.size(0); ++i) {
-        const int64_t at = last ? row : row * batch.length + i;
-        const int64_t target = batch.targets[static_cast<size_t>(at)];
-        if (target != TokenBatch::kIgnored) sum = sum + losses[i][target];
+      const at::Tensor logits = Logits(batch.Rows(row, 1).inputs, change);
+      const at::Tensor losses = logits.logsumexp(-1).unsqueeze(1) - logits;  // [T, V]
+      for (const auto& [position, target] : TargetsOf(batch, row)) {
+        sum.loss = sum.loss + losses[position][target];
+        sum.correct += logits[position].argmax().item<int64_t>() == target ? 1 : 0;
       }
     }
     return sum;
@@ -78,7 +92,8 @@ class PlainModel {
       const std::string block = absl::StrCat("block.", i, ".");
       if (Attends(model_)) {
         x = Sublayer(x, block + "attention.", HasAttentionNorm(model_), [&](const at::Tensor& in) {
-          const at::Tensor heads = at(block + "attention.heads", Heads(in, block + "attention."));
+          const at::Tensor qkv = at(block + "attention.qkv", Linear(in, block + "attention.qkv"));
+          const at::Tensor heads = at(block + "attention.heads", Heads(qkv));
           return at(block + "attention", Linear(heads, block + "attention.projection"));
         });
       }
@@ -113,9 +128,8 @@ class PlainModel {
   }
 
   // Returns the outputs of all heads, [T, d].
-  at::Tensor Heads(const at::Tensor& x, const std::string& name) const {
-    const int64_t length = x.size(0), d = x.size(1), size = d / model_.heads;
-    const at::Tensor qkv = Linear(x, name + "qkv");
+  at::Tensor Heads(const at::Tensor& qkv) const {
+    const int64_t length = qkv.size(0), d = model_.width, size = d / model_.heads;
     std::vector<at::Tensor> heads;
     for (int64_t head = 0; head < model_.heads; ++head) {
       const auto part = [&](int64_t which) { return qkv.narrow(1, which * d + head * size, size); };
@@ -221,7 +235,7 @@ inline at::Tensor PlainMeanLoss(const AnalysisContext& analysis, const SubjectMo
       subject.buffers.defined() ? subject.buffers.to(at::kDouble) : subject.buffers;
   const PlainModel plain(subject.config, values, buffers);
   at::Tensor sum = at::zeros({}, at::kDouble);
-  for (const TokenBatch& batch : analysis.batches) sum = sum + plain.Loss(batch);
+  for (const TokenBatch& batch : analysis.batches) sum = sum + plain.Evaluate(batch).loss;
   return sum / TargetsIn(analysis.batches);
 }
 

@@ -28,19 +28,13 @@ inline std::vector<PlainSequence> PlainSequences(const AnalysisRequest& request,
   std::vector<PlainSequence> sequences;
   for (const TokenBatch& batch : analysis.batches) {
     for (int64_t row = 0; row < batch.rows; ++row) {
-      const int64_t length = batch.lengths[static_cast<size_t>(row)];
-      const bool last = subject.config.model.loss == LossPositions::kLast;
       PlainSequence sequence;
-      for (int64_t position = last ? length - 1 : 0; position < length; ++position) {
-        const int64_t at = last ? row : row * batch.length + position;
-        const int64_t target = batch.targets[static_cast<size_t>(at)];
-        if (target == TokenBatch::kIgnored) continue;
+      for (const auto& [position, target] : model.TargetsOf(batch, row)) {
         sequence.positions.push_back(position);
         sequence.targets.push_back(target);
       }
       if (sequence.targets.empty()) continue;
-      const auto first = batch.inputs.begin() + row * batch.length;
-      const std::vector<at::Tensor> streams = model.Streams({first, first + length});
+      const std::vector<at::Tensor> streams = model.Streams(batch.Rows(row, 1).inputs);
       for (const at::Tensor& x : streams) {
         const at::Tensor logits = model.LogitsOf(x, cached ? streams.back() : x).to(at::kDouble);
         const at::Tensor log_p = logits - logits.logsumexp(-1, true);

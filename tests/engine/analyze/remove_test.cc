@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 
-#include <functional>
+#include <map>
 
+#include "absl/strings/str_cat.h"
 #include "tests/engine/analyze/drawn_subjects.h"
+#include "tests/engine/analyze/plain_model.h"
 
 namespace ablate::engine {
 namespace {
@@ -60,55 +62,46 @@ TEST(RemoveTest, RefusesWhatCantBeUniform) {
       absl::StatusCode::kInvalidArgument);
 }
 
-// Computes a subject's loss and accuracy with some of its parameters changed.
-class EditedModel {
- public:
-  explicit EditedModel(const AnalysisRequest& request) : analysis_(*ReadAnalysisContext(request)) {}
-
-  // Returns a parameter of a block, [shape…]; undefined if there is none.
-  at::Tensor Of(int block, const std::string& name) {
-    SubjectModel& subject = analysis_.subjects[0];
-    const std::string full = "block." + std::to_string(block) + "." + name;
-    for (size_t i = 0; i < subject.layout.parameters.size(); ++i) {
-      if (subject.layout.parameters[i].name != full) continue;
-      return ParameterViews(subject.layout, subject.values)[i];
-    }
-    return {};
-  }
-
-  // Returns means of a hook point over all tokens, [d].
-  at::Tensor MeanAt(const std::string& hook_point) {
-    std::vector<at::Tensor> rows;
-    for (const TokenBatch& batch : analysis_.batches) {
-      rows.push_back(CaptureRows(analysis_, analysis_.subjects[0], batch, {hook_point})[0]);
-    }
-    return at::cat(rows).mean(0);
-  }
-
-  void Expect(const std::string& place, const AnalysisResult& result) {
-    const Score sum = ScoreOfAll(analysis_);
-    const Precision precision = analysis_.subjects[0].config.precision;
-    ExpectNearIn(precision, NumberIn(result, "loss" + place), sum.loss / sum.targets, 1);
-    ExpectNearIn(precision, NumberIn(result, "accuracy" + place), sum.correct / sum.targets, 1);
-  }
-
- private:
-  AnalysisContext analysis_;
+// Features [first, first + count) of the activation at a place of the plain model.
+struct Part {
+  std::string place;
+  int64_t first, count;
 };
 
-// Removes features [first, first + count) of a linear's input from its sum, and replaces them by
-// `mean` [in] if given.
-void TakeOut(const at::Tensor& weight, const at::Tensor& bias, int64_t first, int64_t count,
-             const at::Tensor& mean) {
-  const at::Tensor columns = weight.narrow(1, first, count);
-  if (mean.defined()) {
-    at::Tensor(bias).add_(
-        columns.to(at::kDouble).mv(mean.narrow(0, first, count)).to(bias.scalar_type()));
+// Expects the loss and accuracy of a plain model in which parts are 0, or their means over all
+// tokens.
+void ExpectWithout(const std::vector<Part>& parts, bool by_means, const AnalysisSubject& subject,
+                   const std::string& place, const AnalysisResult& result) {
+  const AnalysisContext analysis = *ReadAnalysisContext({RemoveOptions{}, {subject}, {40, ""}});
+  const SubjectModel& read = analysis.subjects[0];
+  const PlainModel plain(read.config, read.values, read.buffers);
+  std::map<std::string, std::vector<at::Tensor>> rows;  // by place
+  double loss = 0, correct = 0;
+  for (const bool replace : {false, true}) {
+    for (const TokenBatch& batch : analysis.batches) {
+      const auto change = [&](const std::string& at, const at::Tensor& x) {
+        at::Tensor changed = x.clone();
+        if (!replace) rows[at].push_back(x.to(at::kDouble));
+        for (const Part& part : parts) {
+          if (!replace || part.place != at) continue;
+          const at::Tensor mean = at::cat(rows[at]).mean(0, true) * (by_means ? 1 : 0);
+          changed.narrow(1, part.first, part.count).copy_(mean.narrow(1, part.first, part.count));
+        }
+        return changed;
+      };
+      const PlainModel::Evaluation score = plain.Evaluate(batch, change);
+      if (!replace) continue;
+      loss += score.loss.item<double>();
+      correct += score.correct;
+    }
   }
-  columns.zero_();
+  const double targets = TargetsIn(analysis.batches);
+  ExpectNearIn(read.config.precision, NumberIn(result, "loss" + place), loss / targets, 1);
+  ExpectNearIn(read.config.precision, NumberIn(result, "accuracy" + place), correct / targets, 1);
 }
 
-TEST(RemoveTest, EqualsEditedParametersInDrawnSettings) {
+TEST(RemoveTest, EqualsAPlainModelInDrawnSettings) {
+  const at::NoGradGuard no_grad;
   int compared = 0;
   for (uint64_t number = 0; compared < 24; ++number) {
     SCOPED_TRACE(number);
@@ -116,50 +109,27 @@ TEST(RemoveTest, EqualsEditedParametersInDrawnSettings) {
     const ModelConfig& model = subject.config.model;
     if (!Attends(model)) continue;
     ++compared;
-    const int block = model.layers - 1, head = model.heads - 1;
-    const std::string place = "/block." + std::to_string(block);
-    // A mean can only be absorbed by a bias.
-    const bool mean = model.bias && number % 2 == 0;
-    const Replacement replacement = mean ? Replacement::kMean : Replacement::kZero;
-    const int64_t size = HeadSize(model);
-    const auto result = [&](RemovedPart part, Replacement by) {
-      return Analyzed(RemoveRequest(subject, part, by));
+    const std::string last = absl::StrCat("block.", model.layers - 1);
+    const int64_t size = HeadSize(model), head = model.heads - 1;
+    const auto expect = [&](RemovedPart part, Replacement by, const std::string& place,
+                            const std::vector<Part>& parts) {
+      ExpectWithout(parts, by == Replacement::kMean, subject, place,
+                    Analyzed(RemoveRequest(subject, part, by)));
     };
-    const AnalysisRequest request = RemoveRequest(subject, RemovedPart::kHead, replacement);
-
-    EditedModel heads(request);
-    const at::Tensor read =
-        mean ? heads.MeanAt(HookPointName(HookPoint::kAttentionHeads, block)) : at::Tensor();
-    TakeOut(heads.Of(block, "attention.projection.weight"),
-            heads.Of(block, "attention.projection.bias"), head * size, size, read);
-    heads.Expect(place + ".head." + std::to_string(head), result(RemovedPart::kHead, replacement));
-
-    for (const bool attention : {true, false}) {
-      EditedModel sublayers(request);
-      const std::string linear = attention ? "attention.projection" : "feed_forward.down";
-      std::vector<at::Tensor> means;
+    for (const Replacement by : {Replacement::kMean, Replacement::kZero}) {
+      expect(RemovedPart::kHead, by, absl::StrCat("/", last, ".head.", head),
+             {{last + ".attention.heads", head * size, size}});
+      std::vector<Part> attention, feed_forward;
       for (int i = 0; i < model.layers; ++i) {
-        const HookPoint hook_point =
-            attention ? HookPoint::kAttentionOutput : HookPoint::kFeedForwardOutput;
-        means.push_back(sublayers.MeanAt(HookPointName(hook_point, i)));
+        attention.push_back({absl::StrCat("block.", i, ".attention"), 0, model.width});
+        feed_forward.push_back({absl::StrCat("block.", i, ".feed_forward"), 0, model.width});
       }
-      for (int i = 0; i < model.layers; ++i) {
-        sublayers.Of(i, linear + ".weight").zero_();
-        const at::Tensor bias = sublayers.Of(i, linear + ".bias");
-        if (bias.defined() && mean) at::Tensor(bias).copy_(means[static_cast<size_t>(i)]);
-        if (bias.defined() && !mean) bias.zero_();
-      }
-      sublayers.Expect(
-          "/all",
-          result(attention ? RemovedPart::kAttention : RemovedPart::kFeedForward, replacement));
+      expect(RemovedPart::kAttention, by, "/all", attention);
+      expect(RemovedPart::kFeedForward, by, "/all", feed_forward);
     }
-
     if (model.attention.kind != AttentionKind::kSoftmax) continue;
-    EditedModel even(request);  // equal attention scores for all keys
-    even.Of(block, "attention.qkv.weight").narrow(0, 0, model.width).zero_();
-    const at::Tensor bias = even.Of(block, "attention.qkv.bias");
-    if (bias.defined()) bias.narrow(0, 0, model.width).zero_();
-    even.Expect(place + ".attention", result(RemovedPart::kAttention, Replacement::kUniform));
+    expect(RemovedPart::kAttention, Replacement::kUniform, "/" + last + ".attention",
+           {{last + ".attention.qkv", 0, model.width}});  // without queries all scores are equal
   }
 }
 
