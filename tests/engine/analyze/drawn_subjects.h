@@ -108,8 +108,7 @@ inline at::Tensor RowsAlone(const AnalysisContext& analysis, const SubjectModel&
 inline AnalysisContext DrawnContext(uint64_t number, Precision precision) {
   RunConfig run = DrawnRun(number);
   run.precision = precision;
-  AnalysisContext analysis =
-      *ReadAnalysisContext({SpectrumOptions{}, {SubjectOf(run, number)}, {1000, ""}});
+  AnalysisContext analysis = ContextOf(SubjectOf(run, number));
   std::vector<TokenBatch> rows;
   for (const TokenBatch& batch : analysis.batches) {
     for (int64_t row = 0; row < std::min<int64_t>(batch.rows, 2); ++row) {

@@ -16,10 +16,6 @@
 namespace ablate::engine {
 namespace {
 
-AnalysisContext HessianContext(const AnalysisSubject& subject) {
-  return *ReadAnalysisContext({HessianOptions{}, {subject}, {1000, ""}});
-}
-
 // Returns H·v over all batches, float64.
 at::Tensor ProductOf(HessianProducts& products, const AnalysisContext& analysis,
                      const at::Tensor& v) {
@@ -30,7 +26,7 @@ at::Tensor ProductOf(HessianProducts& products, const AnalysisContext& analysis,
 
 // Returns the complete Hessian, [P, P].
 at::Tensor DenseOf(const AnalysisSubject& subject) {
-  const AnalysisContext analysis = HessianContext(subject);
+  const AnalysisContext analysis = ContextOf(subject);
   HessianProducts products(analysis, analysis.subjects[0]);
   const int64_t parameters = analysis.subjects[0].layout.size;
   const at::Tensor dense = at::eye(parameters, at::kDouble);
@@ -73,7 +69,7 @@ TEST(HessianTest, GivesTheOraclesDenseMatrix) {
 }
 
 TEST(HessianTest, GivesTheOraclesFirstSteps) {
-  const AnalysisContext m = HessianContext(ModelM());
+  const AnalysisContext m = ContextOf(ModelM());
   HessianProducts products(m, m.subjects[0]);
   const at::Tensor start = R(7, {440});
   at::Tensor basis = (start / start.norm()).unsqueeze(0);
@@ -111,7 +107,7 @@ TEST(LanczosTest, GivesTheSameStepInGroupsOfAnySize) {
 }
 
 TEST(HessianTest, GivesTheOraclesTraceOfGivenSigns) {
-  const AnalysisContext m = HessianContext(ModelM());
+  const AnalysisContext m = ContextOf(ModelM());
   HessianProducts products(m, m.subjects[0]);
   at::Tensor samples = at::empty({8}, at::kDouble);
   for (int64_t i = 0; i < 8; ++i) {
@@ -125,7 +121,7 @@ TEST(HessianTest, GivesTheOraclesTraceOfGivenSigns) {
 TEST(HessianTest, SaysHowFarTheTraceMayBeOff) {
   const AnalysisResult result = HessianOf(ModelM(), {1, 1, 40, 1});
   const at::Tensor samples = ArrayIn(result, "trace_samples");
-  const AnalysisContext m = HessianContext(ModelM());
+  const AnalysisContext m = ContextOf(ModelM());
   const at::Tensor& h = DenseM();
   for (int64_t i = 0; i < 40; ++i) {
     const at::Tensor v = SignVector(m, m.subjects[0].layout, absl::StrCat("hessian/trace.", i));
@@ -143,7 +139,7 @@ TEST(HessianTest, HasTheMomentsOfItsStartInItsDensity) {
   const AnalysisResult result = HessianOf(ModelM(), {1, 6, 0, 2});
   const at::Tensor values = ArrayIn(result, "ritz_values");  // [2, 6]
   const at::Tensor weights = ArrayIn(result, "ritz_weights");
-  const AnalysisContext m = HessianContext(ModelM());
+  const AnalysisContext m = ContextOf(ModelM());
   const at::Tensor& h = DenseM();
   for (int64_t run = 0; run < 2; ++run) {
     const at::Tensor start =
@@ -311,14 +307,14 @@ TEST(HessianTest, IsThatOfTheLossWhateverTheRunLearnsBy) {
   aligned.config.training.rule = LearningRule::kFeedbackAlignment;
   aligned.config.model.norm.backward = NormBackward::kIdentity;
   const ParameterLayout layout = MakeLayout(aligned.config.model, aligned.config.training.rule);
-  aligned.checkpoint = CheckpointOf(aligned.config, HessianContext(ModelM()).subjects[0].values,
+  aligned.checkpoint = CheckpointOf(aligned.config, ContextOf(ModelM()).subjects[0].values,
                                     InitialBuffers(layout, 1).to(at::kDouble));
   const HessianOptions options = {1, 5, 2, 1};
   ExpectSameBits(HessianOf(aligned, options), HessianOf(ModelM(), options));
 }
 
 TEST(HessianTest, KeepsLargerGraphsOfLargeModels) {
-  SubjectModel subject = HessianContext(ModelM()).subjects[0];
+  SubjectModel subject = ContextOf(ModelM()).subjects[0];
   EXPECT_EQ(KeptGraphBytes(subject), kGraphBytes);
   subject.values = at::zeros({1}).expand({int64_t{1} << 28});  // 1 GiB as parameters
   EXPECT_EQ(KeptGraphBytes(subject), uint64_t{1} << 33);

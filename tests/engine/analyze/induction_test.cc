@@ -26,7 +26,7 @@ std::string InductionProblem(const ModelConfig& model, const InductionOptions& o
 
 // Model M holds out the tokens 1 4 2 6 1 4 2 6.
 TEST(SumsOfRepeatsTest, GivesTheOracle) {
-  const AnalysisContext analysis = *ReadAnalysisContext({SpectrumOptions{}, {ModelM()}, {40, ""}});
+  const AnalysisContext analysis = ContextOf(ModelM());
   const std::vector<at::Tensor> weights =
       CaptureHookPoints(analysis, analysis.subjects[0], analysis.batches[0],
                         {"block.0.attention.weights", "block.1.attention.weights"});

@@ -13,10 +13,6 @@
 namespace ablate::engine {
 namespace {
 
-AnalysisContext LandscapeContext(const AnalysisSubject& subject) {
-  return *ReadAnalysisContext({LossLandscapeOptions{}, {subject}, {1000, ""}});
-}
-
 // Model M on lines and planes along given directions.
 class GivenDirections {
  public:
@@ -35,7 +31,7 @@ class GivenDirections {
 
  private:
   const Direction direction_;
-  const AnalysisContext analysis_ = LandscapeContext(ModelM());
+  const AnalysisContext analysis_ = ContextOf(ModelM());
 };
 
 AnalysisResult LandscapeOf(const AnalysisSubject& subject, const LossLandscapeOptions& options) {
@@ -51,33 +47,28 @@ LossLandscapeOptions Planes(uint32_t directions, double radius, uint32_t points)
   return {Direction::kFilter, 2, directions, radius, points};
 }
 
-TEST(LossLandscapeTest, GivesTheOracleAlongUnitDirections) {
-  const GivenDirections m(Direction::kUnit);
-  ExpectOracle(m.Loss(-1), 2.09259809);
-  ExpectOracle(m.Loss(0), 2.162577511);
-  ExpectOracle(m.Loss(0.5), 2.230654293);
-  ExpectOracle(m.Loss(1), 2.287055046);
-}
-
-TEST(LossLandscapeTest, GivesTheOracleAlongFilterDirections) {
-  const GivenDirections m(Direction::kFilter);
-  ExpectOracle(m.Loss(-1), 3.211321635);
-  ExpectOracle(m.Loss(0.5), 2.04072272);
-  ExpectOracle(m.Loss(1), 1.891414333);
-  ExpectOracle(m.Loss(0.5, -0.25), 2.202280504);
-  ExpectOracle(m.Scaled(9).norm().item<double>(), 10.91558261);
-}
-
-TEST(LossLandscapeTest, GivesTheOracleAlongLayerDirections) {
-  const GivenDirections m(Direction::kLayer);
-  ExpectOracle(m.Loss(-1), 2.800530193);
-  ExpectOracle(m.Loss(0.5), 2.019955775);
-  ExpectOracle(m.Loss(1), 1.907492674);
-  ExpectOracle(m.Scaled(9).norm().item<double>(), 10.91558261);
+TEST(LossLandscapeTest, GivesTheOracle) {
+  const struct {
+    Direction direction;
+    double alpha, beta, loss;
+  } points[] = {
+      {Direction::kUnit, -1, 0, 2.09259809},    {Direction::kUnit, 0, 0, 2.162577511},
+      {Direction::kUnit, 0.5, 0, 2.230654293},  {Direction::kUnit, 1, 0, 2.287055046},
+      {Direction::kFilter, -1, 0, 3.211321635}, {Direction::kFilter, 0.5, 0, 2.04072272},
+      {Direction::kFilter, 1, 0, 1.891414333},  {Direction::kFilter, 0.5, -0.25, 2.202280504},
+      {Direction::kLayer, -1, 0, 2.800530193},  {Direction::kLayer, 0.5, 0, 2.019955775},
+      {Direction::kLayer, 1, 0, 1.907492674}};
+  for (const auto& [direction, alpha, beta, loss] : points) {
+    SCOPED_TRACE(loss);
+    ExpectOracle(GivenDirections(direction).Loss(alpha, beta), loss);
+  }
+  for (const Direction direction : {Direction::kFilter, Direction::kLayer}) {
+    ExpectOracle(GivenDirections(direction).Scaled(9).norm().item<double>(), 10.91558261);
+  }
 }
 
 TEST(LossLandscapeTest, LeavesTensorsOfOneDimensionAndRowsWithoutNormAsTheyAre) {
-  SubjectModel m = LandscapeContext(ModelM()).subjects[0];
+  SubjectModel m = ContextOf(ModelM()).subjects[0];
   m.values.narrow(0, 0, 4).zero_();  // the first token's embedding
   for (const Direction kind : {Direction::kFilter, Direction::kLayer}) {
     const at::Tensor scaled = ScaledDirection(kind, m.layout, m.values, R(9, {440}));
@@ -123,7 +114,7 @@ TEST(LossLandscapeTest, HasTheEvaluationsLossInItsMiddle) {
     RunConfig config = ModelM().config;
     config.precision = precision;
     const AnalysisSubject subject = UntrainedSubject(config);
-    const AnalysisContext analysis = LandscapeContext(subject);
+    const AnalysisContext analysis = ContextOf(subject);
     double expected = 0;
     if (precision == Precision::kFloat32) {
       const at::Tensor& values = analysis.subjects[0].values;
@@ -152,7 +143,7 @@ TEST(LossLandscapeTest, DrawsADirectionByItsNumberAndEachTensorByItsName) {
   const AnalysisResult seeded = Analyzed({one, {ModelM()}, {1000, ""}, 1});
   EXPECT_FALSE(at::equal(first, ArrayIn(seeded, "losses")));
 
-  const AnalysisContext m = LandscapeContext(ModelM());
+  const AnalysisContext m = ContextOf(ModelM());
   ModelConfig without = m.subjects[0].config.model;
   without.norm.placement = NormPlacement::kNone;
   const ParameterLayout smaller = MakeLayout(without);
@@ -190,7 +181,7 @@ TEST(LossLandscapeTest, DescribesWhatItsArraysHave) {
 
 // Returns the exact second derivative of M's loss along a direction: dᵀHd.
 double SecondDerivative(const at::Tensor& direction) {
-  const AnalysisContext m = LandscapeContext(ModelM());
+  const AnalysisContext m = ContextOf(ModelM());
   const auto gradient = [&](double at) {
     at::Tensor values = m.subjects[0].values.add(direction, at).detach().requires_grad_();
     (PlainModel(m.subjects[0].config, values, {}).Evaluate(m.batches[0]).loss / 8).backward();
@@ -201,7 +192,7 @@ double SecondDerivative(const at::Tensor& direction) {
 }
 
 TEST(LossLandscapeTest, HasTheHessiansCurvatureWhereItsPointsAreClose) {
-  const AnalysisContext m = LandscapeContext(ModelM());
+  const AnalysisContext m = ContextOf(ModelM());
   std::vector<double> along;
   for (const char* name : {"loss_landscape/0", "loss_landscape/1"}) {
     const SubjectModel& subject = m.subjects[0];
@@ -297,7 +288,7 @@ TEST(LossLandscapeTest, ReadsRecallAtItsLastPositions) {
   config.evaluation.batches = 1;
   config.training.batch = 4;
   const AnalysisSubject subject = UntrainedSubject(config);
-  const Score sum = ScoreOfAll(LandscapeContext(subject));
+  const Score sum = ScoreOfAll(ContextOf(subject));
   const AnalysisResult result = LandscapeOf(subject, Lines(Direction::kFilter, 1, 1, 2));
   EXPECT_NEAR(NumberIn(result, "loss"), sum.loss / sum.targets, 1e-5);
 }

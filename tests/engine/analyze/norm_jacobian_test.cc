@@ -201,7 +201,7 @@ TEST(NormJacobianTest, TakesABatchNormsStatisticsOverSequencesOfAllLengths) {
   run.model.norm = NormConfig{.kind = NormKind::kBatch};
   run.training.batch = 1000;
   const AnalysisSubject subject = SubjectOf(run, 8);
-  const AnalysisContext plain = *ReadAnalysisContext({SpectrumOptions{}, {subject}, {40, ""}});
+  const AnalysisContext plain = ContextOf(subject, 40);
   ASSERT_GT(plain.batches.size(), 1u);
   const at::Tensor embeddings = RowsAlone(plain, plain.subjects[0], "embedding");
   const at::Tensor sigma = (embeddings.var(0, /*unbiased=*/false) + run.model.norm.eps).sqrt();

@@ -72,7 +72,7 @@ struct Part {
 // tokens.
 void ExpectWithout(const std::vector<Part>& parts, bool by_means, const AnalysisSubject& subject,
                    const std::string& place, const AnalysisResult& result) {
-  const AnalysisContext analysis = *ReadAnalysisContext({RemoveOptions{}, {subject}, {40, ""}});
+  const AnalysisContext analysis = ContextOf(subject, 40);
   const SubjectModel& read = analysis.subjects[0];
   const PlainModel plain(read.config, read.values, read.buffers);
   std::map<std::string, std::vector<at::Tensor>> rows;  // by place

@@ -37,10 +37,6 @@ AnalysisRequest RobustnessRequest(const AnalysisSubject& subject, const Robustne
   return {options, {subject}, {tokens, ""}};
 }
 
-AnalysisContext ContextOf(const AnalysisSubject& subject, uint64_t tokens = 60) {
-  return *ReadAnalysisContext({RobustnessOptions{}, {subject}, {tokens, ""}});
-}
-
 double MeanLossWith(const AnalysisContext& analysis, const at::Tensor& step) {
   return ScoresOf(analysis, analysis.subjects[0], analysis.Batch(0), step)
       .losses.mean()
@@ -61,7 +57,7 @@ TEST(RobustnessTest, GivesTheOracle) {
 }
 
 TEST(RobustnessTest, GivesTheOracleOfStepsOnTheEmbedding) {
-  const AnalysisContext analysis = ContextOf(ModelM());
+  const AnalysisContext analysis = ContextOf(ModelM(), 60);
   const SubjectModel& subject = analysis.subjects[0];
   const at::Tensor gradient = EmbeddingGradient(analysis, subject, analysis.Batch(0));
   ExpectOracle(gradient.abs().sum().item<double>(), 2.419734385);
@@ -126,7 +122,7 @@ TEST(RobustnessTest, ChangesNoBitAtLevel0) {
 
 // L(ε) − L is ε‖g‖₁ for small ε, and ε‖g‖₂ along the gradient.
 TEST(RobustnessTest, GrowsByTheNormOfTheGradient) {
-  const AnalysisContext analysis = ContextOf(ModelM());
+  const AnalysisContext analysis = ContextOf(ModelM(), 60);
   const at::Tensor gradient = EmbeddingGradient(analysis, analysis.subjects[0], analysis.Batch(0));
   const AnalysisResult result =
       Analyzed(RobustnessRequest(ModelM(), LevelsFor({}, {}, {1e-7}, {1e-7})));
@@ -158,7 +154,7 @@ TEST(RobustnessTest, AgreesWithThePlainModel) {
   for (uint64_t number = 0; number < 24; number += 2) {  // in float64
     SCOPED_TRACE(number);
     const AnalysisSubject subject = DrawnSubject(number);
-    const AnalysisContext analysis = ContextOf(subject);
+    const AnalysisContext analysis = ContextOf(subject, 60);
     const SubjectModel& model = analysis.subjects[0];
     const PlainModel plain(model.config, model.values, model.buffers);
     const int64_t d = model.config.model.width;
@@ -422,7 +418,7 @@ TEST(RobustnessTest, GivesTheSameBitsWhereverItIsCut) {
 
 TEST(RobustnessTest, ForgetsWhatWasStopped) {
   ExpectNothingOfWhatWasStopped(LevelsFor({0.3}, {0.1}, {0.1}, {0.2}, 1),
-                                ContextOf(SubjectOfWords(true)));
+                                ContextOf(SubjectOfWords(true), 60));
 }
 
 TEST(RobustnessTest, DoesNotDependOnTheBatches) {
@@ -446,7 +442,7 @@ TEST(RobustnessTest, DoesNotDependOnTheBatches) {
 // most 2,048 tokens.
 TEST(RobustnessTest, BoundsPiecesByTheTokensAfterReplacement) {
   constexpr int64_t kRows = 512;
-  AnalysisContext analysis = ContextOf(SubjectOfWords(false));
+  AnalysisContext analysis = ContextOf(SubjectOfWords(false), 60);
   TokenBatch batch;
   batch.rows = kRows;
   batch.length = 12;

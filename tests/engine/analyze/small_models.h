@@ -148,6 +148,11 @@ inline std::pair<AnalysisSubject, std::string> ModelOfRows(const at::Tensor& row
   return {{run, CheckpointOf(run, values)}, prompt};
 }
 
+// Returns what an analysis of a subject reads of its held-out tokens.
+inline AnalysisContext ContextOf(const AnalysisSubject& subject, uint64_t tokens = 1000) {
+  return *ReadAnalysisContext({SpectrumOptions{}, {subject}, {tokens, ""}});
+}
+
 // Returns the result of an analysis that runs to its end.
 inline AnalysisResult Analyzed(AnalysisRequest request) {
   auto analysis = MakeAnalysis(std::move(request));
