@@ -159,8 +159,8 @@ Action DefineAdminQuotaSet(Command* command) {
                   "Limit the runs that workers hold at one time, to train now or next, 1 or more, "
                   "or none");
   command->Option(&options->queued_runs, "--queued-runs", "N",
-                  "Limit the runs that are queued or training, 0 or more, or none; a submit "
-                  "beyond the limit is refused");
+                  "Limit the runs that are queued or training, 0 or more, or none; a submit beyond "
+                  "the limit is refused");
   command->Option(&options->stored, "--stored", "SIZE",
                   "Limit the bytes of checkpoints, data sets and arrays, and of those that queued "
                   "runs will write, such as 20GB, or none");

@@ -136,8 +136,8 @@ Action DefineAdminRenew(Command* command) {
   command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
       "Run it on the server's machine. Join files stay valid because the authority is the same. "
-      "The server renews its certificate by itself when 30 days are left, unless "
-      "tls/authority.key is kept elsewhere.\n\n"
+      "The server renews its certificate by itself when 30 days are left, unless tls/authority.key "
+      "is kept elsewhere.\n\n"
       "Example:\n  ablate admin renew --host lab.example.org");
   return WithServer(options, Renew);
 }

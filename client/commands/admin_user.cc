@@ -236,8 +236,8 @@ Action DefineAdminUserAdd(Command* command) {
   auto options = std::make_shared<TokenOptions>();
   command->Argument(&options->user, "NAME", "User name: lower-case letters, digits and . _ -");
   command->Option(&options->role, "--role", "ROLE",
-                  "Role: reader (reads), member (creates, changes its own), admin (changes all) "
-                  "or worker (trains) [member]");
+                  "Role: reader (reads), member (creates, changes its own), admin (changes all) or "
+                  "worker (trains) [member]");
   DefineTokenOptions(command, options.get());
   command->Footer(
       "The user needs only the join file: `ablate login --join FILE`. A machine that trains for "

@@ -136,7 +136,7 @@ absl::StatusOr<int> Analyses(const AnalysesOptions& options, const Context& cont
 Action DefineAnalyses(Command* command) {
   auto options = std::make_shared<AnalysesOptions>();
   command->OptionalArgument(&options->target, "EXP",
-                            "Experiment, EXP/SETTING, EXP/CELL or runs/ID that was analysed [all]");
+                            "Experiment, EXP/SETTING, EXP/CELL or runs/ID that was analyzed [all]");
   command->Option(&options->limit, "--limit,-n", "N", "List at most N, 0 for all [100]");
   command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(

@@ -533,9 +533,8 @@ std::string Footer(const AnalyzeOptions& options) {
   return absl::StrCat(
       kinds,
       "\nEXP stands for all its cells. Each model gets an analysis of its own, except: cka "
-      "compares "
-      "all models, trajectory reads several checkpoints of a run, and norm_response reads no "
-      "model. Equal analyses are computed once. Computing continues while runs train, and after "
+      "compares all models, trajectory reads several checkpoints of a run, and norm_response reads "
+      "no model. Equal analyses are computed once. Computing continues while runs train, and after "
       "Ctrl-C.\n"
       "\nExit codes:\n"
       "  0   all are DONE\n"

@@ -109,8 +109,8 @@ Action DefineCompletion(Command* command) {
   command->Argument(&options->shell, "SHELL", "Shell: bash, zsh or fish");
   command->Footer(
       "The script completes commands, options and their values, files, and names: of experiments, "
-      "cells, data sets, models and servers. Names are asked of the server that commands "
-      "use, if it answers within 0.3 seconds.\n\n"
+      "cells, data sets, models and servers. Names are asked of the server that commands use, if "
+      "it answers within 0.3 seconds.\n\n"
       "Lines for the files that a shell reads when it starts:\n"
       "  ~/.bashrc                   eval \"$(ablate completion bash)\"\n"
       "  ~/.zshrc, after compinit    eval \"$(ablate completion zsh)\"\n"

@@ -140,8 +140,7 @@ Action DefineDataLs(Command* command) {
   command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
       "An unused data set was uploaded by `ablate submit`. Only you see it until an experiment "
-      "uses "
-      "it; after an hour without one it is deleted.\n\n"
+      "uses it; after an hour without one it is deleted.\n\n"
       "Example:\n  ablate data ls");
   return WithServer(options, Ls);
 }
@@ -150,8 +149,8 @@ Action DefineDataAdd(Command* command) {
   auto options = std::make_shared<DataOptions>();
   command->Argument(
       &options->name, "PATH",
-      "Text file in UTF-8, at most 1 GiB; tagged sentences in CoNLL-U; or a tokenizer's "
-      "folder, which has vocab.json and merges.txt, and may have train.bin and val.bin");
+      "Text file in UTF-8, at most 1 GiB; tagged sentences in CoNLL-U; or a tokenizer's folder, "
+      "which has vocab.json and merges.txt, and may have train.bin and val.bin");
   command->Options(&options->data, kAllowOption, "PATH",
                    "Allow links in a folder to lead to PATH, a file or folder outside it");
   command->Flag(&options->is_private, "--private",
@@ -164,8 +163,8 @@ Action DefineDataAdd(Command* command) {
       "as probe. It is recognised by its first word's line, which has ten columns.\n\n"
       "train.bin and val.bin are token ids of the folder's tokenizer, as nanoGPT's prepare scripts "
       "write them: little-endian uint16, or uint32 if the vocabulary has more than 65,536. They "
-      "become one data set of tokens. The line about "
-      "task.text.validation has the value that holds out the tokens of val.bin.\n\n"
+      "become one data set of tokens. The line about task.text.validation has the value that holds "
+      "out the tokens of val.bin.\n\n"
       "Examples:\n  ablate data add examples/data/names.txt\n  ablate data add notes.txt "
       "--private\n  ablate data add gpt2");
   return WithServer(options, Add);

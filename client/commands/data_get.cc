@@ -122,10 +122,9 @@ Action DefineDataGet(Command* command) {
       "PATH is complete or isn't written: the hash of the bytes is checked first.\n\n"
       "The folder has vocab.json and merges.txt and, of tokens, train.bin and val.bin, "
       "little-endian uint16, or uint32 if the vocabulary has more than 65,536. --force replaces "
-      "only a folder with the file .ablate, which this command writes. The server stores "
-      "the tokens in one piece. To divide "
-      "them as before `ablate data add`, give the value that it printed for "
-      "task.text.validation. The file of tokens of documents is a safetensors file, as "
+      "only a folder with the file .ablate, which this command writes. The server stores the "
+      "tokens in one piece. To divide them as before `ablate data add`, give the value that it "
+      "printed for task.text.validation. The file of tokens of documents is a safetensors file, as "
       "`ablate data add FILE` takes it.\n\n"
       "Examples:\n  ablate data get names-1a2b3c -o names.txt\n"
       "  ablate data get licences-1a2b3c -o licences --validation 0.05");

@@ -143,10 +143,9 @@ Action DefineEdit(Command* command) {
   command->Options(&options->untags, "--untag", "TAG", "Remove a tag");
   command->Option(&options->note, "--note", "TEXT", "Replace the note");
   command->Flag(&options->no_note, "--no-note", "Remove the note");
-  command->Flag(
-      &options->archive, "--archive",
-      "Leave the experiment out of `ablate ls` once it has ended, and of `ablate runs` over "
-      "all; nothing is removed");
+  command->Flag(&options->archive, "--archive",
+                "Leave the experiment out of `ablate ls` once it has ended, and of `ablate runs` "
+                "over all; nothing is removed");
   command->Flag(&options->restore, "--restore", "List an archived experiment again");
   command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(

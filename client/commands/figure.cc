@@ -154,7 +154,7 @@ Action DefineFigure(Command* command) {
   command->Option(
       &options->step, "--step", "STEP",
       "Draw depth or levels at STEP [-1, the last that all seeds of a setting have]. Draw an "
-      "analysis of the checkpoint at STEP [-1, the last analysed of each run]");
+      "analysis of the checkpoint at STEP [-1, the last analyzed of each run]");
   command->Flag(&options->csv, "--csv", "Write the numbers, too, to FILE with the suffix .csv");
   command->Flag(&options->json, "--json", "Print the server's message as JSON without the picture");
   command->Footer(
@@ -172,8 +172,8 @@ Action DefineFigure(Command* command) {
       "  trajectory             label of an analysis [trajectory]\n"
       "  others                 compared metric [report.primary]\n\n"
       "If no run has the default family, one that exists is drawn. If no analysis has the default "
-      "label, every label that the kind can draw is drawn. "
-      "docs/reference/figures.md describes each kind.\n\n"
+      "label, every label that the kind can draw is drawn. docs/reference/figures.md describes "
+      "each kind.\n\n"
       "Examples:\n  ablate figure names-norm forest -o forest.pdf\n"
       "  ablate figure names-norm loss -o loss.svg --width double --csv\n"
       "  ablate figure names-norm loss --key eval/loss -o eval.png\n"

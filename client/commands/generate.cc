@@ -150,8 +150,7 @@ Action DefineGenerate(Command* command) {
       "Samples can be drawn while runs train. Two shares are printed on standard error: distinct "
       "samples, and samples that are documents of the training part of the data set. The run need "
       "not have read such a document. An empty line follows a sample of several lines. TEXT is "
-      "taken as it "
-      "is; a shell writes a line feed as $'\\n'.\n\n"
+      "taken as it is; a shell writes a line feed as $'\\n'.\n\n"
       "Examples:\n  ablate generate names-norm/pre-lr0.01-s42 --temperature 0.5\n"
       "  ablate generate models/gpt2 --tokenizer gpt2 --max-tokens 40");
   return WithServer(*command, options, MakeRequest, Generate);

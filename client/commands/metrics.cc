@@ -361,8 +361,8 @@ Action DefineMetrics(Command* command) {
                   "Print at most N points per series, keeping its extremes, 4 or more [all]");
   command->Footer(
       "The numbers of analyses are metrics, too: LABEL/NUMBER, with a point for each checkpoint. "
-      "Numbers in CSV and JSON are exact. --first-step, --last-step and --max-points need --csv "
-      "or --json.\n\n"
+      "Numbers in CSV and JSON are exact. --first-step, --last-step and --max-points need --csv or "
+      "--json.\n\n"
       "Example:\n  ablate metrics names-norm --key train/loss --csv > loss.csv");
   return WithServer(*command, options, MakeRequest, Metrics);
 }

@@ -75,37 +75,37 @@ std::string ColumnText(const google::protobuf::Value& value, bool exact) {
 // A column of the output: its title, and its text in a row.
 struct RunColumn {
   std::string title;
+  std::function<std::string(const v1::RunRow& row)> text;
   bool right = false;
   bool optional = false;
-  std::function<std::string(const v1::RunRow& row)> text;
 };
 
 // Returns a column of the request.
 RunColumn ValueColumn(const std::string& title, int index, bool exact) {
-  return {title, true, false, [index, exact](const v1::RunRow& row) {
-            return index < row.values_size() ? ColumnText(row.values(index), exact) : "";
-          }};
+  const auto text = [index, exact](const v1::RunRow& row) {
+    return index < row.values_size() ? ColumnText(row.values(index), exact) : "";
+  };
+  return {.title = title, .text = text, .right = true};
 }
 
 RunColumn StateColumn() {
-  return {"state", false, false,
-          [](const v1::RunRow& row) { return v1::RunState::Value_Name(row.state()); }};
+  return {"state", [](const v1::RunRow& row) { return v1::RunState::Value_Name(row.state()); }};
 }
 
 // Returns the columns of every list; after them come the values, and then the failure.
 std::vector<RunColumn> FixedColumns(bool with_experiment, bool brief) {
   std::vector<RunColumn> columns;
   if (with_experiment) {
-    columns.push_back(
-        {"experiment", false, false, [](const v1::RunRow& row) { return Id(row.experiment()); }});
+    columns.push_back({"experiment", [](const v1::RunRow& row) { return Id(row.experiment()); }});
   }
-  columns.push_back({"cell", false, false, [](const v1::RunRow& row) { return row.cell(); }});
+  columns.push_back({"cell", [](const v1::RunRow& row) { return row.cell(); }});
   if (brief) return columns;
-  columns.push_back({"run", false, false, [](const v1::RunRow& row) { return Id(row.run()); }});
+  columns.push_back({"run", [](const v1::RunRow& row) { return Id(row.run()); }});
   columns.push_back(StateColumn());
-  columns.push_back({"step", true, false, [](const v1::RunRow& row) {
-                       return absl::StrCat(row.step(), "/", row.steps());
-                     }});
+  const auto step = [](const v1::RunRow& row) {
+    return absl::StrCat(row.step(), "/", row.steps());
+  };
+  columns.push_back({.title = "step", .text = step, .right = true});
   return columns;
 }
 
@@ -187,15 +187,16 @@ absl::StatusOr<int> Runs(const RunsOptions& options, const RunsWanted& wanted,
     request.add_columns(value);
   }
   if (!brief && !primary.empty()) {
-    columns.push_back({primary, true, false, [&](const v1::RunRow& row) -> std::string {
-                         const v1::Summary* summary = FindSummary(row, primary);
-                         if (summary == nullptr || !summary->has_last()) return "";
-                         return options.csv ? Exact(summary->last()) : Short(summary->last());
-                       }});
+    const auto last = [&](const v1::RunRow& row) -> std::string {
+      const v1::Summary* summary = FindSummary(row, primary);
+      if (summary == nullptr || !summary->has_last()) return "";
+      return options.csv ? Exact(summary->last()) : Short(summary->last());
+    };
+    columns.push_back({.title = primary, .text = last, .right = true});
   }
   if (!brief) {
-    columns.push_back(
-        {"failure", false, /*optional=*/true, [](const v1::RunRow& row) { return row.failure(); }});
+    const auto failure = [](const v1::RunRow& row) { return row.failure(); };
+    columns.push_back({.title = "failure", .text = failure, .optional = true});
   }
   ASSIGN_OR_RETURN(const auto runs, ListFoundRuns(connection, request,
                                                   options.limit.value_or(all ? kDefaultRuns : 0)));
@@ -239,8 +240,7 @@ Action DefineRuns(Command* command) {
   command->Footer(
       "A condition compares fields with their defaults filled in, labels of axes, and metrics. It "
       "also has experiment, owner, tags, state, seed, parameters, created, started and ended. AND, "
-      "OR, "
-      "NOT and parentheses join comparisons. docs/reference/filters.md has the grammar.\n\n"
+      "OR, NOT and parentheses join comparisons. docs/reference/filters.md has the grammar.\n\n"
       "Examples:\n  ablate runs names-norm\n"
       "  ablate runs 'model.norm.placement = pre AND eval/loss < 2.4' --sort eval/loss\n"
       "  ablate runs names-norm 'state = failed OR state = diverged'\n"

@@ -124,14 +124,10 @@ Action DefineSql(Command* command) {
   command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
       "The views are experiments, cells, runs, settings, metrics and analyses; points(run, key) "
-      "has "
-      "the points of a run's metric. They can only be read. docs/reference/sql.md has their "
-      "columns "
-      "and the limits. Numbers are exact: use round(x, 4) for a short table. NULL is empty. CSV "
-      "has "
-      "texts as they are. A spreadsheet may read one that begins with =, +, - or @ as a formula, "
-      "so "
-      "import the file as text.\n\n"
+      "has the points of a run's metric. They can only be read. docs/reference/sql.md has their "
+      "columns and the limits. Numbers are exact: use round(x, 4) for a short table. NULL is "
+      "empty. CSV has texts as they are. A spreadsheet may read one that begins with =, +, - or @ "
+      "as a formula, so import the file as text.\n\n"
       "Examples:\n  ablate sql 'SELECT state, count(*) FROM runs GROUP BY state'\n"
       "  ablate sql \"SELECT step, value FROM points('3f2a9c1b7d4e', 'eval/loss')\" --csv\n"
       "  ablate sql - < question.sql");

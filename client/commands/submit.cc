@@ -70,8 +70,7 @@ absl::StatusOr<v1::CreateExperimentResponse> AskForTheRest(const Context& contex
   if (submission->file.unread.size() > unread) {
     context.console.Note(
         "the server lacks data sets of the file; fix the problems below to upload them and to "
-        "check "
-        "the fields that depend on them");
+        "check the fields that depend on them");
   }
   v1::CreateExperimentRequest request = MakeRequest(*submission, options);
   MarkUnread(submission->file, &request);
@@ -277,18 +276,17 @@ Action DefineSubmit(Command* command) {
                 "share its runs with nobody");
   command->Flag(
       &options->dry_run, "--dry-run",
-      "Create nothing; print the grid, the trainer, reused runs, an estimate and all "
-      "problems. Data sets that the server lacks are uploaded for this. Only you see them, "
-      "and they are deleted after an hour unless an experiment uses them");
+      "Create nothing; print the grid, the trainer, reused runs, an estimate and all problems. "
+      "Data sets that the server lacks are uploaded for this. Only you see them, and they are "
+      "deleted after an hour unless an experiment uses them");
   command->Flag(&options->wait, "--wait",
                 "Wait until every run and analysis has ended; exit as `ablate wait` does");
   command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
-      "Paths of data sets are relative to the file, also in --set. Files that the server lacks "
-      "are uploaded; a note with name and size is printed before each. Only you see them until the "
-      "experiment exists. A path in the file that "
-      "leads out of its folder, or to a hidden file, is refused unless --data or --set names "
-      "it.\n\n"
+      "Paths of data sets are relative to the file, also in --set. Files that the server lacks are "
+      "uploaded; a note with name and size is printed before each. Only you see them until the "
+      "experiment exists. A path in the file that leads out of its folder, or to a hidden file, is "
+      "refused unless --data or --set names it.\n\n"
       "A submission that would only repeat an experiment of yours creates nothing: same spec, same "
       "runs. Then that experiment is named and shown.\n\n"
       "Examples:\n  ablate submit examples/names-norm.yaml --seeds 42..44 --set "

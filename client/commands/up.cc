@@ -296,8 +296,8 @@ Action DefineUp(Command* command) {
   command->Option(&options->lanes, "--lanes", "N",
                   "Train N runs at the same time on the cores, 1–4096 [one per core]");
   command->Option(&options->devices, "--devices", "DEVICES",
-                  "GPUs to use besides the cores: all, none, or a list such as cuda:0,cuda:1, "
-                  "as nvidia-smi numbers them [all]");
+                  "GPUs to use besides the cores: all, none, or a list such as cuda:0,cuda:1, as "
+                  "nvidia-smi numbers them [all]");
   command->Option(&options->gpu_lanes, "--gpu-lanes", "N",
                   "Train N runs at the same time on each GPU, 1–16 [found by measuring]");
   command->Option(&options->resume_every, "--resume-every", "SECONDS",

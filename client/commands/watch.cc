@@ -40,11 +40,9 @@ Action DefineWatch(Command* command) {
   command->Flag(&options->json, "--json", "Print each event as one line of JSON");
   command->Footer(
       "On a terminal, a screen shows progress, lanes and the mean of each setting so far, and at "
-      "the "
-      "end the verdict. Ctrl-C leaves the experiment running. In a pipe or file, or if TERM is "
-      "dumb, "
-      "a line is printed for each tenth of the work and every 10 minutes. Exits as `ablate wait` "
-      "does.\n\n"
+      "the end the verdict. Ctrl-C leaves the experiment running. In a pipe or file, or if TERM is "
+      "dumb, a line is printed for each tenth of the work and every 10 minutes. Exits as `ablate "
+      "wait` does.\n\n"
       "Example:\n  ablate watch names-norm");
   return [options](const Context& context) { return Watch(*options, context); };
 }

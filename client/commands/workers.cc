@@ -1,4 +1,4 @@
-// `ablate workers`: the processes that train and analyse.
+// `ablate workers`: the processes that train and analyze.
 #include <memory>
 
 #include "absl/strings/str_cat.h"

@@ -55,13 +55,13 @@ ScreenBlock WorkerBlock(const TopView& view, int width) {
 
 ScreenBlock ExperimentBlock(const TopView& view, int width) {
   if (view.experiments.empty()) return {};
-  Table table({{"experiment"},
-               {"owner", false, true},
-               {"ended", true},
-               {"training", true},
-               {"queued", true},
-               {"analyses left", true, true},
-               {"failed", true, true}});
+  Table table({{.title = "experiment"},
+               {.title = "owner", .optional = true},
+               {.title = "ended", .right = true},
+               {.title = "training", .right = true},
+               {.title = "queued", .right = true},
+               {.title = "analyses left", .right = true, .optional = true},
+               {.title = "failed", .right = true, .optional = true}});
   for (const ActiveExperiment& row : view.experiments) {
     table.Add({row.experiment, row.owner, PartOf(row.ended, row.all), text::Grouped(row.training),
                text::Grouped(row.queued), row.analyses == 0 ? "" : text::Grouped(row.analyses),

@@ -38,8 +38,7 @@ absl::Status ShortenValue(uint32_t steps, const std::string& path, const std::st
   if (path == kStepsPath) {
     return absl::InvalidArgumentError(
         absl::StrCat(axis, " varies ", kStepsPath,
-                     "; expected an experiment of one length. Use --axis "
-                     "or --set"));
+                     "; expected an experiment of one length. Use --axis or --set"));
   }
   if (path == kWarmupPath && value->number_value() > steps) {
     left_out->push_back(absl::StrCat("warmup beyond step ", steps, " of ", axis));

@@ -156,10 +156,9 @@ absl::StatusOr<process::FileDescriptor> Connect(const std::string& address,
 }
 
 absl::Status EndedByServer(const std::string& address) {
-  return Trouble(
-      address,
-      " closes the connection before TLS begins: it isn't a shared server, or the server "
-      "is full or stopping");
+  return Trouble(address,
+                 " closes the connection before TLS begins: it isn't a shared server, or the "
+                 "server is full or stopping");
 }
 
 // Returns the error for a response that OpenSSL can't parse; `error` is its first error.

@@ -38,9 +38,11 @@ void CollectPaths(absl::string_view path, const DatasetPath& place, Value* value
   }
 }
 
-DatasetPath InFile(std::string field) { return {std::move(field), nullptr, false, false}; }
-DatasetPath AsLabel(std::string field) { return {std::move(field), nullptr, false, true}; }
-DatasetPath OfOverride(std::string field) { return {std::move(field), nullptr, true, false}; }
+DatasetPath InFile(std::string field) { return {.field = std::move(field)}; }
+DatasetPath AsLabel(std::string field) { return {.field = std::move(field), .is_label = true}; }
+DatasetPath OfOverride(std::string field) {
+  return {.field = std::move(field), .is_override = true};
+}
 
 // Axes that vary a data set, by name.
 std::set<std::string> CollectPathsOfAxes(v1::ExperimentSpec* spec,

@@ -11,7 +11,7 @@
 namespace ablate::spec {
 
 // Analyses and samples of models with at least so many parameters go to a GPU, if there is one. A
-// guess: smaller ones are analysed soon enough on a core, and then their numbers don't depend on
+// guess: smaller ones are analyzed soon enough on a core, and then their numbers don't depend on
 // whether there is a GPU.
 inline constexpr uint64_t kGpuAnalysisParameters = 10'000'000;
 

@@ -372,14 +372,13 @@ class Expander {
       }
     }
     resolution_->notes.push_back(
-        native > 0 ? absl::StrCat("training.device auto is cpu, because native trains ",
+        native > 0     ? absl::StrCat("training.device auto is cpu, because native trains ",
                                   native == open ? "" : "some of ",
-                                  "the runs on the cores; training.device=cuda trains them by "
-                                  "torch on a GPU")
-        : threaded > 0
-            ? "training.device auto is cpu, because training.threads is above 1; without threads "
-              "a GPU trains the runs"
-            : "training.device auto is cuda: torch trains on a GPU");
+                                      "the runs on the cores; training.device=cuda trains them by "
+                                          "torch on a GPU")
+        : threaded > 0 ? "training.device auto is cpu, because training.threads is above 1; "
+                         "without threads a GPU trains the runs"
+                       : "training.device auto is cuda: torch trains on a GPU");
   }
 
   // Adds no costs if no device has the memory to train it.

@@ -85,9 +85,9 @@ absl::Status UnknownFormat(int format, absl::string_view allowed) {
 
 absl::Status MalformedRequest() {
   return WithReason(
-      absl::InvalidArgumentError("the request is malformed: it doesn't parse as this "
-                                 "method's message, or a text in it isn't UTF-8. Check that client "
-                                 "and server have the same version"),
+      absl::InvalidArgumentError("the request is malformed: it doesn't parse as this method's "
+                                 "message, or a text in it isn't UTF-8. Check that client and "
+                                 "server have the same version"),
       "MALFORMED_REQUEST");
 }
 

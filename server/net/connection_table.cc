@@ -29,8 +29,7 @@ absl::Status ForTheLastTime(const absl::Status& refused) {
   absl::Status status(
       refused.code(),
       absl::StrCat(refused.message(), "; this was the last of ", kUnauthenticatedCalls,
-                   " calls that a connection may make without a valid token. "
-                   "Connect again"));
+                   " calls that a connection may make without a valid token. Connect again"));
   refused.ForEachPayload([&status](absl::string_view type, const absl::Cord& payload) {
     status.SetPayload(type, payload);
   });

@@ -26,8 +26,8 @@ absl::Status UseCertificate(SSL_CTX* context, const std::string& certificate_cha
   while (tls::Certificate next{PEM_read_bio_X509(chain.get(), nullptr, nullptr, nullptr)}) {
     if (SSL_CTX_add1_chain_cert(context, next.get()) != 1) {
       return absl::InvalidArgumentError(
-          "the server's certificate chain can't be used; expected PEM certificates, the "
-          "server's own first");
+          "the server's certificate chain can't be used; expected PEM certificates, the server's "
+          "own first");
     }
   }
   const auto key = tls::ParseKey(private_key);

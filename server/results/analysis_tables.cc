@@ -23,7 +23,7 @@
 #include "server/lookup/errors.h"
 #include "server/report/compare/paired.h"
 #include "server/report/table/cells.h"
-#include "server/results/analysed.h"
+#include "server/results/analyzed.h"
 
 namespace ablate::results {
 namespace {

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "server/lookup/cancelled.h"
 #include "server/report/figure/family.h"
-#include "server/results/analysed.h"
+#include "server/results/analyzed.h"
 #include "server/results/compare.h"
 #include "server/results/series.h"
 #include "storage/store.h"

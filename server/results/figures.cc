@@ -21,7 +21,7 @@
 #include "server/report/figure/layout.h"
 #include "server/report/figure/render.h"
 #include "server/report/figure/style.h"
-#include "server/results/analysed.h"
+#include "server/results/analyzed.h"
 #include "server/results/families.h"
 
 namespace ablate::results {
@@ -53,8 +53,7 @@ absl::Status TooManyPoints(const std::string& setting, const std::string& key) {
   return absl::ResourceExhaustedError(
       absl::StrCat("key: the runs of ", reflect::Quoted(setting), " have more than ",
                    lookup::kMaxCurvePoints, " points of ", reflect::Quoted(key),
-                   ", the limit of a figure. Choose a metric with fewer "
-                   "points"));
+                   ", the limit of a figure. Choose a metric with fewer points"));
 }
 
 // Reads the curves of one row's runs, one per seed that has points, in the row's colour.
@@ -241,16 +240,16 @@ absl::Status ReadAtLastStep(storage::Store* store, const ComparedGrid& compared,
     plan->input.family = *std::move(family);
   }
   if (plan->kind->reads == figure::Reads::kAnalysis) {
-    auto analysed = results.Read(compared, *plan->kind, plan->input.key, std::nullopt, cancelled);
+    auto analyzed = results.Read(compared, *plan->kind, plan->input.key, std::nullopt, cancelled);
     // Arrays that can't be read don't affect the rest of the page.
     const bool unread =
-        absl::IsResourceExhausted(analysed.status()) || absl::IsDataLoss(analysed.status()) ||
-        absl::IsNotFound(analysed.status()) || absl::IsFailedPrecondition(analysed.status());
-    if (unread) plan->unread = analysed.status();
-    if (!analysed.ok()) return unread ? absl::OkStatus() : analysed.status();
-    plan->input.analysed = *std::move(analysed);
+        absl::IsResourceExhausted(analyzed.status()) || absl::IsDataLoss(analyzed.status()) ||
+        absl::IsNotFound(analyzed.status()) || absl::IsFailedPrecondition(analyzed.status());
+    if (unread) plan->unread = analyzed.status();
+    if (!analyzed.ok()) return unread ? absl::OkStatus() : analyzed.status();
+    plan->input.analyzed = *std::move(analyzed);
     // Maps of several settings are placed side by side.
-    const bool maps = !plan->input.analysed.form->every_seed;
+    const bool maps = !plan->input.analyzed.form->every_seed;
     if (maps && compared.rows.size() > 1) plan->input.width = figure::kDoubleWidth;
   }
   return absl::OkStatus();
@@ -298,7 +297,7 @@ html::Figure DrawPlan(const Plan& plan, const std::string& prefix) {
   }
   // An analysis that was not read has nothing to describe.
   const bool known =
-      plan.kind->reads != figure::Reads::kAnalysis || figure::HasSeeds(plan.input.analysed);
+      plan.kind->reads != figure::Reads::kAnalysis || figure::HasSeeds(plan.input.analyzed);
   if (known) figure.caption = plan.kind->caption(plan.input);
   figure.wide = plan.input.width > figure::kColumnWidth;
   auto drawing = plan.unread.ok() ? figure::Draw(*plan.kind, plan.input)
@@ -336,9 +335,9 @@ absl::StatusOr<figure::Drawing> DrawLabels(storage::Store* store, const Compared
   }
   std::vector<figure::LabelledDrawing> drawings;
   for (const std::string& label : labels) {
-    ASSIGN_OR_RETURN(auto analysed, results.Read(compared, kind, label, options.step, cancelled));
+    ASSIGN_OR_RETURN(auto analyzed, results.Read(compared, kind, label, options.step, cancelled));
     input.key = label;
-    input.analysed = std::move(analysed);
+    input.analyzed = std::move(analyzed);
     ASSIGN_OR_RETURN(auto drawing, figure::Draw(kind, input));
     drawings.push_back({label, std::move(drawing)});
   }
@@ -417,7 +416,7 @@ absl::StatusOr<std::vector<html::Figure>> ReportFigures(storage::Store* store,
     const bool of_pairs = plan.kind->reads == figure::Reads::kPairs;
     if (of_pairs && plan.unread.ok() && !HasCurves(plan.input)) continue;
     figures.push_back(DrawPlan(plan, prefix));
-    plan.input.analysed = {};  // keeps one at a time in memory
+    plan.input.analyzed = {};  // keeps one at a time in memory
   }
   return figures;
 }

@@ -198,8 +198,7 @@ constexpr size_t kMaxSampledSettings =
 std::string HowText(const engine::SampleOptions& options, size_t left_out) {
   std::string text = absl::StrCat(
       "Sampled from the last checkpoint of one run per setting, the converged run of lowest seed, "
-      "at "
-      "temperature ",
+      "at temperature ",
       text::ShortestDecimal(options.temperature));
   if (options.top_k > 0) absl::StrAppend(&text, ", top-k ", options.top_k);
   if (options.top_p < 1) {

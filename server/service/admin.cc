@@ -238,10 +238,10 @@ absl::Status CreateUser(const Backend& backend, const storage::Caller& caller,
   // A new user with the name would get what the old one owned.
   ASSIGN_OR_RETURN(const auto owns, backend.store->OwnsAnything(request.user()));
   if (owns && request.user() != backend.owner) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "user: ", request.user(),
-        " still owns experiments, data sets, models or analyses, which a new user of that "
-        "name would inherit. Choose another name, or remove them first"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("user: ", request.user(),
+                     " still owns experiments, data sets, models or analyses, which a new user of "
+                     "that name would inherit. Choose another name, or remove them first"));
   }
   ASSIGN_OR_RETURN(const auto user,
                    backend.sharing->store().CreateUser(request.user(), role, {},

@@ -245,8 +245,8 @@ absl::StatusOr<storage::DatasetCounts> UploadDatasetReactor::Inspect(
   if (!absl::IsInvalidArgument(problem)) return problem;
   return lookup::InvalidField(
       "data", problem.message(),
-      "UTF-8 text without control characters other than tabs and line breaks, "
-      "tagged sentences in CoNLL-U, or a file of a tokenizer or of tokens");
+      "UTF-8 text without control characters other than tabs and line breaks, tagged sentences in "
+      "CoNLL-U, or a file of a tokenizer or of tokens");
 }
 
 constexpr absl::string_view kDatasetList = "datasets";

@@ -324,8 +324,8 @@ bool RunNames::Resolve(const filter::Name& name, RunKey* key, Mistake* mistake) 
       absl::StrCat("unknown name ", reflect::Quoted(text),
                    meant.empty() ? reflect::DidYouMean(text, known)
                                  : absl::StrCat("; did you mean ", reflect::AnyOf(meant), "?")),
-      "a field such as model.layers, an axis, a metric such as eval/loss, experiment, "
-      "owner, tags, state, seed, parameters, created, started or ended",
+      "a field such as model.layers, an axis, a metric such as eval/loss, experiment, owner, tags, "
+      "state, seed, parameters, created, started or ended",
       mistake);
 }
 

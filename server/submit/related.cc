@@ -232,8 +232,8 @@ absl::StatusOr<storage::ExperimentRecord> CheckExtension(const lookup::View& vie
         absl::StrCat(report::Counted(missing.other.size(), "cell"), " of ", id,
                      " would be another training: ", report::Enumerated(missing.other, kNamedCells),
                      " (", missing.difference, ")"),
-        "the same fields, except that training.steps may grow where the schedule doesn't "
-        "depend on it; --again makes an experiment with other fields",
+        "the same fields, except that training.steps may grow where the schedule doesn't depend on "
+        "it; --again makes an experiment with other fields",
         problems);
   }
   return record;

@@ -20,8 +20,8 @@ std::string Clean(absl::string_view text) { return text::CleanText(text.substr(0
 
 void Append(Connection& db, const Audit& audit, int64_t rows) {
   Statement(db,
-            "INSERT INTO audit (time, user, token, method, resource, outcome) "
-            "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            "INSERT INTO audit (time, user, token, method, resource, outcome) VALUES (?1, ?2, ?3, "
+            "?4, ?5, ?6)",
             absl::ToUnixMicros(audit.time), Clean(audit.user), Clean(audit.token),
             Clean(audit.method), Clean(audit.resource), Clean(audit.outcome))
       .Run();
@@ -62,9 +62,9 @@ absl::StatusOr<AuditPage> AccessStore::ListAudits(const AuditQuery& query, int64
   MutexLock lock(&db_mutex_);
   {
     Statement rows(*db_,
-                   "SELECT id, time, user, token, method, resource, outcome FROM audit "
-                   "WHERE id < ?1 AND (?2 = '' OR user = ?2) AND method >= ?3 AND method < ?4 "
-                   "AND time >= ?5 AND time < ?6 ORDER BY id DESC LIMIT ?7",
+                   "SELECT id, time, user, token, method, resource, outcome FROM audit WHERE id < "
+                   "?1 AND (?2 = '' OR user = ?2) AND method >= ?3 AND method < ?4 AND time >= ?5 "
+                   "AND time < ?6 ORDER BY id DESC LIMIT ?7",
                    query.before, query.user, query.method_prefix, PrefixEnd(query.method_prefix),
                    absl::ToUnixMicros(query.since), absl::ToUnixMicros(query.until), size + 1);
     while (rows.Row()) {

@@ -146,8 +146,8 @@ absl::StatusOr<IssuedToken> AccessStore::IssueToken(const std::string& user,
                       Statement(db, "DELETE FROM tokens WHERE id = ?1", id).Run();
                     }
                     Statement(db,
-                              "INSERT INTO tokens (id, hash, user, note, created, expires) "
-                              "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                              "INSERT INTO tokens (id, hash, user, note, created, expires) VALUES "
+                              "(?1, ?2, ?3, ?4, ?5, ?6)",
                               token.id, held.hash, user, note, Stored(token.created),
                               Stored(token.expires))
                         .Run();

@@ -52,11 +52,11 @@ std::optional<AnalysisRow> FindOpenAnalysis(Connection& db, absl::string_view na
 
 std::vector<AnalysisSubject> ReadSubjects(Connection& db, int64_t analysis) {
   std::vector<AnalysisSubject> subjects;
-  Statement row(db,
-                "SELECT runs.name, analysis_subjects.step FROM analysis_subjects "
-                "JOIN runs ON runs.id = analysis_subjects.run WHERE analysis = ?1 "
-                "ORDER BY analysis_subjects.place",
-                analysis);
+  Statement row(
+      db,
+      "SELECT runs.name, analysis_subjects.step FROM analysis_subjects JOIN runs ON runs.id = "
+      "analysis_subjects.run WHERE analysis = ?1 ORDER BY analysis_subjects.place",
+      analysis);
   while (row.Row()) subjects.push_back({row.Text(0), row.As<uint32_t>(1)});
   return subjects;
 }
@@ -65,8 +65,8 @@ AnalysisRecord ReadAnalysis(Connection& db, int64_t id) {
   AnalysisRecord record;
   Statement row(db,
                 "SELECT name, request, state, progress, state_blob, result, artifact, "
-                "artifact_bytes, failure, device_time, create_time, start_time, end_time, "
-                "owner, private_to, ifnull(state_on_gpu, -1) FROM analyses WHERE id = ?1",
+                "artifact_bytes, failure, device_time, create_time, start_time, end_time, owner, "
+                "private_to, ifnull(state_on_gpu, -1) FROM analyses WHERE id = ?1",
                 id);
   if (!row.Row()) return record;
   record.id = row.Text(0);
@@ -99,11 +99,11 @@ std::vector<AnalysisRecord> ReadAnalyses(Connection& db, Statement& ids) {
 // Reads the labels of an analysis in an experiment.
 std::vector<std::string> LabelsIn(Connection& db, int64_t experiment, const std::string& analysis) {
   std::vector<std::string> labels;
-  Statement row(db,
-                "SELECT label FROM analysis_labels JOIN analyses "
-                "ON analyses.signature = analysis_labels.signature "
-                "WHERE experiment = ?1 AND analyses.name = ?2 ORDER BY label",
-                experiment, analysis);
+  Statement row(
+      db,
+      "SELECT label FROM analysis_labels JOIN analyses ON analyses.signature = "
+      "analysis_labels.signature WHERE experiment = ?1 AND analyses.name = ?2 ORDER BY label",
+      experiment, analysis);
   while (row.Row()) labels.push_back(row.Text(0));
   return labels;
 }
@@ -142,12 +142,12 @@ int64_t CountOpen(Connection& db) {
 
 int64_t InsertAnalysis(Transaction& t, const NewAnalysis& analysis,
                        const std::vector<int64_t>& runs) {
-  Statement insert(t.db,
-                   "INSERT INTO analyses (name, signature, request, create_time, owner, "
-                   "private_to, time_group, guessed_time) "
-                   "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING id",
-                   analysis.id, analysis.signature, Bytes{analysis.request}, t.now, analysis.owner,
-                   analysis.private_to, analysis.time_group, analysis.guessed_time);
+  Statement insert(
+      t.db,
+      "INSERT INTO analyses (name, signature, request, create_time, owner, private_to, time_group, "
+      "guessed_time) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING id",
+      analysis.id, analysis.signature, Bytes{analysis.request}, t.now, analysis.owner,
+      analysis.private_to, analysis.time_group, analysis.guessed_time);
   const int64_t id = insert.Row() ? insert.Int(0) : 0;
   insert.Run();
   for (size_t place = 0; place < runs.size(); ++place) {
@@ -173,8 +173,8 @@ void DropResult(Transaction& t, const AnalysisRow& analysis) {
 void QueueAgain(Transaction& t, const AnalysisRow& analysis) {
   DropResult(t, analysis);
   Statement(t.db,
-            "UPDATE analyses SET state = 0, device_time = 0, start_time = 0, end_time = 0, "
-            "by_hand = 0 WHERE id = ?1",
+            "UPDATE analyses SET state = 0, device_time = 0, start_time = 0, end_time = 0, by_hand "
+            "= 0 WHERE id = ?1",
             analysis.id)
       .Run();
 }
@@ -191,12 +191,11 @@ bool IsThere(Blobs* blobs, const AnalysisRow& analysis) {
 std::string LabelHolder(Connection& db, int64_t experiment, const std::string& label,
                         const std::string& signature) {
   Statement holder(db,
-                   "SELECT analyses.name FROM analysis_labels AS labels "
-                   "JOIN analyses ON analyses.signature = labels.signature "
-                   "JOIN analysis_subjects AS subjects ON subjects.analysis = analyses.id "
-                   "JOIN cells ON cells.run = subjects.run AND cells.experiment = ?1 "
-                   "WHERE labels.experiment = ?1 AND label = ?2 AND labels.signature != ?3 "
-                   "AND analyses.state < 3 AND analyses.private_to = "
+                   "SELECT analyses.name FROM analysis_labels AS labels JOIN analyses ON "
+                   "analyses.signature = labels.signature JOIN analysis_subjects AS subjects ON "
+                   "subjects.analysis = analyses.id JOIN cells ON cells.run = subjects.run AND "
+                   "cells.experiment = ?1 WHERE labels.experiment = ?1 AND label = ?2 AND "
+                   "labels.signature != ?3 AND analyses.state < 3 AND analyses.private_to = "
                    "(SELECT private_to FROM experiments WHERE id = ?1) LIMIT 1",
                    experiment, label, signature);
   return holder.Row() ? holder.Text(0) : "";
@@ -263,8 +262,8 @@ absl::StatusOr<std::optional<CreatedAnalysis>> Create(Transaction& t, Blobs* blo
 void SetState(Transaction& t, const AnalysisRow& analysis, const std::string& blob, uint64_t bytes,
               bool on_gpu) {
   Statement(t.db,
-            "UPDATE analyses SET state_blob = nullif(?2, ''), state_bytes = ?3, "
-            "state_on_gpu = iif(?2 = '', NULL, ?4) WHERE id = ?1",
+            "UPDATE analyses SET state_blob = nullif(?2, ''), state_bytes = ?3, state_on_gpu = "
+            "iif(?2 = '', NULL, ?4) WHERE id = ?1",
             analysis.id, blob, bytes, on_gpu)
       .Run();
   if (!analysis.state_blob.empty() && analysis.state_blob != blob) {
@@ -284,13 +283,11 @@ void Finish(Transaction& t, const AnalysisRow& analysis, AnalysisState state) {
 // Adds the time of a DONE analysis to its group's times.
 void LearnTime(Transaction& t, int64_t analysis) {
   Statement(t.db,
-            "INSERT INTO analysis_times "
-            "SELECT time_group, 1, device_time, guessed_time, guessed_time FROM analyses "
-            "WHERE id = ?1 AND time_group != '' AND device_time > 0 AND guessed_time > 0 "
-            "ON CONFLICT (time_group) DO UPDATE SET analyses = analyses + 1, "
-            "device_time = device_time + excluded.device_time, "
-            "guessed_time = guessed_time + excluded.guessed_time, "
-            "largest = max(largest, excluded.largest)",
+            "INSERT INTO analysis_times SELECT time_group, 1, device_time, guessed_time, "
+            "guessed_time FROM analyses WHERE id = ?1 AND time_group != '' AND device_time > 0 AND "
+            "guessed_time > 0 ON CONFLICT (time_group) DO UPDATE SET analyses = analyses + 1, "
+            "device_time = device_time + excluded.device_time, guessed_time = guessed_time + "
+            "excluded.guessed_time, largest = max(largest, excluded.largest)",
             analysis)
       .Run();
 }
@@ -316,11 +313,9 @@ void RemoveAnalysis(Transaction& t, int64_t analysis) {
 // Adds, by signature, the number of DONE analyses whose first subject is this run.
 void CountDone(Connection& db, const std::string& run, std::map<std::string, uint64_t>* counts) {
   Statement row(db,
-                "SELECT signature, count(*) FROM runs "
-                "JOIN analysis_subjects AS subjects ON subjects.run = runs.id "
-                "JOIN analyses ON analyses.id = subjects.analysis "
-                "WHERE runs.name = ?1 AND subjects.place = 0 AND analyses.state = 2 "
-                "GROUP BY signature",
+                "SELECT signature, count(*) FROM runs JOIN analysis_subjects AS subjects ON "
+                "subjects.run = runs.id JOIN analyses ON analyses.id = subjects.analysis WHERE "
+                "runs.name = ?1 AND subjects.place = 0 AND analyses.state = 2 GROUP BY signature",
                 run);
   while (row.Row()) (*counts)[row.Text(0)] += row.As<uint64_t>(1);
 }
@@ -389,12 +384,10 @@ absl::StatusOr<std::vector<std::string>> Store::FindAnalyses(const Viewer& viewe
     std::vector<std::string> names;
     // By the index analyses_visible, so that others' names aren't read.
     Statement row(db,
-                  "SELECT name FROM analyses WHERE ?4 AND name >= ?1 AND name < ?2 "
-                  "UNION ALL SELECT name FROM analyses "
-                  "WHERE NOT ?4 AND private_to = '' AND name >= ?1 AND name < ?2 "
-                  "UNION ALL SELECT name FROM analyses "
-                  "WHERE NOT ?4 AND private_to = ?5 AND ?5 <> '' AND name >= ?1 AND name < ?2 "
-                  "ORDER BY name LIMIT ?3",
+                  "SELECT name FROM analyses WHERE ?4 AND name >= ?1 AND name < ?2 UNION ALL "
+                  "SELECT name FROM analyses WHERE NOT ?4 AND private_to = '' AND name >= ?1 AND "
+                  "name < ?2 UNION ALL SELECT name FROM analyses WHERE NOT ?4 AND private_to = ?5 "
+                  "AND ?5 <> '' AND name >= ?1 AND name < ?2 ORDER BY name LIMIT ?3",
                   prefix, PrefixEnd(prefix), limit, viewer.sees_all, viewer.user);
     while (row.Row()) names.push_back(row.Text(0));
     return names;
@@ -407,8 +400,8 @@ absl::StatusOr<std::vector<AnalysisRecord>> Store::ListAnalyses(const Viewer& vi
   return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<AnalysisRecord>> {
     ASSIGN_OR_RETURN(const auto end, PageEnd(db, viewer, after));
     Statement row(db,
-                  "SELECT id FROM analyses WHERE id < ?1 AND (?3 OR private_to IN ('', ?4)) "
-                  "ORDER BY id DESC LIMIT ?2",
+                  "SELECT id FROM analyses WHERE id < ?1 AND (?3 OR private_to IN ('', ?4)) ORDER "
+                  "BY id DESC LIMIT ?2",
                   end, limit, viewer.sees_all, viewer.user);
     return ReadAnalyses(db, row);
   });
@@ -421,12 +414,12 @@ absl::StatusOr<std::vector<AnalysisRecord>> Store::RunAnalyses(const Viewer& vie
   return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<AnalysisRecord>> {
     ASSIGN_OR_RETURN(const auto found, FindRunRow(db, run));
     ASSIGN_OR_RETURN(const auto end, PageEnd(db, viewer, after));
-    Statement row(db,
-                  "SELECT DISTINCT analysis FROM analysis_subjects "
-                  "JOIN analyses ON analyses.id = analysis "
-                  "WHERE run = ?3 AND analysis < ?1 AND (?4 OR private_to IN ('', ?5)) "
-                  "ORDER BY analysis DESC LIMIT ?2",
-                  end, limit, found, viewer.sees_all, viewer.user);
+    Statement row(
+        db,
+        "SELECT DISTINCT analysis FROM analysis_subjects JOIN analyses ON analyses.id = analysis "
+        "WHERE run = ?3 AND analysis < ?1 AND (?4 OR private_to IN ('', ?5)) ORDER BY analysis "
+        "DESC LIMIT ?2",
+        end, limit, found, viewer.sees_all, viewer.user);
     return ReadAnalyses(db, row);
   });
 }
@@ -438,15 +431,13 @@ absl::StatusOr<std::vector<AnalysisRecord>> Store::ExperimentAnalyses(const View
   return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<AnalysisRecord>> {
     ASSIGN_OR_RETURN(const auto found, FindExperimentRow(db, experiment));
     ASSIGN_OR_RETURN(const auto end, PageEnd(db, viewer, after));
-    Statement row(db,
-                  "SELECT id FROM analyses WHERE id IN ("
-                  "SELECT analysis FROM cells "
-                  "JOIN analysis_subjects ON analysis_subjects.run = cells.run "
-                  "WHERE experiment = ?3 AND analysis < ?1 "
-                  "UNION SELECT analysis FROM experiment_analyses "
-                  "WHERE experiment = ?3 AND analysis < ?1) "
-                  "AND (?4 OR private_to IN ('', ?5)) ORDER BY id DESC LIMIT ?2",
-                  end, limit, found, viewer.sees_all, viewer.user);
+    Statement row(
+        db,
+        "SELECT id FROM analyses WHERE id IN (SELECT analysis FROM cells JOIN analysis_subjects ON "
+        "analysis_subjects.run = cells.run WHERE experiment = ?3 AND analysis < ?1 UNION SELECT "
+        "analysis FROM experiment_analyses WHERE experiment = ?3 AND analysis < ?1) AND (?4 OR "
+        "private_to IN ('', ?5)) ORDER BY id DESC LIMIT ?2",
+        end, limit, found, viewer.sees_all, viewer.user);
     std::vector<AnalysisRecord> records = ReadAnalyses(db, row);
     for (AnalysisRecord& record : records) record.labels = LabelsIn(db, found, record.id);
     return records;
@@ -460,26 +451,24 @@ absl::StatusOr<std::vector<LabelledAnalysis>> Store::LabelledAnalyses(absl::stri
     std::vector<LabelledAnalysis> labelled;
     // Most experiments have no labels, but may have very many cells.
     if (!Statement(db,
-                   "SELECT 1 FROM analysis_labels "
-                   "WHERE experiment = ?1 AND (?2 = '' OR label = ?2) LIMIT 1",
+                   "SELECT 1 FROM analysis_labels WHERE experiment = ?1 AND (?2 = '' OR label = "
+                   "?2) LIMIT 1",
                    found, label)
              .Row()) {
       return labelled;
     }
-    Statement row(
-        db,
-        "SELECT DISTINCT label, analyses.name, runs.name, subjects.step, result FROM cells "
-        "JOIN analysis_subjects AS subjects ON subjects.run = cells.run "
-        "JOIN analyses ON analyses.id = subjects.analysis "
-        "JOIN analysis_labels AS labels "
-        "  ON labels.experiment = cells.experiment AND labels.signature = analyses.signature "
-        "JOIN runs ON runs.id = cells.run "
-        "WHERE cells.experiment = ?1 AND (?2 = '' OR label = ?2) AND analyses.state = 2 "
-        "  AND NOT EXISTS "
-        "  (SELECT 1 FROM analysis_subjects AS other WHERE other.analysis = analyses.id "
-        "   AND (other.run != subjects.run OR other.place > subjects.place)) "
-        "ORDER BY label, runs.name, subjects.step, analyses.id",
-        found, label);
+    Statement row(db,
+                  "SELECT DISTINCT label, analyses.name, runs.name, subjects.step, result FROM "
+                  "cells JOIN analysis_subjects AS subjects ON subjects.run = cells.run JOIN "
+                  "analyses ON analyses.id = subjects.analysis JOIN analysis_labels AS labels "
+                  "  ON labels.experiment = cells.experiment AND labels.signature = "
+                  "analyses.signature JOIN runs ON runs.id = cells.run WHERE cells.experiment = ?1 "
+                  "AND (?2 = '' OR label = ?2) AND analyses.state = 2 "
+                  "  AND NOT EXISTS "
+                  "  (SELECT 1 FROM analysis_subjects AS other WHERE other.analysis = analyses.id "
+                  "   AND (other.run != subjects.run OR other.place > subjects.place)) ORDER BY "
+                  "label, runs.name, subjects.step, analyses.id",
+                  found, label);
     while (row.Row()) {
       labelled.push_back(
           {row.Text(0), row.Text(1), {row.Text(2), row.As<uint32_t>(3)}, row.Text(4)});
@@ -523,8 +512,8 @@ absl::Status Store::SaveAnalysis(absl::string_view id, const AnalysisProgress& p
       SetState(t, *analysis, "", 0, false);
     }
     Statement(t.db,
-              "UPDATE analyses SET progress = ?2, device_time = min(device_time + ?3, ?5), "
-              "state = iif(?4, 0, state) WHERE id = ?1",
+              "UPDATE analyses SET progress = ?2, device_time = min(device_time + ?3, ?5), state = "
+              "iif(?4, 0, state) WHERE id = ?1",
               analysis->id, Share(progress.progress), progress.device_time, progress.yielded,
               kMaxDeviceTime)
         .Run();
@@ -577,8 +566,8 @@ absl::StatusOr<std::map<std::string, uint64_t>> Store::CountDoneAnalyses(
 absl::StatusOr<AnalysisTimes> Store::MeasuredAnalysisTimes(absl::string_view group) {
   return db_->Read([&](Connection& db) {
     Statement row(db,
-                  "SELECT analyses, device_time, guessed_time, largest FROM analysis_times "
-                  "WHERE time_group = ?1",
+                  "SELECT analyses, device_time, guessed_time, largest FROM analysis_times WHERE "
+                  "time_group = ?1",
                   group);
     if (!row.Row()) return AnalysisTimes{};
     return AnalysisTimes{row.As<uint64_t>(0), row.Real(1), row.Real(2), row.Real(3)};

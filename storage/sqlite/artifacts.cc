@@ -18,16 +18,12 @@ namespace {
 
 // Has a row for each name of a blob: to whom what has the name is private.
 constexpr char kNamesOfBlob[] =
-    "SELECT private_to FROM datasets WHERE sha256 = ?1 "
-    "UNION ALL SELECT private_to FROM models WHERE sha256 = ?1 "
-    "UNION ALL SELECT " PRIVATE_TO_OF_RUN
-    " FROM artifacts WHERE blob = ?1 "
-    "UNION ALL SELECT " PRIVATE_TO_OF_RUN
-    " FROM resume_states WHERE blob = ?1 "
-    "UNION ALL SELECT " PRIVATE_TO_OF_RUN
-    " FROM last_states WHERE blob = ?1 "
-    "UNION ALL SELECT private_to FROM runs WHERE initial_blob = ?1 AND initial_blob <> '' "
-    "UNION ALL SELECT private_to FROM analyses WHERE state_blob = ?1 "
+    "SELECT private_to FROM datasets WHERE sha256 = ?1 UNION ALL SELECT private_to FROM models "
+    "WHERE sha256 = ?1 UNION ALL SELECT " PRIVATE_TO_OF_RUN
+    " FROM artifacts WHERE blob = ?1 UNION ALL SELECT " PRIVATE_TO_OF_RUN
+    " FROM resume_states WHERE blob = ?1 UNION ALL SELECT " PRIVATE_TO_OF_RUN
+    " FROM last_states WHERE blob = ?1 UNION ALL SELECT private_to FROM runs WHERE initial_blob = "
+    "?1 AND initial_blob <> '' UNION ALL SELECT private_to FROM analyses WHERE state_blob = ?1 "
     "UNION ALL SELECT private_to FROM analyses WHERE artifact = ?1";
 
 #undef PRIVATE_TO_OF_RUN
@@ -57,8 +53,8 @@ void AddCheckpoint(Transaction& t, const RunRow& run, const CheckpointEvent& eve
                 run.id, event.step);
   while (old.Row()) DropReference(t, old.View(0), OnSweep::kTrash);
   Statement(t.db,
-            "INSERT INTO artifacts (run, kind, step, blob, bytes, change) "
-            "VALUES (?1, 'checkpoint', ?2, ?3, ?4, ?5)",
+            "INSERT INTO artifacts (run, kind, step, blob, bytes, change) VALUES (?1, "
+            "'checkpoint', ?2, ?3, ?4, ?5)",
             run.id, event.step, event.blob, event.bytes, change)
       .Run();
 }
@@ -88,13 +84,13 @@ uint32_t SaveResumeState(Transaction& t, const RunRow& run, const ResumeStateEve
     before = old.As<uint32_t>(0);
     if (old.View(1) != event.blob) DropReference(t, old.View(1), OnSweep::kRemove);
   }
-  Statement(t.db,
-            "REPLACE INTO resume_states (run, step, blob, bytes, change, device_time, "
-            "contended_time, tokens, environment, summaries) "
-            "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, "
-            "coalesce((SELECT data FROM summaries WHERE run = ?1), x''))",
-            run.id, event.step, event.blob, event.bytes, change, run.spent.device_time,
-            run.spent.contended_time, run.spent.tokens, run.environment)
+  Statement(
+      t.db,
+      "REPLACE INTO resume_states (run, step, blob, bytes, change, device_time, contended_time, "
+      "tokens, environment, summaries) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, "
+      "coalesce((SELECT data FROM summaries WHERE run = ?1), x''))",
+      run.id, event.step, event.blob, event.bytes, change, run.spent.device_time,
+      run.spent.contended_time, run.spent.tokens, run.environment)
       .Run();
   return before;
 }
@@ -130,8 +126,8 @@ uint64_t CountNames(Connection& db, const Viewer& viewer, absl::string_view sha2
 
 void DropReference(Transaction& t, absl::string_view sha256, OnSweep on_sweep) {
   Statement(t.db,
-            "INSERT INTO loose_blobs (sha256, superseded) VALUES (?1, ?2) "
-            "ON CONFLICT (sha256) DO UPDATE SET superseded = min(superseded, ?2)",
+            "INSERT INTO loose_blobs (sha256, superseded) VALUES (?1, ?2) ON CONFLICT (sha256) DO "
+            "UPDATE SET superseded = min(superseded, ?2)",
             sha256, on_sweep == OnSweep::kRemove ? 1 : 0)
       .Run();
   t.needs_maintenance = true;

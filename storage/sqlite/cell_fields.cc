@@ -87,8 +87,8 @@ NumberedCells NumberCells(Connection& db, absl::string_view id) {
   VariantNumbers variants;
   NumberedCells numbered;
   Statement cell(db,
-                 "SELECT place, labels FROM cells WHERE experiment = "
-                 "(SELECT id FROM experiments WHERE name = ?1) ORDER BY place",
+                 "SELECT place, labels FROM cells WHERE experiment = (SELECT id FROM experiments "
+                 "WHERE name = ?1) ORDER BY place",
                  id);
   while (cell.Row()) {
     numbered.cells.emplace_back(cell.Int(0), variants.Of(DecodeLabels(cell.View(1))));

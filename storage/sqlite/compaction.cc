@@ -96,8 +96,8 @@ absl::StatusOr<std::vector<CompactedSlice>> NextSlices(Connection& db) {
   std::vector<CompactedSlice> slices;
   size_t points = 0;
   Statement next(db,
-                 "SELECT run, coalesce(name, '') FROM uncompacted LEFT JOIN runs "
-                 "ON runs.id = uncompacted.run ORDER BY run LIMIT ?1",
+                 "SELECT run, coalesce(name, '') FROM uncompacted LEFT JOIN runs ON runs.id = "
+                 "uncompacted.run ORDER BY run LIMIT ?1",
                  kMaxSlices);
   while (points < kSlicePoints && next.Row()) {
     slices.push_back(MakeSlice(db, next.Int(0), next.Text(1)));
@@ -117,10 +117,10 @@ void StoreSlice(Transaction& t, const CompactedSlice& slice) {
     return;
   }
   for (const Chunk& chunk : slice.chunks) {
-    Statement(t.db,
-              "INSERT INTO chunks (run, key, first_step, last_step, data) "
-              "VALUES (?1, ?2, ?3, ?4, ?5)",
-              slice.run, chunk.key, chunk.first_step, chunk.last_step, Bytes{chunk.data})
+    Statement(
+        t.db,
+        "INSERT INTO chunks (run, key, first_step, last_step, data) VALUES (?1, ?2, ?3, ?4, ?5)",
+        slice.run, chunk.key, chunk.first_step, chunk.last_step, Bytes{chunk.data})
         .Run();
   }
   Statement(t.db, "DELETE FROM row_groups WHERE run = ?1 AND id <= ?2", slice.run, slice.last_group)

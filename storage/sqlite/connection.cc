@@ -77,8 +77,8 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::OpenFile(const std::stri
 absl::Status Connection::UseLog() {
   sqlite3_db_config(db_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, nullptr);
   Execute(
-      "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
-      "PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -16384");
+      "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;PRAGMA journal_size_limit = 67108864; "
+      "PRAGMA cache_size = -16384");
   sqlite3_wal_hook(
       db_,
       [](void* self, sqlite3*, const char*, int pages) {

@@ -61,8 +61,8 @@ std::vector<DatasetRecord> FindByDisplayName(Connection& db, const std::string& 
   std::vector<DatasetRecord> found;
   Statement row(db,
                 ABLATE_SELECT_DATASETS
-                "WHERE display_name = ?1 AND (owner = ?2) = ?3 AND private_to IN ('', ?2) "
-                "ORDER BY name LIMIT ?4",
+                "WHERE display_name = ?1 AND (owner = ?2) = ?3 AND private_to IN ('', ?2) ORDER BY "
+                "name LIMIT ?4",
                 name, user, own, kShownIds + 1);
   while (row.Row()) found.push_back(ReadDataset(row));
   return found;
@@ -156,8 +156,8 @@ absl::Status UseUpload(Transaction& t, const std::string& key) {
 
 void DeleteUnusedUploads(Transaction& t) {
   Statement gone(t.db,
-                 "DELETE FROM datasets WHERE unused_until BETWEEN 1 AND ?1 AND NOT EXISTS "
-                 "(SELECT 1 FROM runs WHERE dataset = datasets.id) RETURNING sha256",
+                 "DELETE FROM datasets WHERE unused_until BETWEEN 1 AND ?1 AND NOT EXISTS (SELECT "
+                 "1 FROM runs WHERE dataset = datasets.id) RETURNING sha256",
                  t.now);
   while (gone.Row()) DropReference(t, gone.View(0), OnSweep::kTrash);
 }
@@ -202,10 +202,9 @@ absl::StatusOr<DatasetRecord> Store::AddDataset(const DatasetRecord& dataset) {
 absl::StatusOr<bool> Store::OwnsAnything(absl::string_view user) {
   return db_->Read([&](Connection& db) -> absl::StatusOr<bool> {
     return Statement(db,
-                     "SELECT 1 FROM experiments WHERE owner = ?1 AND deleted = 0 "
-                     "UNION ALL SELECT 1 FROM datasets WHERE owner = ?1 "
-                     "UNION ALL SELECT 1 FROM models WHERE owner = ?1 "
-                     "UNION ALL SELECT 1 FROM analyses WHERE owner = ?1 OR private_to = ?1 "
+                     "SELECT 1 FROM experiments WHERE owner = ?1 AND deleted = 0 UNION ALL SELECT "
+                     "1 FROM datasets WHERE owner = ?1 UNION ALL SELECT 1 FROM models WHERE owner "
+                     "= ?1 UNION ALL SELECT 1 FROM analyses WHERE owner = ?1 OR private_to = ?1 "
                      "UNION ALL SELECT 1 FROM runs WHERE private_to = ?1 LIMIT 1",
                      user)
         .Row();
@@ -240,8 +239,8 @@ absl::StatusOr<std::optional<DatasetRecord>> Store::FindEncoded(absl::string_vie
     std::optional<DatasetRecord> found;
     Statement row(db,
                   ABLATE_SELECT_DATASETS
-                  "WHERE encoded_from = ?1 AND encoded_from <> '' AND private_to IN ('', ?2) "
-                  "ORDER BY private_to DESC LIMIT 1",
+                  "WHERE encoded_from = ?1 AND encoded_from <> '' AND private_to IN ('', ?2) ORDER "
+                  "BY private_to DESC LIMIT 1",
                   encoded_from, private_to);
     if (row.Row()) found = ReadDataset(row);
     return found;
@@ -275,8 +274,8 @@ absl::StatusOr<DatasetCounts> Store::Counts(absl::string_view key) {
 absl::Status Store::KeepCounts(absl::string_view key, const DatasetCounts& counts) {
   return db_->Write([&](Transaction& t) {
     Statement(t.db,
-              "UPDATE datasets SET document_lengths = ?2, code_points = ?3, line_ends = ?4 "
-              "WHERE name = ?1",
+              "UPDATE datasets SET document_lengths = ?2, code_points = ?3, line_ends = ?4 WHERE "
+              "name = ?1",
               key, counts.document_lengths, counts.code_points, counts.line_ends)
         .Run();
     return absl::OkStatus();

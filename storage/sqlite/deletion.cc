@@ -46,10 +46,9 @@ class DeletionSum {
 
   Deletion Sum() {
     Statement cell(db_,
-                   "SELECT DISTINCT run, EXISTS (SELECT 1 FROM cells AS other "
-                   "JOIN experiments ON experiments.id = other.experiment WHERE "
-                   "other.run = cells.run AND other.experiment != ?1 AND deleted = 0) "
-                   "FROM cells WHERE experiment = ?1",
+                   "SELECT DISTINCT run, EXISTS (SELECT 1 FROM cells AS other JOIN experiments ON "
+                   "experiments.id = other.experiment WHERE other.run = cells.run AND "
+                   "other.experiment != ?1 AND deleted = 0) FROM cells WHERE experiment = ?1",
                    experiment_);
     while (cell.Row()) {
       if (cell.Int(1) != 0) {
@@ -90,9 +89,9 @@ class DeletionSum {
   void AddShared(int64_t run) {
     ++deletion_.shared_runs;
     Statement other(db_,
-                    "SELECT experiments.id, experiments.name, private_to FROM cells "
-                    "JOIN experiments ON experiments.id = experiment "
-                    "WHERE run = ?1 AND experiment != ?2 AND deleted = 0",
+                    "SELECT experiments.id, experiments.name, private_to FROM cells JOIN "
+                    "experiments ON experiments.id = experiment WHERE run = ?1 AND experiment != "
+                    "?2 AND deleted = 0",
                     run, experiment_);
     AddNames(&other, &shared_with_);
   }
@@ -116,39 +115,36 @@ class DeletionSum {
 
   void AddRun(int64_t run) {
     ++deletion_.runs;
-    AddCosts(run, "SELECT device_time FROM runs WHERE id = ?1",
-             "SELECT '', length(data) FROM row_groups WHERE run = ?1 "
-             "UNION ALL SELECT '', length(data) FROM chunks WHERE run = ?1 "
-             "UNION ALL SELECT '', length(data) FROM summaries WHERE run = ?1 "
-             "UNION ALL SELECT blob, bytes FROM artifacts WHERE run = ?1 "
-             "UNION ALL SELECT blob, bytes FROM resume_states WHERE run = ?1 "
-             "UNION ALL SELECT blob, bytes FROM last_states WHERE run = ?1 "
-             "UNION ALL SELECT initial_blob, 0 FROM runs "
-             "WHERE id = ?1 AND initial_blob <> ''");
+    AddCosts(
+        run, "SELECT device_time FROM runs WHERE id = ?1",
+        "SELECT '', length(data) FROM row_groups WHERE run = ?1 UNION ALL SELECT '', length(data) "
+        "FROM chunks WHERE run = ?1 UNION ALL SELECT '', length(data) FROM summaries WHERE run = "
+        "?1 UNION ALL SELECT blob, bytes FROM artifacts WHERE run = ?1 UNION ALL SELECT blob, "
+        "bytes FROM resume_states WHERE run = ?1 UNION ALL SELECT blob, bytes FROM last_states "
+        "WHERE run = ?1 UNION ALL SELECT initial_blob, 0 FROM runs WHERE id = ?1 AND initial_blob "
+        "<> ''");
     Statement analysis(db_,
-                       "SELECT analysis, private_to FROM analysis_subjects "
-                       "JOIN analyses ON analyses.id = analysis WHERE run = ?1",
+                       "SELECT analysis, private_to FROM analysis_subjects JOIN analyses ON "
+                       "analyses.id = analysis WHERE run = ?1",
                        run);
     while (analysis.Row()) {
       if (Sees(viewer_, analysis.Text(1))) analyses_.insert(analysis.Int(0));
     }
-    Statement other(db_,
-                    "SELECT experiments.id, experiments.name, experiments.private_to "
-                    "FROM artifacts JOIN runs ON initial_blob = blob AND initial_blob <> '' "
-                    "JOIN cells ON cells.run = runs.id "
-                    "JOIN experiments ON experiments.id = experiment "
-                    "WHERE artifacts.run = ?1 AND experiment != ?2 AND deleted = 0",
-                    run, experiment_);
+    Statement other(
+        db_,
+        "SELECT experiments.id, experiments.name, experiments.private_to FROM artifacts JOIN runs "
+        "ON initial_blob = blob AND initial_blob <> '' JOIN cells ON cells.run = runs.id JOIN "
+        "experiments ON experiments.id = experiment WHERE artifacts.run = ?1 AND experiment != ?2 "
+        "AND deleted = 0",
+        run, experiment_);
     AddNames(&other, &checkpoint_of_);
   }
 
   void AddAnalysis(int64_t analysis) {
     AddCosts(analysis, "SELECT device_time FROM analyses WHERE id = ?1",
-             "SELECT '', length(result) FROM analyses WHERE id = ?1 "
-             "UNION ALL SELECT state_blob, state_bytes FROM analyses "
-             "WHERE id = ?1 AND state_blob IS NOT NULL "
-             "UNION ALL SELECT artifact, artifact_bytes FROM analyses "
-             "WHERE id = ?1 AND artifact IS NOT NULL");
+             "SELECT '', length(result) FROM analyses WHERE id = ?1 UNION ALL SELECT state_blob, "
+             "state_bytes FROM analyses WHERE id = ?1 AND state_blob IS NOT NULL UNION ALL SELECT "
+             "artifact, artifact_bytes FROM analyses WHERE id = ?1 AND artifact IS NOT NULL");
   }
 
   Connection& db_;
@@ -175,10 +171,10 @@ void LeaveChain(Transaction& t, absl::string_view name, int64_t experiment) {
                 name)
           .Row();
   if (is_extended) {
-    Statement(t.db,
-              "UPDATE experiments SET extends = ?2 WHERE extends = ?1 AND extends <> '' "
-              "AND deleted = 0",
-              name, before)
+    Statement(
+        t.db,
+        "UPDATE experiments SET extends = ?2 WHERE extends = ?1 AND extends <> '' AND deleted = 0",
+        name, before)
         .Run();
   } else if (!before.empty()) {
     Statement(t.db, "UPDATE experiments SET archived = 0 WHERE name = ?1", before).Run();

@@ -51,11 +51,11 @@ absl::Status LinkAnalysis(Transaction& t, const NewAnalysis& asked, int64_t anal
 
 bool IsLinked(Connection& db, const NewAnalysis& asked, int64_t analysis) {
   if (asked.asked_by.empty()) return false;
-  return Statement(db,
-                   "SELECT 1 FROM experiment_analyses AS asked "
-                   "JOIN experiments ON experiments.id = asked.experiment "
-                   "WHERE experiments.name = ?1 AND label = ?2 AND analysis = ?3",
-                   asked.asked_by, asked.asked_as, analysis)
+  return Statement(
+             db,
+             "SELECT 1 FROM experiment_analyses AS asked JOIN experiments ON experiments.id = "
+             "asked.experiment WHERE experiments.name = ?1 AND label = ?2 AND analysis = ?3",
+             asked.asked_by, asked.asked_as, analysis)
       .Row();
 }
 
@@ -75,10 +75,9 @@ void SettleAskers(Transaction& t, int64_t analysis) {
 std::vector<std::string> AnalysesOnlyOf(Connection& db, int64_t experiment) {
   std::vector<std::string> names;
   Statement row(db,
-                "SELECT DISTINCT analyses.name FROM experiment_analyses AS asked "
-                "JOIN analyses ON analyses.id = asked.analysis "
-                "WHERE asked.experiment = ?1 AND analyses.state < 2 AND by_hand = 0 AND NOT EXISTS "
-                "(SELECT 1 FROM experiment_analyses AS other "
+                "SELECT DISTINCT analyses.name FROM experiment_analyses AS asked JOIN analyses ON "
+                "analyses.id = asked.analysis WHERE asked.experiment = ?1 AND analyses.state < 2 "
+                "AND by_hand = 0 AND NOT EXISTS (SELECT 1 FROM experiment_analyses AS other "
                 " JOIN experiments ON experiments.id = other.experiment "
                 " WHERE other.analysis = asked.analysis AND other.experiment != ?1 "
                 " AND experiments.state = 0)",
@@ -96,9 +95,8 @@ AnalysisCounts CountAnalyses(Connection& db, int64_t experiment, int state, std:
   uint32_t* fields[] = {&counts.queued, &counts.running, &counts.done, &counts.failed,
                         &counts.cancelled};
   Statement row(db,
-                "SELECT state, count(*) FROM experiment_analyses AS asked "
-                "JOIN analyses ON analyses.id = asked.analysis "
-                "WHERE experiment = ?1 GROUP BY state",
+                "SELECT state, count(*) FROM experiment_analyses AS asked JOIN analyses ON "
+                "analyses.id = asked.analysis WHERE experiment = ?1 GROUP BY state",
                 experiment);
   while (row.Row()) {
     const int64_t of = row.Int(0);
@@ -111,8 +109,8 @@ absl::StatusOr<Unplanned> Store::UnplannedExperiments() {
   return db_->Read([&](Connection& db) {
     Unplanned unplanned;
     Statement row(db,
-                  "SELECT name, queued + leased, id FROM experiments "
-                  "WHERE analyses = 1 AND state = 0 ORDER BY id");
+                  "SELECT name, queued + leased, id FROM experiments WHERE analyses = 1 AND state "
+                  "= 0 ORDER BY id");
     while (row.Row()) {
       if (row.Int(1) == 0) {
         unplanned.ready.push_back({row.Text(0), LastPlaceOf(db, row.Int(2))});
@@ -133,8 +131,8 @@ absl::Status Store::PlannedAnalyses(const UnplannedExperiment& experiment,
       return absl::OkStatus();
     }
     Statement(t.db,
-              "UPDATE experiments SET analyses = 2, analyses_failure = ?2 "
-              "WHERE id = ?1 AND analyses = 1 AND state = 0 AND queued + leased = 0",
+              "UPDATE experiments SET analyses = 2, analyses_failure = ?2 WHERE id = ?1 AND "
+              "analyses = 1 AND state = 0 AND queued + leased = 0",
               id, ShortenMessage(failure))
         .Run();
     SettleAnalyses(t, id);
@@ -149,8 +147,8 @@ absl::StatusOr<std::vector<AskedAnalysis>> Store::AskedAnalyses(absl::string_vie
     std::vector<AskedAnalysis> asked;
     Statement row(db,
                   "SELECT label, analyses.name, analyses.state FROM experiment_analyses AS asked "
-                  "JOIN analyses ON analyses.id = asked.analysis "
-                  "WHERE experiment = ?1 ORDER BY label, analysis",
+                  "JOIN analyses ON analyses.id = asked.analysis WHERE experiment = ?1 ORDER BY "
+                  "label, analysis",
                   id);
     while (row.Row()) asked.push_back({row.Text(0), row.Text(1), row.As<AnalysisState>(2)});
     return asked;
@@ -161,11 +159,10 @@ absl::StatusOr<std::vector<AnalysisAsker>> Store::AnalysisAskers(absl::string_vi
   return db_->Read([&](Connection& db) {
     std::vector<AnalysisAsker> askers;
     Statement row(db,
-                  "SELECT DISTINCT experiments.name, experiments.owner, experiments.state "
-                  "FROM experiment_analyses AS asked "
-                  "JOIN analyses ON analyses.id = asked.analysis "
-                  "JOIN experiments ON experiments.id = asked.experiment "
-                  "WHERE analyses.name = ?1 AND experiments.deleted = 0 ORDER BY experiments.id",
+                  "SELECT DISTINCT experiments.name, experiments.owner, experiments.state FROM "
+                  "experiment_analyses AS asked JOIN analyses ON analyses.id = asked.analysis JOIN "
+                  "experiments ON experiments.id = asked.experiment WHERE analyses.name = ?1 AND "
+                  "experiments.deleted = 0 ORDER BY experiments.id",
                   analysis);
     while (row.Row()) askers.push_back({row.Text(0), row.Text(1), row.Int(2) == 0});
     return askers;

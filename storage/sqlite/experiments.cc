@@ -69,8 +69,8 @@ absl::StatusOr<std::optional<int64_t>> FindDatasetRow(Transaction& t, const NewR
                                                       const std::string& private_to) {
   if (run.dataset_blob.empty()) return std::optional<int64_t>();
   Statement dataset(t.db,
-                    "SELECT id FROM datasets WHERE sha256 = ?1 AND private_to IN ('', ?2) "
-                    "ORDER BY private_to DESC LIMIT 1",
+                    "SELECT id FROM datasets WHERE sha256 = ?1 AND private_to IN ('', ?2) ORDER BY "
+                    "private_to DESC LIMIT 1",
                     run.dataset_blob, private_to);
   if (!dataset.Row()) return NotFound("data set with hash", run.dataset_blob);
   return std::optional<int64_t>(dataset.Int(0));
@@ -89,10 +89,9 @@ absl::StatusOr<ChosenRun> InsertRun(Transaction& t, const NewRun& run, int64_t g
       t.db,
       "INSERT INTO runs (name, fingerprint, generation, trajectory, seed, steps, parameters, "
       "device_kind, shape, dataset, state, priority, place, create_time, change, numerics, growth, "
-      "trainer, private_to, expected_bytes, charged, initial_blob, lanes) "
-      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, nullif(?10, 0), 0, ?11, ?12, ?13, ?12, ?14, "
-      "?15, ?16, ?17, ?18, ?19, ?20, ?21) "
-      "RETURNING id",
+      "trainer, private_to, expected_bytes, charged, initial_blob, lanes) VALUES (?1, ?2, ?3, ?4, "
+      "?5, ?6, ?7, ?8, ?9, nullif(?10, 0), 0, ?11, ?12, ?13, ?12, ?14, ?15, ?16, ?17, ?18, ?19, "
+      "?20, ?21) RETURNING id",
       chosen.name, run.fingerprint, generation, run.trajectory, run.seed, run.steps, run.parameters,
       run.device_kind, run.shape, dataset.value_or(0), experiment.priority, change, t.now,
       run.numerics_version, run.growth, run.trainer, experiment.private_to, run.expected_bytes,
@@ -128,8 +127,8 @@ void QueueRunAgain(Transaction& t, int64_t id, const NewRun& wanted) {
 absl::StatusOr<ChosenRun> ChooseRun(Transaction& t, const NewRun& run,
                                     const NewExperiment& experiment) {
   Statement newest(t.db,
-                   "SELECT id, name, state, generation, private_to FROM runs "
-                   "WHERE fingerprint = ?1 ORDER BY generation DESC LIMIT 1",
+                   "SELECT id, name, state, generation, private_to FROM runs WHERE fingerprint = "
+                   "?1 ORDER BY generation DESC LIMIT 1",
                    run.fingerprint);
   const bool exists = newest.Row();
   if (exists && newest.View(4) != experiment.private_to) {
@@ -172,9 +171,9 @@ int64_t InsertExperiment(Transaction& t, const NewExperiment& experiment, std::s
   Statement insert(
       t.db,
       "INSERT INTO experiments (name, title, owner, request_id, request_hash, spec, priority, "
-      "state, create_time, analyses, private_to, described, tags, note, extends, changes) "
-      "VALUES (?1, ?2, ?3, nullif(?4, ''), ?5, ?6, ?7, 0, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) "
-      "RETURNING id",
+      "state, create_time, analyses, private_to, described, tags, note, extends, changes) VALUES "
+      "(?1, ?2, ?3, nullif(?4, ''), ?5, ?6, ?7, 0, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) RETURNING "
+      "id",
       *name, experiment.name, experiment.owner, RequestKey(experiment.owner, experiment.request_id),
       Bytes{experiment.request_hash}, Bytes{experiment.spec}, experiment.priority, t.now,
       experiment.analyses, experiment.private_to, !experiment.fields.common.empty(),
@@ -191,20 +190,20 @@ void InsertCells(Transaction& t, int64_t id, const NewExperiment& experiment,
   VariantNumbers variants;
   for (const NewCell& cell : experiment.cells) {
     const ChosenRun& run = runs.at(cell.fingerprint);
-    Statement(t.db,
-              "INSERT INTO cells SELECT ?1, ?2, ?3, ?4, ?5, id, ?7, change, ?8 FROM runs "
-              "WHERE id = ?6",
-              id, place++, cell.name, Bytes{EncodeLabels(cell.labels)}, cell.seed, run.id,
-              run.reused, variants.Of(cell.labels))
+    Statement(
+        t.db,
+        "INSERT INTO cells SELECT ?1, ?2, ?3, ?4, ?5, id, ?7, change, ?8 FROM runs WHERE id = ?6",
+        id, place++, cell.name, Bytes{EncodeLabels(cell.labels)}, cell.seed, run.id, run.reused,
+        variants.Of(cell.labels))
         .Run();
     created->cells.push_back({run.name, run.reused});
     if (run.reused) ++created->reused;
   }
   for (const auto& [fingerprint, run] : runs) {
     Statement(t.db,
-              "UPDATE runs SET first_experiment = coalesce((SELECT min(first_experiment) "
-              "FROM runs AS same WHERE same.growth = runs.growth AND same.growth <> '' "
-              "AND same.first_experiment > 0), ?2) WHERE id = ?1 AND first_experiment = 0",
+              "UPDATE runs SET first_experiment = coalesce((SELECT min(first_experiment) FROM runs "
+              "AS same WHERE same.growth = runs.growth AND same.growth <> '' AND "
+              "same.first_experiment > 0), ?2) WHERE id = ?1 AND first_experiment = 0",
               run.id, id)
         .Run();
   }
@@ -214,13 +213,13 @@ void InsertCells(Transaction& t, int64_t id, const NewExperiment& experiment,
 // Counts the new experiment's cells, gives its runs its priority, and charges its owner for those
 // that no other experiment has.
 void CountCells(Transaction& t, int64_t id, const ChosenRuns& runs) {
-  Statement(t.db,
-            "UPDATE experiments SET (queued, leased, done, diverged, failed, cancelled) = "
-            "(SELECT coalesce(sum(state = 0), 0), coalesce(sum(state = 1), 0), "
-            "coalesce(sum(state = 2), 0), coalesce(sum(state = 3), 0), "
-            "coalesce(sum(state = 4), 0), coalesce(sum(state = 5), 0) "
-            "FROM cells JOIN runs ON runs.id = cells.run WHERE experiment = ?1) WHERE id = ?1",
-            id)
+  Statement(
+      t.db,
+      "UPDATE experiments SET (queued, leased, done, diverged, failed, cancelled) = (SELECT "
+      "coalesce(sum(state = 0), 0), coalesce(sum(state = 1), 0), coalesce(sum(state = 2), 0), "
+      "coalesce(sum(state = 3), 0), coalesce(sum(state = 4), 0), coalesce(sum(state = 5), 0) FROM "
+      "cells JOIN runs ON runs.id = cells.run WHERE experiment = ?1) WHERE id = ?1",
+      id)
       .Run();
   SettleExperiment(t, id);
   for (const auto& entry : runs) {
@@ -244,8 +243,8 @@ absl::StatusOr<std::optional<CreatedExperiment>> FindAnswer(Connection& db, absl
   answer.id = found.Text(1);
   answer.repeated = true;
   Statement cell(db,
-                 "SELECT runs.name, reused FROM cells JOIN runs ON runs.id = cells.run "
-                 "WHERE experiment = ?1 ORDER BY cells.place",
+                 "SELECT runs.name, reused FROM cells JOIN runs ON runs.id = cells.run WHERE "
+                 "experiment = ?1 ORDER BY cells.place",
                  found.Int(0));
   while (cell.Row()) {
     answer.cells.push_back({cell.Text(0), cell.Int(1) != 0});
@@ -266,8 +265,8 @@ absl::Status Extend(Transaction& t, int64_t id, const NewExperiment& experiment)
   if (experiment.extends.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const auto extended, FindExperimentRow(t.db, experiment.extends));
   Statement other(t.db,
-                  "SELECT name FROM experiments WHERE extends = ?1 AND extends <> '' "
-                  "AND deleted = 0 AND id <> ?2",
+                  "SELECT name FROM experiments WHERE extends = ?1 AND extends <> '' AND deleted = "
+                  "0 AND id <> ?2",
                   experiment.extends, id);
   if (other.Row()) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -275,8 +274,8 @@ absl::Status Extend(Transaction& t, int64_t id, const NewExperiment& experiment)
   }
   Statement(t.db, "UPDATE experiments SET archived = 1 WHERE id = ?1", extended).Run();
   Statement(t.db,
-            "INSERT INTO analysis_labels SELECT ?1, label, signature FROM analysis_labels "
-            "WHERE experiment = ?2 AND instr(?3, char(10) || label || char(10)) = 0",
+            "INSERT INTO analysis_labels SELECT ?1, label, signature FROM analysis_labels WHERE "
+            "experiment = ?2 AND instr(?3, char(10) || label || char(10)) = 0",
             id, extended, absl::StrCat("\n", EncodeLines(experiment.labels)))
       .Run();
   return absl::OkStatus();
@@ -313,11 +312,11 @@ std::vector<ExperimentRecord> ReadBefore(Connection& db, const Viewer& viewer,
   std::vector<ExperimentRecord> records;
   Statement row(db,
                 "SELECT id, name, title, owner, spec, state, queued, leased, done, diverged, "
-                "failed, cancelled, create_time, end_time, analyses, analyses_failure, "
-                "private_to, tags, note, archived, extends, changes "
-                "FROM experiments WHERE id < ?1 AND deleted = 0 AND (?3 OR private_to IN ('', ?4)) "
-                "AND ?5 IN ('', owner) AND (?6 = '' OR instr(char(10) || tags, ?6) > 0) "
-                "AND (?7 OR archived = 0 OR state = 0) ORDER BY id DESC LIMIT ?2",
+                "failed, cancelled, create_time, end_time, analyses, analyses_failure, private_to, "
+                "tags, note, archived, extends, changes FROM experiments WHERE id < ?1 AND deleted "
+                "= 0 AND (?3 OR private_to IN ('', ?4)) AND ?5 IN ('', owner) AND (?6 = '' OR "
+                "instr(char(10) || tags, ?6) > 0) AND (?7 OR archived = 0 OR state = 0) ORDER BY "
+                "id DESC LIMIT ?2",
                 before, limit, viewer.sees_all, viewer.user, filter.owner,
                 filter.tag.empty() ? "" : absl::StrCat("\n", filter.tag, "\n"), filter.archived);
   while (row.Row()) records.push_back(ReadExperiment(db, row));
@@ -328,9 +327,8 @@ std::vector<ExperimentRecord> ReadBefore(Connection& db, const Viewer& viewer,
 bool HasCells(Connection& db, absl::string_view name, const NewExperiment& experiment,
               const std::unordered_map<std::string, std::string>& newest) {
   Statement cell(db,
-                 "SELECT cells.name, runs.name FROM cells "
-                 "JOIN experiments ON experiments.id = cells.experiment "
-                 "JOIN runs ON runs.id = cells.run WHERE experiments.name = ?1 "
+                 "SELECT cells.name, runs.name FROM cells JOIN experiments ON experiments.id = "
+                 "cells.experiment JOIN runs ON runs.id = cells.run WHERE experiments.name = ?1 "
                  "ORDER BY cells.place",
                  name);
   size_t place = 0;
@@ -423,11 +421,10 @@ void ReadChanged(Connection& db, int64_t experiment, uint64_t after, uint64_t la
                  uint32_t limit, std::vector<CellRecord>* cells) {
   Statement row(db,
                 "SELECT cells.place, cells.name, labels, cells.seed, runs.name, reused, state, "
-                "runs.step, steps, failure, cells.change, origins.name, origins.step "
-                "FROM cells JOIN runs ON runs.id = cells.run "
-                "LEFT JOIN origins ON origins.run = runs.id "
-                "WHERE experiment = ?1 AND cells.change > ?2 AND cells.change <= ?3 "
-                "ORDER BY cells.change, cells.place LIMIT ?5 OFFSET ?4",
+                "runs.step, steps, failure, cells.change, origins.name, origins.step FROM cells "
+                "JOIN runs ON runs.id = cells.run LEFT JOIN origins ON origins.run = runs.id WHERE "
+                "experiment = ?1 AND cells.change > ?2 AND cells.change <= ?3 ORDER BY "
+                "cells.change, cells.place LIMIT ?5 OFFSET ?4",
                 experiment, after, last, offset, limit);
   while (row.Row()) cells->push_back(ReadCell(row));
 }
@@ -446,8 +443,8 @@ std::optional<ExperimentRow> FindExperiment(Connection& db, absl::string_view na
 std::vector<int64_t> LiveRuns(Connection& db, int64_t experiment) {
   std::vector<int64_t> runs;
   Statement row(db,
-                "SELECT DISTINCT run FROM cells JOIN runs ON runs.id = cells.run "
-                "WHERE experiment = ?1 AND runs.state IN (0, 1)",
+                "SELECT DISTINCT run FROM cells JOIN runs ON runs.id = cells.run WHERE experiment "
+                "= ?1 AND runs.state IN (0, 1)",
                 experiment);
   while (row.Row()) runs.push_back(row.Int(0));
   return runs;
@@ -468,13 +465,13 @@ void CancelRun(Transaction& t, int64_t id, std::vector<Withdrawal>* withdrawals)
 }  // namespace
 
 std::optional<CellRecord> LoadCell(Connection& db, int64_t experiment, uint32_t place) {
-  Statement row(db,
-                "SELECT cells.place, cells.name, labels, cells.seed, runs.name, reused, state, "
-                "runs.step, steps, failure, cells.change, origins.name, origins.step "
-                "FROM cells JOIN runs ON runs.id = cells.run "
-                "LEFT JOIN origins ON origins.run = runs.id "
-                "WHERE experiment = ?1 AND cells.place = ?2",
-                experiment, place);
+  Statement row(
+      db,
+      "SELECT cells.place, cells.name, labels, cells.seed, runs.name, reused, state, runs.step, "
+      "steps, failure, cells.change, origins.name, origins.step FROM cells JOIN runs ON runs.id = "
+      "cells.run LEFT JOIN origins ON origins.run = runs.id WHERE experiment = ?1 AND cells.place "
+      "= ?2",
+      experiment, place);
   if (!row.Row()) return std::nullopt;
   return ReadCell(row);
 }
@@ -505,11 +502,10 @@ absl::StatusOr<std::vector<std::string>> Store::FindExperiments(const Viewer& vi
     std::vector<std::string> names;
     // By an index with private_to, so that others' names aren't read.
     Statement row(db,
-                  "SELECT name FROM (SELECT name FROM experiments "
-                  "WHERE ?4 AND name >= ?1 AND name < ?2 AND deleted = 0 "
-                  "UNION ALL SELECT name FROM experiments INDEXED BY experiments_visible "
-                  "WHERE NOT ?4 AND private_to IN ('', ?5) AND name >= ?1 AND name < ?2 "
-                  "AND deleted = 0) ORDER BY name != ?1, name LIMIT ?3",
+                  "SELECT name FROM (SELECT name FROM experiments WHERE ?4 AND name >= ?1 AND name "
+                  "< ?2 AND deleted = 0 UNION ALL SELECT name FROM experiments INDEXED BY "
+                  "experiments_visible WHERE NOT ?4 AND private_to IN ('', ?5) AND name >= ?1 AND "
+                  "name < ?2 AND deleted = 0) ORDER BY name != ?1, name LIMIT ?3",
                   prefix, PrefixEnd(prefix), limit, viewer.sees_all, viewer.user);
     while (row.Row()) names.push_back(row.Text(0));
     return names;
@@ -535,8 +531,8 @@ absl::StatusOr<std::vector<std::string>> Store::ExperimentIdsAndNames(const View
   return db_->Read([&](Connection& db) {
     std::vector<std::string> names;
     Statement row(db,
-                  "SELECT name, title FROM experiments WHERE deleted = 0 "
-                  "AND (?2 OR private_to IN ('', ?3)) ORDER BY id DESC LIMIT ?1",
+                  "SELECT name, title FROM experiments WHERE deleted = 0 AND (?2 OR private_to IN "
+                  "('', ?3)) ORDER BY id DESC LIMIT ?1",
                   limit, viewer.sees_all, viewer.user);
     while (row.Row()) names.insert(names.end(), {row.Text(0), row.Text(1)});
     return names;
@@ -549,11 +545,10 @@ absl::StatusOr<std::vector<NamedExperiment>> Store::ExperimentsNamed(const Viewe
   return db_->Read([&](Connection& db) {
     std::vector<NamedExperiment> named;
     Statement row(db,
-                  "SELECT name, archived FROM (SELECT id, name, archived FROM experiments "
-                  "WHERE ?3 AND title = ?1 AND deleted = 0 UNION ALL SELECT id, name, archived "
-                  "FROM experiments INDEXED BY experiments_visible_title WHERE NOT ?3 "
-                  "AND private_to IN ('', ?4) AND title = ?1 AND deleted = 0) "
-                  "ORDER BY archived, id DESC LIMIT ?2",
+                  "SELECT name, archived FROM (SELECT id, name, archived FROM experiments WHERE ?3 "
+                  "AND title = ?1 AND deleted = 0 UNION ALL SELECT id, name, archived FROM "
+                  "experiments INDEXED BY experiments_visible_title WHERE NOT ?3 AND private_to IN "
+                  "('', ?4) AND title = ?1 AND deleted = 0) ORDER BY archived, id DESC LIMIT ?2",
                   name, limit, viewer.sees_all, viewer.user);
     while (row.Row()) named.push_back({row.Text(0), row.Int(1) != 0});
     return named;
@@ -564,8 +559,7 @@ absl::StatusOr<std::string> Store::ExtensionOf(absl::string_view id) {
   return db_->Read([&](Connection& db) -> std::string {
     Statement row(
         db,
-        "SELECT name FROM experiments WHERE extends = ?1 AND extends <> '' AND deleted = 0 "
-        "LIMIT 1",
+        "SELECT name FROM experiments WHERE extends = ?1 AND extends <> '' AND deleted = 0 LIMIT 1",
         id);
     return row.Row() ? row.Text(0) : "";
   });
@@ -587,8 +581,8 @@ absl::Status Store::UpdateExperiment(absl::string_view id, const ExperimentUpdat
                                                      kMaxTags));
     }
     Statement(t.db,
-              "UPDATE experiments SET title = iif(?2 = '', title, ?2), tags = ?3, "
-              "note = iif(?4, ?5, note), archived = iif(?6, ?7, archived) WHERE id = ?1",
+              "UPDATE experiments SET title = iif(?2 = '', title, ?2), tags = ?3, note = iif(?4, "
+              "?5, note), archived = iif(?6, ?7, archived) WHERE id = ?1",
               experiment, update.name, EncodeLines({tags.begin(), tags.end()}),
               update.note.has_value(), update.note.value_or(""), update.archived.has_value(),
               update.archived.value_or(false))
@@ -601,14 +595,14 @@ absl::StatusOr<std::vector<Withdrawal>> Store::LeasedOnlyBy(absl::string_view id
   return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<Withdrawal>> {
     ASSIGN_OR_RETURN(const auto experiment, FindExperimentRow(db, id));
     std::vector<Withdrawal> runs;
-    Statement row(db,
-                  "SELECT DISTINCT lease, worker FROM cells JOIN runs ON runs.id = cells.run "
-                  "WHERE cells.experiment = ?1 AND runs.state = 1 AND NOT EXISTS "
-                  "(SELECT 1 FROM cells AS other "
-                  " JOIN experiments ON experiments.id = other.experiment "
-                  " WHERE other.run = runs.id AND other.experiment != ?1 "
-                  " AND experiments.state = 0 AND deleted = 0)",
-                  experiment);
+    Statement row(
+        db,
+        "SELECT DISTINCT lease, worker FROM cells JOIN runs ON runs.id = cells.run WHERE "
+        "cells.experiment = ?1 AND runs.state = 1 AND NOT EXISTS (SELECT 1 FROM cells AS other "
+        " JOIN experiments ON experiments.id = other.experiment "
+        " WHERE other.run = runs.id AND other.experiment != ?1 "
+        " AND experiments.state = 0 AND deleted = 0)",
+        experiment);
     while (row.Row()) runs.push_back({row.Text(0), row.Text(1)});
     return runs;
   });
@@ -645,10 +639,9 @@ absl::StatusOr<std::vector<CellRecord>> Store::ListCells(absl::string_view exper
     Statement row(db,
                   "SELECT cells.place, cells.name, labels, cells.seed, runs.name, reused, state, "
                   "runs.step, steps, failure, cells.change, origins.name, origins.step, "
-                  "first_experiment "
-                  "FROM cells JOIN runs ON runs.id = cells.run "
-                  "LEFT JOIN origins ON origins.run = runs.id "
-                  "WHERE experiment = ?1 AND cells.place >= ?2 ORDER BY cells.place LIMIT ?3",
+                  "first_experiment FROM cells JOIN runs ON runs.id = cells.run LEFT JOIN origins "
+                  "ON origins.run = runs.id WHERE experiment = ?1 AND cells.place >= ?2 ORDER BY "
+                  "cells.place LIMIT ?3",
                   id, first, limit);
     while (row.Row()) {
       cells.push_back(ReadCell(row));

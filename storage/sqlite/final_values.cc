@@ -32,8 +32,8 @@ void KeepFinalValuesOf(Transaction& t, int64_t experiment, int64_t begin, int64_
   std::vector<std::pair<int64_t, std::string>> ended;
   Statement row(t.db,
                 "SELECT DISTINCT runs.id, runs.name FROM cells JOIN runs ON runs.id = cells.run "
-                "WHERE experiment = ?1 AND cells.place >= ?2 AND cells.place < ?3 "
-                "AND runs.state NOT IN (0, 1)",
+                "WHERE experiment = ?1 AND cells.place >= ?2 AND cells.place < ?3 AND runs.state "
+                "NOT IN (0, 1)",
                 experiment, begin, end);
   while (row.Row()) ended.emplace_back(row.Int(0), row.Text(1));
   for (const auto& [run, name] : ended) KeepFinalValues(t, run, name);
@@ -64,8 +64,8 @@ void CorrectLastValues(Connection& db) {
   std::vector<std::tuple<int64_t, std::string, bool>>
       runs;  // row, name, ended before its last step
   Statement row(db,
-                "SELECT runs.id, runs.name, state = ?1 AND step < steps "
-                "FROM summaries JOIN runs ON runs.id = run",
+                "SELECT runs.id, runs.name, state = ?1 AND step < steps FROM summaries JOIN runs "
+                "ON runs.id = run",
                 static_cast<int>(RunState::kDiverged));
   while (row.Row()) runs.emplace_back(row.Int(0), row.Text(1), row.Int(2) != 0);
   Transaction t{db};

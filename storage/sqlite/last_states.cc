@@ -27,9 +27,9 @@ uint64_t AllBytes(Connection& db) {
 // Returns the resume state of a run that can be extended, if it is of the run's end.
 std::optional<LastState> FindFinalState(Connection& db, int64_t run) {
   Statement row(db,
-                "SELECT resume_states.step, blob, bytes, resume_states.environment "
-                "FROM resume_states JOIN runs ON runs.id = resume_states.run "
-                "WHERE runs.id = ?1 AND growth != '' AND resume_states.step = runs.steps",
+                "SELECT resume_states.step, blob, bytes, resume_states.environment FROM "
+                "resume_states JOIN runs ON runs.id = resume_states.run WHERE runs.id = ?1 AND "
+                "growth != '' AND resume_states.step = runs.steps",
                 run);
   if (!row.Row()) return std::nullopt;
   return LastState{row.As<uint32_t>(0), row.Text(1), row.As<uint64_t>(2), row.Text(3)};
@@ -59,8 +59,8 @@ void KeepLastState(Transaction& t, Blobs* blobs, int64_t run, uint64_t budget) {
   // Don't delete the others for one that exceeds the budget alone.
   if (state.has_value() && state->bytes <= budget) {
     Statement(t.db,
-              "INSERT INTO last_states (id, run, growth, step, blob, bytes, environment) "
-              "SELECT ?2, id, growth, ?3, ?4, ?5, ?6 FROM runs WHERE id = ?1",
+              "INSERT INTO last_states (id, run, growth, step, blob, bytes, environment) SELECT "
+              "?2, id, growth, ?3, ?4, ?5, ?6 FROM runs WHERE id = ?1",
               run, t.NextChange(), state->step, state->blob, state->bytes, state->environment)
         .Run();
     CountBytes(t, static_cast<int64_t>(state->bytes));
@@ -82,11 +82,11 @@ void DropLastState(Transaction& t, int64_t run) {
 bool TrimLastStates(Transaction& t, uint64_t budget, absl::string_view why) {
   for (int trimmed = 0; trimmed < kMaxTrimmed; ++trimmed) {
     if (AllBytes(t.db) <= budget) return trimmed > 0;
-    Statement oldest(t.db,
-                     "SELECT run FROM last_states WHERE NOT EXISTS "
-                     "(SELECT 1 FROM origins JOIN runs ON runs.id = origins.run "
-                     "WHERE origin = last_states.run AND taken = 0 AND runs.state = 0) "
-                     "ORDER BY id LIMIT 1");
+    Statement oldest(
+        t.db,
+        "SELECT run FROM last_states WHERE NOT EXISTS (SELECT 1 FROM origins JOIN runs ON runs.id "
+        "= origins.run WHERE origin = last_states.run AND taken = 0 AND runs.state = 0) ORDER BY "
+        "id LIMIT 1");
     if (!oldest.Row()) return trimmed > 0;
     RecordDeletion(t, oldest.Int(0), why);
     DropLastState(t, oldest.Int(0));
@@ -106,10 +106,9 @@ std::vector<ShorterRun> FindShorterRuns(Connection& db, absl::string_view growth
   std::vector<ShorterRun> shorter;
   if (growth.empty()) return shorter;
   Statement row(db,
-                "SELECT name, last_states.step, last_states.environment FROM last_states "
-                "JOIN runs ON runs.id = last_states.run "
-                "WHERE last_states.growth = ?1 AND last_states.step < ?2 "
-                "ORDER BY last_states.step DESC, last_states.id DESC LIMIT ?3",
+                "SELECT name, last_states.step, last_states.environment FROM last_states JOIN runs "
+                "ON runs.id = last_states.run WHERE last_states.growth = ?1 AND last_states.step < "
+                "?2 ORDER BY last_states.step DESC, last_states.id DESC LIMIT ?3",
                 growth, steps, kMaxShorter);
   while (row.Row()) shorter.push_back({row.Text(0), row.As<uint32_t>(1), row.Text(2)});
   return shorter;
@@ -118,10 +117,9 @@ std::vector<ShorterRun> FindShorterRuns(Connection& db, absl::string_view growth
 std::optional<LostState> FindLostState(Connection& db, absl::string_view growth, uint32_t above,
                                        uint32_t below) {
   Statement row(db,
-                "SELECT id, steps FROM runs WHERE growth = ?1 AND growth <> '' AND state = 2 "
-                "AND steps > ?2 AND steps < ?3 "
-                "AND NOT EXISTS (SELECT 1 FROM last_states WHERE run = runs.id) "
-                "ORDER BY steps DESC, id DESC LIMIT 1",
+                "SELECT id, steps FROM runs WHERE growth = ?1 AND growth <> '' AND state = 2 AND "
+                "steps > ?2 AND steps < ?3 AND NOT EXISTS (SELECT 1 FROM last_states WHERE run = "
+                "runs.id) ORDER BY steps DESC, id DESC LIMIT 1",
                 growth, above, below);
   if (!row.Row()) return std::nullopt;
   return LostState{row.As<uint32_t>(1), WhyLost(db, row.Int(0))};

@@ -106,8 +106,8 @@ absl::Status ApplyTo(const Context& c, const PointsEvent& event) {
 absl::Status CheckRoomOfRun(const Context& c, const CheckpointEvent& event) {
   constexpr uint64_t kSlack = uint64_t{16} << 20;
   Statement row(c.t.db,
-                "SELECT expected_bytes, (SELECT coalesce(sum(bytes), 0) FROM artifacts "
-                "WHERE run = ?1 AND step != ?2) FROM runs WHERE id = ?1",
+                "SELECT expected_bytes, (SELECT coalesce(sum(bytes), 0) FROM artifacts WHERE run = "
+                "?1 AND step != ?2) FROM runs WHERE id = ?1",
                 c.run->id, event.step);
   if (!row.Row()) return absl::OkStatus();
   const auto expected = row.As<uint64_t>(0), has = row.As<uint64_t>(1);
@@ -157,9 +157,8 @@ absl::Status ApplyTo(const Context& c, const FinishedEvent& event) {
   }
   if (run.step > 0 && run.spent.device_time > 0) {
     Statement(c.t.db,
-              "INSERT INTO step_times SELECT shape, ?2, ?3 FROM runs WHERE id = ?1 "
-              "ON CONFLICT (shape) DO UPDATE SET device_time = device_time + ?2, "
-              "steps = steps + ?3",
+              "INSERT INTO step_times SELECT shape, ?2, ?3 FROM runs WHERE id = ?1 ON CONFLICT "
+              "(shape) DO UPDATE SET device_time = device_time + ?2, steps = steps + ?3",
               run.id, run.spent.device_time, run.step)
         .Run();
   }

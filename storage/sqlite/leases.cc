@@ -104,9 +104,9 @@ struct FixedRun {
 
 FixedRun ReadFixed(Connection& db, int64_t run) {
   Statement row(db,
-                "SELECT spec, sha256, initial_blob, numerics, growth != '' FROM run_specs "
-                "JOIN runs ON runs.id = run_specs.run "
-                "LEFT JOIN datasets ON datasets.id = runs.dataset WHERE run_specs.run = ?1",
+                "SELECT spec, sha256, initial_blob, numerics, growth != '' FROM run_specs JOIN "
+                "runs ON runs.id = run_specs.run LEFT JOIN datasets ON datasets.id = runs.dataset "
+                "WHERE run_specs.run = ?1",
                 run);
   if (!row.Row()) return {};
   return {row.Text(0), row.Text(1), row.Text(2), row.As<uint32_t>(3), row.Int(4) != 0};
@@ -199,8 +199,8 @@ void EndOne(Transaction& t, absl::string_view lease, const LeaseEnding& ending) 
 std::optional<std::string> NextQueuedUser(Connection& db, absl::string_view device_kind,
                                           const std::optional<std::string>& after) {
   Statement next(db,
-                 "SELECT charged FROM runs WHERE state = 0 AND device_kind = ?1 "
-                 "AND (?2 OR charged > ?3) ORDER BY charged LIMIT 1",
+                 "SELECT charged FROM runs WHERE state = 0 AND device_kind = ?1 AND (?2 OR charged "
+                 "> ?3) ORDER BY charged LIMIT 1",
                  device_kind, !after.has_value(), after.value_or(""));
   if (!next.Row()) return std::nullopt;
   return next.Text(0);
@@ -210,8 +210,8 @@ void AddQueueOf(Connection& db, absl::string_view device_kind, const std::string
                 const std::set<std::string>& trainers, uint32_t limit,
                 std::vector<QueuedRun>* queue) {
   Statement row(db,
-                "SELECT name, shape, trainer, priority, steps, place, lanes FROM runs "
-                "WHERE state = 0 AND device_kind = ?1 AND charged = ?2 ORDER BY priority, place",
+                "SELECT name, shape, trainer, priority, steps, place, lanes FROM runs WHERE state "
+                "= 0 AND device_kind = ?1 AND charged = ?2 ORDER BY priority, place",
                 device_kind, user);
   uint32_t added = 0;
   while (added < limit && row.Row()) {
@@ -261,8 +261,8 @@ absl::StatusOr<std::optional<double>> Store::MeasuredStepTime(absl::string_view 
     Statement finished(db, "SELECT device_time, steps FROM step_times WHERE shape = ?1", shape);
     if (finished.Row()) return finished.Real(0) / finished.Real(1);
     Statement training(db,
-                       "SELECT sum(device_time), sum(step) FROM runs WHERE state = 1 AND "
-                       "shape = ?1 AND step > 0 AND device_time >= ?2",
+                       "SELECT sum(device_time), sum(step) FROM runs WHERE state = 1 AND shape = "
+                       "?1 AND step > 0 AND device_time >= ?2",
                        shape, kLeastMeasured);
     training.Row();
     const double steps = training.Real(1);
@@ -311,8 +311,8 @@ absl::StatusOr<std::vector<LeaseRecord>> Store::ListLeases() {
   return db_->Read([](Connection& db) {
     std::vector<LeaseRecord> leases;
     Statement row(db,
-                  "SELECT lease, worker, incarnation, device, build, trainer, acked, name "
-                  "FROM runs WHERE state = 1 ORDER BY change");
+                  "SELECT lease, worker, incarnation, device, build, trainer, acked, name FROM "
+                  "runs WHERE state = 1 ORDER BY change");
     while (row.Row()) {
       // The rest of the holder is needed for granting only.
       leases.push_back({row.Text(0),
@@ -329,9 +329,8 @@ absl::StatusOr<std::optional<LeaseRights>> Store::FindLeaseRights(absl::string_v
     Statement run(
         db,
         "SELECT worker, parameters, datasets.sha256, initial_blob, resume_states.blob FROM runs "
-        "LEFT JOIN datasets ON datasets.id = runs.dataset "
-        "LEFT JOIN resume_states ON resume_states.run = runs.id "
-        "WHERE runs.lease = ?1 AND runs.state = 1",
+        "LEFT JOIN datasets ON datasets.id = runs.dataset LEFT JOIN resume_states ON "
+        "resume_states.run = runs.id WHERE runs.lease = ?1 AND runs.state = 1",
         lease);
     if (!run.Row()) return std::nullopt;
     LeaseRights rights;

@@ -47,8 +47,8 @@ absl::StatusOr<std::vector<std::pair<int64_t, std::string>>> RunsOfExperiment(
   ASSIGN_OR_RETURN(const auto id, FindExperimentRow(db, experiment));
   std::vector<std::pair<int64_t, std::string>> runs;
   Statement row(db,
-                "SELECT id, name FROM runs WHERE id IN "
-                "(SELECT run FROM cells WHERE experiment = ?1) ORDER BY id",
+                "SELECT id, name FROM runs WHERE id IN (SELECT run FROM cells WHERE experiment = "
+                "?1) ORDER BY id",
                 id);
   while (row.Row()) runs.emplace_back(row.Int(0), row.Text(1));
   return runs;

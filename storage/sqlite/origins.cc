@@ -79,8 +79,8 @@ absl::Status CopyCheckpoints(Transaction& t, Blobs* blobs, const Origin& origin,
                              const RunRow& run) {
   std::vector<CheckpointEvent> checkpoints;
   Statement row(t.db,
-                "SELECT step, blob, bytes FROM artifacts "
-                "WHERE run = ?1 AND kind = 'checkpoint' AND step < ?2 ORDER BY step",
+                "SELECT step, blob, bytes FROM artifacts WHERE run = ?1 AND kind = 'checkpoint' "
+                "AND step < ?2 ORDER BY step",
                 origin.run, origin.step);
   while (row.Row()) {
     checkpoints.push_back({row.As<uint32_t>(0), row.Text(1), row.As<uint64_t>(2)});
@@ -121,10 +121,9 @@ void SetOrigin(Transaction& t, int64_t run, const NewRun& wanted) {
   ForgetOrigin(t, run);
   if (wanted.origin.empty()) return;
   Statement(t.db,
-            "INSERT INTO origins (run, origin, name, step) "
-            "SELECT ?1, runs.id, name, last_states.step FROM last_states "
-            "JOIN runs ON runs.id = last_states.run "
-            "WHERE name = ?2 AND last_states.growth = ?3 AND last_states.step < ?4",
+            "INSERT INTO origins (run, origin, name, step) SELECT ?1, runs.id, name, "
+            "last_states.step FROM last_states JOIN runs ON runs.id = last_states.run WHERE name = "
+            "?2 AND last_states.growth = ?3 AND last_states.step < ?4",
             run, wanted.origin, wanted.growth, wanted.steps)
       .Run();
 }

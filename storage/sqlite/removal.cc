@@ -46,8 +46,8 @@ void RemoveRun(Transaction& t, int64_t run) {
 void ChargeRest(Transaction& t, int64_t run) {
   Statement(t.db,
             "UPDATE runs SET charged = rest.owner FROM (SELECT owner FROM experiments JOIN cells "
-            "ON cells.experiment = experiments.id WHERE cells.run = ?1 AND deleted = 0 "
-            "ORDER BY experiments.state != 0, experiments.id LIMIT 1) AS rest WHERE runs.id = ?1",
+            "ON cells.experiment = experiments.id WHERE cells.run = ?1 AND deleted = 0 ORDER BY "
+            "experiments.state != 0, experiments.id LIMIT 1) AS rest WHERE runs.id = ?1",
             run)
       .Run();
 }
@@ -61,11 +61,10 @@ constexpr RunRows kRunRows[] = {
     {"DELETE FROM row_groups WHERE id IN (SELECT id FROM row_groups WHERE run = ?1 LIMIT ?2) "
      "RETURNING 1",
      kPointsCost},
-    {"DELETE FROM chunks WHERE id IN (SELECT id FROM chunks WHERE run = ?1 LIMIT ?2) "
-     "RETURNING 1",
+    {"DELETE FROM chunks WHERE id IN (SELECT id FROM chunks WHERE run = ?1 LIMIT ?2) RETURNING 1",
      kPointsCost},
-    {"DELETE FROM final_values WHERE (name, last, run) IN "
-     "(SELECT name, last, run FROM final_values WHERE run = ?1 LIMIT ?2) RETURNING 1",
+    {"DELETE FROM final_values WHERE (name, last, run) IN (SELECT name, last, run FROM "
+     "final_values WHERE run = ?1 LIMIT ?2) RETURNING 1",
      1},
     {"DELETE FROM run_events WHERE id IN (SELECT id FROM run_events WHERE run = ?1 LIMIT ?2) "
      "RETURNING 1",
@@ -94,9 +93,8 @@ void RemoveRunRows(Transaction& t, int64_t run, int* budget) {
 bool RemoveFields(Transaction& t, int64_t experiment) {
   bool any = false;
   Statement gone(t.db,
-                 "DELETE FROM cell_fields WHERE (name, experiment, variant) IN "
-                 "(SELECT name, experiment, variant FROM cell_fields WHERE experiment = ?1 "
-                 "LIMIT ?2) RETURNING 1",
+                 "DELETE FROM cell_fields WHERE (name, experiment, variant) IN (SELECT name, "
+                 "experiment, variant FROM cell_fields WHERE experiment = ?1 LIMIT ?2) RETURNING 1",
                  experiment, kSliceRows);
   while (gone.Row()) any = true;
   return any;
@@ -122,11 +120,11 @@ bool RemoveCells(Transaction& t) {
                  kSliceRows / kCellCost);
   while (cell.Row()) cells.emplace_back(cell.Int(0), cell.Int(1));
   for (const auto& [place, run] : cells) {
-    const bool last = !Statement(t.db,
-                                 "SELECT 1 FROM cells WHERE run = ?1 "
-                                 "AND (experiment, place) != (?2, ?3) LIMIT 1",
-                                 run, experiment, place)
-                           .Row();
+    const bool last =
+        !Statement(t.db,
+                   "SELECT 1 FROM cells WHERE run = ?1 AND (experiment, place) != (?2, ?3) LIMIT 1",
+                   run, experiment, place)
+             .Row();
     // If there are more, the cell and the run stay for the next slice: every subject of an analysis
     // has a name.
     if (last) budget -= kAnalysisCost * RemoveAnalyses(t, run, budget / kAnalysisCost + 1);

@@ -73,9 +73,9 @@ std::set<std::string> ReadPrivacy(Connection& db, const Viewer& viewer) {
   std::set<std::string> all;
   // Reads one entry of the index runs_ends for each value.
   Statement row(db,
-                "WITH RECURSIVE next (value) AS (SELECT min(private_to) FROM runs UNION ALL "
-                "SELECT (SELECT min(private_to) FROM runs WHERE private_to > value) FROM next "
-                "WHERE value IS NOT NULL) SELECT value FROM next WHERE value IS NOT NULL");
+                "WITH RECURSIVE next (value) AS (SELECT min(private_to) FROM runs UNION ALL SELECT "
+                "(SELECT min(private_to) FROM runs WHERE private_to > value) FROM next WHERE value "
+                "IS NOT NULL) SELECT value FROM next WHERE value IS NOT NULL");
   while (row.Row()) all.insert(row.Text(0));
   return all;
 }
@@ -86,8 +86,8 @@ OpenSummaries ReadOpenRuns(Connection& db, const std::set<std::string>& privacy)
   OpenSummaries open;
   for (const std::string& private_to : privacy) {
     Statement row(db,
-                  "SELECT runs.id, runs.name, data FROM runs JOIN summaries ON run = runs.id "
-                  "WHERE private_to = ?1 AND state IN (0, 1) AND end_time = 0 AND start_time > 0",
+                  "SELECT runs.id, runs.name, data FROM runs JOIN summaries ON run = runs.id WHERE "
+                  "private_to = ?1 AND state IN (0, 1) AND end_time = 0 AND start_time > 0",
                   private_to);
     while (row.Row()) {
       auto summaries = DecodeSummaries(row.View(1), row.View(2));
@@ -112,12 +112,12 @@ absl::StatusOr<QueriedStore> ReadExperiments(Connection& db, const RunQuery& que
   if (!query.experiment.empty()) {
     ASSIGN_OR_RETURN(only, FindExperimentRow(db, query.experiment));
   }
-  Statement row(db,
-                "SELECT id, name, title, owner, create_time, "
-                "iif(tags = '', '', ' ' || replace(tags, char(10), ' ')) FROM experiments "
-                "WHERE deleted = 0 AND (?1 OR private_to IN ('', ?2)) AND ?3 IN (0, id) "
-                "AND (?4 OR archived = 0) ORDER BY id DESC",
-                query.viewer.sees_all, query.viewer.user, only, query.archived || only != 0);
+  Statement row(
+      db,
+      "SELECT id, name, title, owner, create_time, iif(tags = '', '', ' ' || replace(tags, "
+      "char(10), ' ')) FROM experiments WHERE deleted = 0 AND (?1 OR private_to IN ('', ?2)) AND "
+      "?3 IN (0, id) AND (?4 OR archived = 0) ORDER BY id DESC",
+      query.viewer.sees_all, query.viewer.user, only, query.archived || only != 0);
   while (row.Row()) {
     store.place_of.emplace(row.Int(0), store.experiments.size());
     store.experiments.push_back(
@@ -140,8 +140,8 @@ bool VisitExperiment(const QueriedStore& store, const CompiledCondition& conditi
   uint32_t variant = UINT32_MAX;
   Truth truth = Truth::kUnknown;
   Statement row(store.db,
-                "SELECT place, variant, seed, run FROM cells "
-                "WHERE experiment = ?1 AND place >= ?2 ORDER BY place",
+                "SELECT place, variant, seed, run FROM cells WHERE experiment = ?1 AND place >= ?2 "
+                "ORDER BY place",
                 store.experiments[experiment].id, first);
   while (row.Row()) {
     cell.place = row.As<uint32_t>(0);
@@ -251,15 +251,14 @@ class Walk {
     const std::optional<RunPosition>& after = store_.query.after;
     const double* from = after.has_value() ? std::get_if<double>(&after->value) : nullptr;
     if (after.has_value() && from == nullptr) return false;  // among rows without a value
-    return store_.query.descending
-               ? ReadEntries(
-                     "SELECT last, run FROM final_values WHERE name = ?1 AND last <= ?2 "
-                     "ORDER BY last DESC LIMIT ?3",
-                     name, from == nullptr ? DBL_MAX : *from)
-               : ReadEntries(
-                     "SELECT last, run FROM final_values WHERE name = ?1 AND last >= ?2 "
-                     "ORDER BY last LIMIT ?3",
-                     name, from == nullptr ? -HUGE_VAL : *from);
+    return store_.query.descending ? ReadEntries(
+                                         "SELECT last, run FROM final_values WHERE name = ?1 AND "
+                                         "last <= ?2 ORDER BY last DESC LIMIT ?3",
+                                         name, from == nullptr ? DBL_MAX : *from)
+                                   : ReadEntries(
+                                         "SELECT last, run FROM final_values WHERE name = ?1 AND "
+                                         "last >= ?2 ORDER BY last LIMIT ?3",
+                                         name, from == nullptr ? -HUGE_VAL : *from);
   }
 
   bool ReadEntries(const char* sql, int64_t name, double from) {
@@ -353,8 +352,8 @@ absl::StatusOr<FoundCell> ReadRow(const QueriedStore& store, const Match& match)
 std::vector<std::string> ReadNames(Connection& db, const Viewer& viewer, NameKind kind) {
   std::vector<std::string> names;
   Statement row(db,
-                "SELECT DISTINCT name FROM names WHERE kind = ?1 "
-                "AND (?2 OR private_to IN ('', ?3)) ORDER BY name",
+                "SELECT DISTINCT name FROM names WHERE kind = ?1 AND (?2 OR private_to IN ('', "
+                "?3)) ORDER BY name",
                 static_cast<int>(kind), viewer.sees_all, viewer.user);
   while (row.Row()) names.push_back(row.Text(0));
   return names;

@@ -228,8 +228,8 @@ void RunValues::LoadRuns(const QueriedStore& store, RunKey::Kind kind, const Run
   for (const std::string& private_to : store.private_to) {
     // The index runs_ends has all columns.
     Statement row(store.db,
-                  "SELECT id, state, start_time, end_time, parameters FROM runs "
-                  "WHERE private_to = ?1 AND state BETWEEN ?2 AND ?3",
+                  "SELECT id, state, start_time, end_time, parameters FROM runs WHERE private_to = "
+                  "?1 AND state BETWEEN ?2 AND ?3",
                   private_to, states.low, states.high);
     while (row.Row()) {
       const RunValue value = RunNumber(row, kind);
@@ -247,10 +247,10 @@ void RunValues::LoadMetric(const QueriedStore& store, const RunKey& key, const R
   RunNumbers numbers;
   for (const int64_t name :
        VisibleNames(store.db, store.query.viewer, NameKind::kMetric, key.name)) {
-    Statement row(store.db,
-                  "SELECT run, last, min, max FROM final_values "
-                  "WHERE name = ?1 AND last BETWEEN ?2 AND ?3",
-                  name, bounds.low, bounds.high);
+    Statement row(
+        store.db,
+        "SELECT run, last, min, max FROM final_values WHERE name = ?1 AND last BETWEEN ?2 AND ?3",
+        name, bounds.low, bounds.high);
     while (row.Row()) {
       if (by_last && row.Real(column) == kNoFinalValue) continue;
       numbers.emplace_back(row.Int(0), row.Real(column));
@@ -288,10 +288,10 @@ RunValue ReadField(const QueriedStore& store, const RunKey& key, const ScannedCe
   const int64_t experiment = store.experiments[cell.experiment].id;
   for (const int64_t name :
        VisibleNames(store.db, store.query.viewer, NameKindOf(key.kind), key.name)) {
-    Statement row(store.db,
-                  "SELECT value FROM cell_fields WHERE name = ?1 AND experiment = ?2 "
-                  "AND variant IN (0, ?3)",
-                  name, experiment, cell.variant);
+    Statement row(
+        store.db,
+        "SELECT value FROM cell_fields WHERE name = ?1 AND experiment = ?2 AND variant IN (0, ?3)",
+        name, experiment, cell.variant);
     if (row.Row()) return row.Text(0);
   }
   return {};

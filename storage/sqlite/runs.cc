@@ -32,11 +32,11 @@ static_assert(static_cast<int>(ExperimentState::kActive) == 0 &&
 bool IsLive(RunState state) { return state == RunState::kQueued || state == RunState::kLeased; }
 
 void AddCounts(Connection& db, int64_t experiment, const std::array<int64_t, 6>& by) {
-  Statement(db,
-            "UPDATE experiments SET queued = queued + ?2, leased = leased + ?3, done = done + ?4, "
-            "diverged = diverged + ?5, failed = failed + ?6, cancelled = cancelled + ?7 "
-            "WHERE id = ?1",
-            experiment, by[0], by[1], by[2], by[3], by[4], by[5])
+  Statement(
+      db,
+      "UPDATE experiments SET queued = queued + ?2, leased = leased + ?3, done = done + ?4, "
+      "diverged = diverged + ?5, failed = failed + ?6, cancelled = cancelled + ?7 WHERE id = ?1",
+      experiment, by[0], by[1], by[2], by[3], by[4], by[5])
       .Run();
 }
 
@@ -79,19 +79,19 @@ void ReadProvenance(const RunRow& row, RunRecord* record) {
 // Returns true if it is queued or training and an active experiment of the owner has it.
 bool CountsFor(Connection& db, absl::string_view owner, int64_t run) {
   return Statement(db,
-                   "SELECT 1 FROM cells JOIN experiments ON experiments.id = cells.experiment "
-                   "JOIN runs ON runs.id = cells.run WHERE cells.run = ?1 AND owner = ?2 "
-                   "AND experiments.state = 0 AND deleted = 0 AND runs.state IN (0, 1) LIMIT 1",
+                   "SELECT 1 FROM cells JOIN experiments ON experiments.id = cells.experiment JOIN "
+                   "runs ON runs.id = cells.run WHERE cells.run = ?1 AND owner = ?2 AND "
+                   "experiments.state = 0 AND deleted = 0 AND runs.state IN (0, 1) LIMIT 1",
                    run, owner)
       .Row();
 }
 
 KnownRun LookUpRun(Connection& db, const NewRun& wanted, absl::string_view owner) {
   KnownRun known;
-  Statement newest(db,
-                   "SELECT name, state, id FROM runs WHERE fingerprint = ?1 "
-                   "ORDER BY generation DESC LIMIT 1",
-                   wanted.fingerprint);
+  Statement newest(
+      db,
+      "SELECT name, state, id FROM runs WHERE fingerprint = ?1 ORDER BY generation DESC LIMIT 1",
+      wanted.fingerprint);
   bool begins = true;  // CreateExperiment lets a run start there
   if (newest.Row()) {
     known.run = newest.Text(0);
@@ -109,10 +109,9 @@ KnownRun LookUpRun(Connection& db, const NewRun& wanted, absl::string_view owner
     const uint32_t longest = known.shorter.empty() ? 0 : known.shorter.front().steps;
     known.lost = FindLostState(db, wanted.growth, longest, wanted.steps);
   }
-  Statement relatives(db,
-                      "SELECT name FROM runs WHERE trajectory = ?1 AND fingerprint != ?2 "
-                      "ORDER BY id LIMIT ?3",
-                      wanted.trajectory, wanted.fingerprint, kMaxRelatives);
+  Statement relatives(
+      db, "SELECT name FROM runs WHERE trajectory = ?1 AND fingerprint != ?2 ORDER BY id LIMIT ?3",
+      wanted.trajectory, wanted.fingerprint, kMaxRelatives);
   while (relatives.Row()) known.same_trajectory.push_back(relatives.Text(0));
   return known;
 }
@@ -164,18 +163,16 @@ std::optional<RunRow> FindRunOfLease(Connection& db, absl::string_view lease) {
 
 void SettleExperiment(Transaction& t, int64_t experiment) {
   Statement(t.db,
-            "UPDATE experiments SET state = 1, end_time = ?2 "
-            "WHERE id = ?1 AND state = 0 AND queued + leased = 0 AND analyses IN (0, 3)",
+            "UPDATE experiments SET state = 1, end_time = ?2 WHERE id = ?1 AND state = 0 AND "
+            "queued + leased = 0 AND analyses IN (0, 3)",
             experiment, t.now)
       .Run();
   // With other numbers, other values may be selected and other runs be analyzed.
-  Statement revived(
-      t.db,
-      "UPDATE experiments SET state = 0, end_time = 0, analyses = min(analyses, 1), "
-      "analyses_failure = '' "
-      "WHERE id = ?1 AND state != 2 AND (state = 1 OR analyses > 1) AND queued + leased > 0 "
-      "RETURNING id",
-      experiment);
+  Statement revived(t.db,
+                    "UPDATE experiments SET state = 0, end_time = 0, analyses = min(analyses, 1), "
+                    "analyses_failure = '' WHERE id = ?1 AND state != 2 AND (state = 1 OR analyses "
+                    "> 1) AND queued + leased > 0 RETURNING id",
+                    experiment);
   const bool lives = revived.Row();
   revived.Run();
   if (!lives) return;
@@ -186,10 +183,10 @@ void SaveRun(Transaction& t, const RunRow& run, RunState before) {
   const uint64_t change = t.NextChange();
   Statement(
       t.db,
-      "UPDATE runs SET state = ?2, lease = nullif(?3, ''), step = ?4, failures = ?5, "
-      "losses = ?6, failure = ?7, trainer = ?8, device = ?9, build = ?10, worker = ?11, "
-      "device_time = ?12, contended_time = ?13, tokens = ?14, start_time = ?15, end_time = ?16, "
-      "environment = ?17, change = ?18, incarnation = ?19, acked = ?20 WHERE id = ?1",
+      "UPDATE runs SET state = ?2, lease = nullif(?3, ''), step = ?4, failures = ?5, losses = ?6, "
+      "failure = ?7, trainer = ?8, device = ?9, build = ?10, worker = ?11, device_time = ?12, "
+      "contended_time = ?13, tokens = ?14, start_time = ?15, end_time = ?16, environment = ?17, "
+      "change = ?18, incarnation = ?19, acked = ?20 WHERE id = ?1",
       run.id, static_cast<int>(run.state), run.lease, run.step, run.failures, run.losses,
       run.failure, run.trainer, run.device, run.build, run.worker, run.spent.device_time,
       run.spent.contended_time, run.spent.tokens, run.start_time, run.end_time, run.environment,
@@ -209,8 +206,8 @@ void SaveRun(Transaction& t, const RunRow& run, RunState before) {
 uint64_t SaveProgress(Transaction& t, const RunRow& run) {
   const uint64_t change = t.NextChange();
   Statement(t.db,
-            "UPDATE runs SET step = ?2, device_time = ?3, contended_time = ?4, tokens = ?5, "
-            "change = ?6, acked = ?7 WHERE id = ?1",
+            "UPDATE runs SET step = ?2, device_time = ?3, contended_time = ?4, tokens = ?5, change "
+            "= ?6, acked = ?7 WHERE id = ?1",
             run.id, run.step, run.spent.device_time, run.spent.contended_time, run.spent.tokens,
             change, run.acked)
       .Run();
@@ -221,8 +218,8 @@ uint64_t SaveProgress(Transaction& t, const RunRow& run) {
 void RecordEvent(Transaction& t, const RunRow& run, absl::string_view kind,
                  absl::string_view message) {
   Statement(t.db,
-            "INSERT INTO run_events (run, time, kind, step, worker, message) "
-            "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            "INSERT INTO run_events (run, time, kind, step, worker, message) VALUES (?1, ?2, ?3, "
+            "?4, ?5, ?6)",
             run.id, t.now, kind, run.step, run.state == RunState::kLeased ? run.worker : "",
             message)
       .Run();
@@ -237,9 +234,8 @@ void EndRun(Transaction& t, RunRow* run, RunState state) {
 
 std::optional<Claim> LiveClaim(Connection& db, int64_t run) {
   Statement live(db,
-                 "SELECT min(priority) OVER (), owner FROM experiments "
-                 "WHERE state = 0 AND deleted = 0 "
-                 "AND id IN (SELECT experiment FROM cells WHERE run = ?1) ORDER BY id LIMIT 1",
+                 "SELECT min(priority) OVER (), owner FROM experiments WHERE state = 0 AND deleted "
+                 "= 0 AND id IN (SELECT experiment FROM cells WHERE run = ?1) ORDER BY id LIMIT 1",
                  run);
   if (!live.Row()) return std::nullopt;
   return Claim{live.As<int>(0), live.Text(1)};
@@ -247,8 +243,8 @@ std::optional<Claim> LiveClaim(Connection& db, int64_t run) {
 
 void SetClaim(Transaction& t, int64_t run, const Claim& claim) {
   Statement(t.db,
-            "UPDATE runs SET priority = ?2, charged = ?3 "
-            "WHERE id = ?1 AND (priority, charged) != (?2, ?3)",
+            "UPDATE runs SET priority = ?2, charged = ?3 WHERE id = ?1 AND (priority, charged) != "
+            "(?2, ?3)",
             run, claim.priority, claim.charged)
       .Run();
 }
@@ -270,9 +266,8 @@ absl::StatusOr<RunRecord> Store::GetRun(absl::string_view id) {
         db,
         "SELECT runs.id, trajectory, seed, parameters, run_specs.spec, datasets.sha256, "
         "runs.create_time, runs.private_to, initial_blob, growth FROM runs JOIN run_specs ON "
-        "run_specs.run "
-        "= runs.id "
-        "LEFT JOIN datasets ON datasets.id = runs.dataset WHERE runs.name = ?1",
+        "run_specs.run = runs.id LEFT JOIN datasets ON datasets.id = runs.dataset WHERE runs.name "
+        "= ?1",
         id);
     if (!fixed.Row()) return NotFound("run", id);
     RunRecord record;
@@ -302,14 +297,13 @@ absl::StatusOr<std::vector<std::string>> Store::FindRuns(const Viewer& viewer,
   return db_->Read([&](Connection& db) {
     std::vector<std::string> names;
     // By the index runs_visible, so that others' names aren't read.
-    Statement row(db,
-                  "SELECT name FROM runs WHERE ?4 AND name >= ?1 AND name < ?2 "
-                  "UNION ALL SELECT name FROM runs "
-                  "WHERE NOT ?4 AND private_to = '' AND name >= ?1 AND name < ?2 "
-                  "UNION ALL SELECT name FROM runs "
-                  "WHERE NOT ?4 AND private_to = ?5 AND ?5 <> '' AND name >= ?1 AND name < ?2 "
-                  "ORDER BY name LIMIT ?3",
-                  prefix, PrefixEnd(prefix), limit, viewer.sees_all, viewer.user);
+    Statement row(
+        db,
+        "SELECT name FROM runs WHERE ?4 AND name >= ?1 AND name < ?2 UNION ALL SELECT name FROM "
+        "runs WHERE NOT ?4 AND private_to = '' AND name >= ?1 AND name < ?2 UNION ALL SELECT name "
+        "FROM runs WHERE NOT ?4 AND private_to = ?5 AND ?5 <> '' AND name >= ?1 AND name < ?2 "
+        "ORDER BY name LIMIT ?3",
+        prefix, PrefixEnd(prefix), limit, viewer.sees_all, viewer.user);
     while (row.Row()) names.push_back(row.Text(0));
     return names;
   });
@@ -331,10 +325,9 @@ absl::StatusOr<std::vector<RunEventRecord>> Store::RunEvents(absl::string_view r
   return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<RunEventRecord>> {
     ASSIGN_OR_RETURN(const auto found, FindRunRow(db, run));
     std::vector<RunEventRecord> events;
-    Statement row(db,
-                  "SELECT time, kind, step, worker, message FROM run_events WHERE run = ?1 "
-                  "ORDER BY id",
-                  found);
+    Statement row(
+        db, "SELECT time, kind, step, worker, message FROM run_events WHERE run = ?1 ORDER BY id",
+        found);
     while (row.Row()) {
       events.push_back({row.Int(0), row.Text(1), row.As<uint32_t>(2), row.Text(3), row.Text(4)});
     }

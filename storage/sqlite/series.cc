@@ -17,8 +17,8 @@ constexpr int kPageGroups = 512;
 absl::Status ReadChunks(Connection& db, const NamedRun& run, uint32_t key, uint32_t last_step,
                         SeriesPage* page) {
   Statement chunk(db,
-                  "SELECT data, first_step, last_step FROM chunks WHERE run = ?1 AND key = ?2 "
-                  "AND last_step >= ?3 AND first_step <= ?4 ORDER BY first_step",
+                  "SELECT data, first_step, last_step FROM chunks WHERE run = ?1 AND key = ?2 AND "
+                  "last_step >= ?3 AND first_step <= ?4 ORDER BY first_step",
                   run.id, key, page->next.next_step, last_step);
   while (page->steps.size() < kPagePoints && chunk.Row()) {
     RETURN_IF_ERROR(AppendPoints(

@@ -33,11 +33,10 @@ void ForEachOf(Connection& db, const char* sql, absl::string_view user, const Ad
 std::map<std::string, uint64_t> ReadOpenRuns(Connection& db, absl::string_view user) {
   std::map<std::string, uint64_t> open;
   ForEachOf(db,
-            "SELECT owner, count(DISTINCT run) FROM experiments "
-            "CROSS JOIN cells ON cells.experiment = experiments.id "
-            "CROSS JOIN runs ON runs.id = cells.run "
-            "WHERE experiments.state = 0 AND deleted = 0 AND runs.state IN (0, 1) "
-            "AND (?1 OR owner = ?2) GROUP BY owner",
+            "SELECT owner, count(DISTINCT run) FROM experiments CROSS JOIN cells ON "
+            "cells.experiment = experiments.id CROSS JOIN runs ON runs.id = cells.run WHERE "
+            "experiments.state = 0 AND deleted = 0 AND runs.state IN (0, 1) AND (?1 OR owner = ?2) "
+            "GROUP BY owner",
             user, [&](const std::string& name, uint64_t runs) { open[name] = runs; });
   return open;
 }
@@ -50,16 +49,16 @@ std::map<std::string, Holdings> ReadHoldings(Connection& db, absl::string_view u
     holdings[name].bytes += bytes;
   };
   for (const char* bytes :
-       {"SELECT charged, sum(expected_bytes) FROM runs WHERE state IN (0, 1) "
-        "AND (?1 OR charged = ?2) GROUP BY charged",
-        "SELECT charged, sum(bytes) FROM runs JOIN artifacts ON artifacts.run = runs.id "
-        "WHERE state NOT IN (0, 1) AND (?1 OR charged = ?2) GROUP BY charged",
+       {"SELECT charged, sum(expected_bytes) FROM runs WHERE state IN (0, 1) AND (?1 OR charged = "
+        "?2) GROUP BY charged",
+        "SELECT charged, sum(bytes) FROM runs JOIN artifacts ON artifacts.run = runs.id WHERE "
+        "state NOT IN (0, 1) AND (?1 OR charged = ?2) GROUP BY charged",
         "SELECT charged, sum(bytes) FROM runs JOIN resume_states ON resume_states.run = runs.id "
         "WHERE (?1 OR charged = ?2) GROUP BY charged",
         "SELECT owner, sum(bytes) FROM datasets WHERE (?1 OR owner = ?2) GROUP BY owner",
         "SELECT owner, sum(bytes) FROM models WHERE (?1 OR owner = ?2) GROUP BY owner",
-        "SELECT owner, sum(artifact_bytes + state_bytes) FROM analyses "
-        "WHERE (?1 OR owner = ?2) GROUP BY owner"}) {
+        "SELECT owner, sum(artifact_bytes + state_bytes) FROM analyses WHERE (?1 OR owner = ?2) "
+        "GROUP BY owner"}) {
     ForEachOf(db, bytes, user, add_bytes);
   }
   return holdings;
@@ -99,12 +98,10 @@ absl::StatusOr<DeviceShares> Store::GetShares() {
     Statement used(db, "SELECT user, device_time, time FROM shares");
     while (used.Row()) shares[used.Text(0)].used = Decayed(used.Real(1), now - used.Int(2));
     Statement training(db,
-                       "SELECT charged, runs.steps - step, runs.steps, "
-                       "iif(own, runs.device_time, step_times.device_time), "
-                       "iif(own, step, step_times.steps), runs.lanes FROM "
-                       "(SELECT *, step > 0 AND device_time >= ?1 AS own FROM runs "
-                       "WHERE state = 1) AS runs "
-                       "LEFT JOIN step_times ON step_times.shape = runs.shape",
+                       "SELECT charged, runs.steps - step, runs.steps, iif(own, runs.device_time, "
+                       "step_times.device_time), iif(own, step, step_times.steps), runs.lanes FROM "
+                       "(SELECT *, step > 0 AND device_time >= ?1 AS own FROM runs WHERE state = "
+                       "1) AS runs LEFT JOIN step_times ON step_times.shape = runs.shape",
                        kLeastMeasured);
     while (training.Row()) {
       DeviceShare& share = shares[training.Text(0)];

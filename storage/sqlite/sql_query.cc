@@ -224,11 +224,11 @@ absl::Status SqlGate::OpenDatabase() {
 }
 
 absl::Status SqlGate::ListTables() {
-  const std::string all = absl::StrCat(
-      "SELECT name FROM ", stored_,
-      ".sqlite_schema UNION SELECT name FROM pragma_module_list "
-      "UNION SELECT 'pragma_' || name FROM pragma_pragma_list UNION VALUES ('sqlite_schema'), "
-      "('sqlite_master'), ('sqlite_temp_schema'), ('sqlite_temp_master')");
+  const std::string all =
+      absl::StrCat("SELECT name FROM ", stored_,
+                   ".sqlite_schema UNION SELECT name FROM pragma_module_list UNION SELECT "
+                   "'pragma_' || name FROM pragma_pragma_list UNION VALUES ('sqlite_schema'), "
+                   "('sqlite_master'), ('sqlite_temp_schema'), ('sqlite_temp_master')");
   sqlite3_stmt* names = nullptr;
   int code = sqlite3_prepare_v2(db_, all.c_str(), -1, &names, nullptr);
   while (code == SQLITE_OK || code == SQLITE_ROW) {

@@ -77,8 +77,8 @@ class MetricsCursor : public sqlite3_vtab_cursor {
  public:
   static constexpr const char* kDeclaration =
       "CREATE TABLE metrics (run TEXT, key TEXT, points INTEGER, nonfinite INTEGER, first REAL, "
-      "last REAL, min REAL, max REAL, mean REAL, last_step INTEGER, "
-      "PRIMARY KEY (run, key)) WITHOUT ROWID";
+      "last REAL, min REAL, max REAL, mean REAL, last_step INTEGER, PRIMARY KEY (run, key)) "
+      "WITHOUT ROWID";
   static constexpr int kRunColumn = 0, kKeyColumn = 1;
   static constexpr bool kIsFunction = false;
 
@@ -155,8 +155,8 @@ class MetricsCursor : public sqlite3_vtab_cursor {
 class PointsCursor : public sqlite3_vtab_cursor {
  public:
   static constexpr const char* kDeclaration =
-      "CREATE TABLE points (step INTEGER, value REAL, run TEXT HIDDEN, key TEXT HIDDEN, "
-      "PRIMARY KEY (run, key, step)) WITHOUT ROWID";
+      "CREATE TABLE points (step INTEGER, value REAL, run TEXT HIDDEN, key TEXT HIDDEN, PRIMARY "
+      "KEY (run, key, step)) WITHOUT ROWID";
   static constexpr int kRunColumn = 2, kKeyColumn = 3;
   static constexpr bool kIsFunction = true;
 

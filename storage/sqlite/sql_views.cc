@@ -5,8 +5,8 @@ namespace ablate::storage {
 namespace {
 
 constexpr char kRunStateName[] =
-    "CASE r.state WHEN 0 THEN 'QUEUED' WHEN 1 THEN 'RUNNING' WHEN 2 THEN 'DONE' "
-    "WHEN 3 THEN 'DIVERGED' WHEN 4 THEN 'FAILED' ELSE 'CANCELLED' END";
+    "CASE r.state WHEN 0 THEN 'QUEUED' WHEN 1 THEN 'RUNNING' WHEN 2 THEN 'DONE' WHEN 3 THEN "
+    "'DIVERGED' WHEN 4 THEN 'FAILED' ELSE 'CANCELLED' END";
 
 constexpr SqlColumn kExperimentColumns[] = {
     {"experiment", "TEXT", "ID, such as names-norm-7f3k", "e.name"},
@@ -91,8 +91,8 @@ constexpr SqlColumn kAnalysisColumns[] = {
     {"owner", "TEXT", "user who asked for it first", "a.owner"},
     {"private", "INTEGER", "1 if only its owner and admins see it, else 0", "a.private_to <> ''"},
     {"state", "TEXT", "QUEUED, RUNNING, DONE, FAILED or CANCELLED",
-     "CASE a.state WHEN 0 THEN 'QUEUED' WHEN 1 THEN 'RUNNING' WHEN 2 THEN 'DONE' "
-     "WHEN 3 THEN 'FAILED' ELSE 'CANCELLED' END"},
+     "CASE a.state WHEN 0 THEN 'QUEUED' WHEN 1 THEN 'RUNNING' WHEN 2 THEN 'DONE' WHEN 3 THEN "
+     "'FAILED' ELSE 'CANCELLED' END"},
     {"run", "TEXT", "ID of a run that it is about", "r.name"},
     {"step", "INTEGER", "step of that run's checkpoint", "s.step"},
     {"device_time", "REAL", "seconds of a device that it used", "a.device_time / 1e6"},
@@ -120,21 +120,20 @@ constexpr SqlView kViews[] = {
     {"experiments", "One row per experiment.", kExperimentColumns,
      "$experiments e WHERE e.deleted = 0"},
     {"cells", "One row per cell of an experiment.", kCellColumns,
-     "$experiments e JOIN $cells c ON c.experiment = e.id "
-     "LEFT JOIN $runs r ON r.id = c.run AND r.seed >= 0 WHERE e.deleted = 0"},
+     "$experiments e JOIN $cells c ON c.experiment = e.id LEFT JOIN $runs r ON r.id = c.run AND "
+     "r.seed >= 0 WHERE e.deleted = 0"},
     {"runs", "One row per run.", kRunColumns, "$runs r WHERE r.seed >= 0"},
     {"settings", "One row per cell and field of its resolved spec, and per cell and axis.",
      kSettingColumns,
-     "$names n JOIN $experiments e JOIN $cells c ON c.experiment = e.id "
-     "JOIN $cell_fields f ON f.name = n.id AND f.experiment = e.id "
-     "AND f.variant IN (0, c.variant) LEFT JOIN $runs r ON r.id = c.run AND r.seed >= 0 "
-     "WHERE e.deleted = 0 AND n.kind IN (0, 1)"},
+     "$names n JOIN $experiments e JOIN $cells c ON c.experiment = e.id JOIN $cell_fields f ON "
+     "f.name = n.id AND f.experiment = e.id AND f.variant IN (0, c.variant) LEFT JOIN $runs r ON "
+     "r.id = c.run AND r.seed >= 0 WHERE e.deleted = 0 AND n.kind IN (0, 1)"},
     {"metrics", "One row per run and metric that training records, as of its last points.",
      kMetricColumns, nullptr},
     {"analyses", "One row per analysis and run that it is about; one row if it is about none.",
      kAnalysisColumns,
-     "$analyses a LEFT JOIN $analysis_subjects s ON s.analysis = a.id "
-     "LEFT JOIN $runs r ON r.id = s.run AND r.seed >= 0 WHERE a.create_time >= 0"},
+     "$analyses a LEFT JOIN $analysis_subjects s ON s.analysis = a.id LEFT JOIN $runs r ON r.id = "
+     "s.run AND r.seed >= 0 WHERE a.create_time >= 0"},
     {"points(run, key)", "Function: one row per point of a run's metric.", kPointColumns, nullptr},
     {"columns", "One row per column of this page.", kColumnColumns, "$columns"},
 };

@@ -34,11 +34,10 @@ namespace {
 
 // Ends without destructors: nothing more may be written.
 void EndProcess(const absl::Status& why) {
-  std::fprintf(
-      stderr,
-      "ablate: the database cannot be trusted any more, so this process ends: %s; if it does "
-      "so again, the file is damaged: put a backup of ablate.db in its place\n",
-      why.ToString().c_str());
+  std::fprintf(stderr,
+               "ablate: the database cannot be trusted any more, so this process ends: %s; if it "
+               "does so again, the file is damaged: put a backup of ablate.db in its place\n",
+               why.ToString().c_str());
   std::_Exit(EXIT_FAILURE);
 }
 

@@ -58,8 +58,8 @@ absl::Status CheckKey(const Column& column) {
 // Checks a run whose summaries are missing.
 absl::Status CheckHasNoPoints(Connection& db, int64_t run) {
   Statement points(db,
-                   "SELECT 1 FROM row_groups WHERE run = ?1 "
-                   "UNION ALL SELECT 1 FROM chunks WHERE run = ?1 LIMIT 1",
+                   "SELECT 1 FROM row_groups WHERE run = ?1 UNION ALL SELECT 1 FROM chunks WHERE "
+                   "run = ?1 LIMIT 1",
                    run);
   if (!points.Row()) return absl::OkStatus();
   return absl::DataLossError("its summaries are missing, but its points exist. Restore a backup");

@@ -221,10 +221,9 @@ absl::Status Writer::CheckPlace() {
   if (in_memory() || !db_->Moved()) return absl::OkStatus();
   // Applies the log to this file, not to another one that is now in its place.
   db_->Checkpoint(/*truncate=*/true).IgnoreError();
-  return absl::DataLossError(absl::StrCat(
-      options_.path,
-      " was moved, removed or replaced while the server had it open. Restore it and start "
-      "the server again"));
+  return absl::DataLossError(absl::StrCat(options_.path,
+                                          " was moved, removed or replaced while the server had it "
+                                          "open. Restore it and start the server again"));
 }
 
 // Rolls a failed request back, unless it is alone in its transaction or the error affects the whole

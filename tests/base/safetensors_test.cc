@@ -114,11 +114,11 @@ TEST(ParseSafetensorsTest, RefusesEntriesOfAnotherForm) {
       {"field of ours? no", One("\"dtype\":\"U8\",\"stride\":[0]"),
        "tensor 'a' has the field 'stride'; allowed are dtype, shape, data_offsets"},
       {"unknown dtype", One("\"dtype\":\"F8_E5M2\""),
-       "dtype of tensor 'a' is 'F8_E5M2', but must be one of F32, F64, F16, BF16, BOOL, U8, "
-       "U16, U32, I64, U64"},
+       "dtype of tensor 'a' is 'F8_E5M2', but must be one of F32, F64, F16, BF16, BOOL, U8, U16, "
+       "U32, I64, U64"},
       {"dtype in lower case", One("\"dtype\":\"f32\""),
-       "dtype of tensor 'a' is 'f32', but must be one of F32, F64, F16, BF16, BOOL, U8, "
-       "U16, U32, I64, U64"},
+       "dtype of tensor 'a' is 'f32', but must be one of F32, F64, F16, BF16, BOOL, U8, U16, U32, "
+       "I64, U64"},
       {"dtype a number", One("\"dtype\":4"),
        "dtype of tensor 'a' holds the number 4, but must be a string"},
       {"dtype a list", One("\"dtype\":[\"U8\"]"),

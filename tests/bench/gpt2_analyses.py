@@ -3,7 +3,7 @@
     python gpt2_analyses.py PATH/TO/build/bin [rounds [KIND...]]
 
 Makes a model with random values, imports it into a personal server of its own, and evaluates it once.
-Then each kind is analysed by turns: by the server's worker, and by a straightforward script with
+Then each kind is analyzed by turns: by the server's worker, and by a straightforward script with
 transformers and PyTorch (gpt2_scripts.py), one thread. Each time is a process of its own. Prints a line
 per kind: median seconds of processor time from the request to the numbers, reading the model included
 (ours is the worker's and the server's together), peak resident memory (ours is the worker's), the median
@@ -100,7 +100,7 @@ class Server:
                 found["worker"] = pid
         return found["server"], found["worker"]
 
-    def analyse(self, kind):
+    def analyze(self, kind):
         """Analyses the model, or all of them, with fresh processes."""
         windows, options = KINDS[kind]
         arrays = os.path.join(self.folder, "arrays.safetensors")
@@ -155,7 +155,7 @@ def main(programs, rounds, kinds):
         for kind in kinds:
             measured = []
             for _ in range(rounds):
-                own = server.analyse(kind)
+                own = server.analyze(kind)
                 other = json.loads(subprocess.run([sys.executable, gpt2_scripts.__file__, kind, models, tokens],
                                                   check=True, stdout=subprocess.PIPE, text=True).stdout)
                 measured.append((own, other))

@@ -150,8 +150,7 @@ TEST_F(RemoteBench, AnswersACallFromElsewhere) {
   }
   std::printf(
       "{\"bench\": \"remote_call\", \"calls\": %d, \"median_ms\": {\"local\": %.3f, \"remote\": "
-      "%.3f}, "
-      "\"p99_ms\": {\"local\": %.3f, \"remote\": %.3f}}\n",
+      "%.3f}, \"p99_ms\": {\"local\": %.3f, \"remote\": %.3f}}\n",
       kCalls, local[kCalls / 2], remote[kCalls / 2], local[kCalls * 99 / 100],
       remote[kCalls * 99 / 100]);
 }

@@ -194,8 +194,8 @@ TEST(ConfigVersionTest, RisesWithTheSpec) {
   EXPECT_EQ(engine::kConfigVersion, 14u);
   EXPECT_EQ(ShortHash(text), "slpb6rvl53zr")
       << "A spec or an analysis can say something else than before. Raise engine::kConfigVersion, "
-         "so that workers "
-         "which don't know it are not granted runs that say it, and note both here.";
+         "so that workers which don't know it are not granted runs that say it, and note both "
+         "here.";
 }
 
 }  // namespace

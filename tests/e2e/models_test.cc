@@ -217,8 +217,7 @@ TEST(ModelsTest, AnalysesTheExampleOfNormSitesBeforeAndAfterImport) {
   EXPECT_EQ(planned.exit_code, 0) << planned.err;
   const std::string tagged = "inputs: {dataset: data/tagged.conllu, documents: 40}";
   submit(WithAnalyses(imported,
-                      absl::StrCat("analyses:\n  - {robustness: {replace_words: [0.2], "
-                                   "draws: 1}, ",
+                      absl::StrCat("analyses:\n  - {robustness: {replace_words: [0.2], draws: 1}, ",
                                    tagged, "}\n  - {probe: {controls: false}, ", tagged, "}\n")),
          {"--set", "evaluation.tokens=128", "--wait"});
   const nlohmann::json compared = server.Json({"compare", "gpt2-norm-sites-imported", "--json"});

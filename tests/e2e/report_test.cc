@@ -57,8 +57,8 @@ class ReportTest : public ::testing::Test {
         "small", 60,
         "question: Which <b>norm</b>?\n"
         "axes:\n"
-        "  - {name: norm, settings: [{label: pre}, {label: none, set: "
-        "{model.norm.placement: none, model.norm.final: false}}]}\n"
+        "  - {name: norm, settings: [{label: pre}, {label: none, set: {model.norm.placement: none, "
+        "model.norm.final: false}}]}\n"
         "  - {name: lr, field: training.learning_rate, values: [0.001, 0.01], tune: true}\n"
         "seeds: {first: 1, count: 3}\n"
         "analyses: [{samples: {count: 7, temperature: 0.5}}]\n");

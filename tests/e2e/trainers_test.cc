@@ -116,10 +116,9 @@ TEST_F(TrainersTest, AreOneForAllThatAskForAuto) {
   server_.Json({"submit", "-", "--wait", "--json"}, kRecall + exclude);
   const auto experiment = server_.Json({"submit", "-", "--wait", "--json"}, kRecall);
   EXPECT_EQ(experiment["reused"], 0);
-  EXPECT_THAT(
-      experiment["notes"].get<std::vector<std::string>>(),
-      testing::Contains("2 runs are stored from the native trainer and will be trained again "
-                        "by torch, so that one trainer trains them all"));
+  EXPECT_THAT(experiment["notes"].get<std::vector<std::string>>(),
+              testing::Contains("2 runs are stored from the native trainer and will be trained "
+                                "again by torch, so that one trainer trains them all"));
   const std::string name = experiment["experiment"]["name"];
   const Output compared = server_.Ablate({"compare", name});
   EXPECT_EQ(compared.exit_code, 0) << compared.err;

@@ -367,8 +367,8 @@ TEST(ReadGpt2HeadTest, IsTheEmbeddingIfItIsTiedAndAlone) {
   const ImportedModel imported = MustRead(alone);
   EXPECT_EQ(imported.model, MustRead(stored).model);
   EXPECT_EQ(imported.parameters, MustRead(stored).parameters);
-  EXPECT_THAT(imported.notes, Contains("The token embedding is lm_head.weight, because the head "
-                                       "is tied and wte.weight is missing."));
+  EXPECT_THAT(imported.notes, Contains("The token embedding is lm_head.weight, because the head is "
+                                       "tied and wte.weight is missing."));
   alone.tensors["lm_head.weight"] = Numbers({4, 5}, 1);
   EXPECT_EQ(MessageOf(ReadModel(alone).status()),
             "model.safetensors: tensor 'lm_head.weight' has shape [4, 5]; expected [5, 4], by "
@@ -396,10 +396,9 @@ TEST(ReadGpt2NormTest, InfersSitesFromTensors) {
     ModelConfig expected = whole;
     expected.norm.*site = false;
     EXPECT_EQ(imported.model, expected) << removed;
-    EXPECT_THAT(imported.notes,
-                ElementsAre(note,
-                            "model.norm.kind is layer, because norms have a weight and a "
-                            "bias."));
+    EXPECT_THAT(
+        imported.notes,
+        ElementsAre(note, "model.norm.kind is layer, because norms have a weight and a bias."));
   }
   StoredModel none = TinyGpt2();
   RemoveTensors(&none, ".ln_");
@@ -432,8 +431,7 @@ TEST(ReadGpt2NormTest, RefusesNormsThatDiffer) {
   const auto missing = [](const char* absent, const char* present) {
     return absl::StrCat(
         "tensor ", absent, " is missing, but ", present,
-        " is there; expected the same tensors in every block, and the same of every "
-        "norm.");
+        " is there; expected the same tensors in every block, and the same of every norm.");
   };
   ExpectRefused({
       {"one block without", [](StoredModel* model) { RemoveTensors(model, "h.1.ln_1."); },

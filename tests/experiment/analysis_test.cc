@@ -468,8 +468,8 @@ TEST(AnalysisSubjectsTest, AreNamedWhereSomeOfThemCanNotBeAsked) {
               ElementsAre(testing::HasSubstr("of this kind; expected")))
       << "all of them";
   EXPECT_THAT(SubjectProblemsOf("cka {}", "prompt: 'abcd'", {deep, shallow}),
-              ElementsAre("inputs.prompt: 4 characters (subjects[1]); expected at most 3, "
-                          "one less than the model's context"));
+              ElementsAre("inputs.prompt: 4 characters (subjects[1]); expected at most 3, one less "
+                          "than the model's context"));
   EXPECT_THAT(SubjectProblemsOf("cka {}", "dataset: 'd' tokens: 5", {deep, recall}),
               ElementsAre("inputs.dataset: the tokens of recall are numbers, not text "
                           "(subjects[1]); expected a documents or text task"));

@@ -67,8 +67,8 @@ TEST(ExperimentAnalysesTest, AreOneOfAllStepsWhereTheKindReadsThemTogether) {
   EXPECT_EQ(problem("", {0, 2, -1}), "");
   EXPECT_EQ(problem("at: [-1, 2, 0]", {0, 2, 4}), "");
   EXPECT_EQ(problem("", {2, -1}),
-            "analyses[0].at: trajectory reads 2 checkpoints of a run; expected 3 to 64. "
-            "Set training.checkpoints");
+            "analyses[0].at: trajectory reads 2 checkpoints of a run; expected 3 to 64. Set "
+            "training.checkpoints");
   EXPECT_EQ(problem("at: [0, -1, 100]", {0, -1}),
             "analyses[0].at: step 100 is also the last one (-1); expected each step once");
   EXPECT_EQ(

@@ -102,10 +102,10 @@ TEST(HostileTest, EnumNumbersMustBeKnown) {
   spec.mutable_limits()->set_priority(static_cast<v1::Priority::Value>(-1));
   EXPECT_THAT(
       RefusedInShort(spec),
-      ElementsAre("base.model.positions: 0 is unknown; expected learned, none, "
-                  "sinusoidal or rotary",
-                  "base.training.optimizer: 77 is unknown; expected adamw, adam or sgd",
-                  "limits.priority: -1 is unknown; expected interactive, normal or background"));
+      ElementsAre(
+          "base.model.positions: 0 is unknown; expected learned, none, sinusoidal or rotary",
+          "base.training.optimizer: 77 is unknown; expected adamw, adam or sgd",
+          "limits.priority: -1 is unknown; expected interactive, normal or background"));
 }
 
 TEST(HostileTest, FieldsMustBeKnown) {
@@ -115,8 +115,8 @@ TEST(HostileTest, FieldsMustBeKnown) {
   spec.GetReflection()->MutableUnknownFields(&spec)->AddVarint(7, 1);
   EXPECT_THAT(RefusedInShort(spec),
               ElementsAre("field number 7 is unknown; expected the fields of this server's version",
-                          "base.training: field number 999 is unknown; expected the fields of "
-                          "this server's version"));
+                          "base.training: field number 999 is unknown; expected the fields of this "
+                          "server's version"));
 }
 
 TEST(HostileTest, TextMustBeUtf8) {
@@ -205,9 +205,8 @@ TEST(HostileTest, ADurationMustBeWellFormed) {
   v1::ExperimentSpec spec = SmallSpec();
   spec.mutable_limits()->mutable_device_time()->set_seconds(1);
   spec.mutable_limits()->mutable_device_time()->set_nanos(-5);
-  EXPECT_THAT(RefusedInShort(spec),
-              ElementsAre("limits.device_time: 1s with -5 nanoseconds is out of "
-                          "range; expected 0s to 315576000000s"));
+  EXPECT_THAT(RefusedInShort(spec), ElementsAre("limits.device_time: 1s with -5 nanoseconds is out "
+                                                "of range; expected 0s to 315576000000s"));
 }
 
 // A spec of `axes` axes of `values` good values each.

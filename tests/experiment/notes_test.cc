@@ -125,9 +125,9 @@ TEST(NotesTest, SaysWhichSettingsStartFarAboveAUniformGuess) {
   };
   EXPECT_THAT(
       notes(""),
-      ElementsAre("the loss before the first step will be far above ln V, that of a uniform "
-                  "guess, which may decide a comparison: head=tied (scores with a deviation "
-                  "of about 4, ln V = 3.3); init.kind gpt2 begins near it"));
+      ElementsAre("the loss before the first step will be far above ln V, that of a uniform guess, "
+                  "which may decide a comparison: head=tied (scores with a deviation of about 4, "
+                  "ln V = 3.3); init.kind gpt2 begins near it"));
   EXPECT_THAT(notes("init { kind: gpt2 }"), IsEmpty());
   EXPECT_THAT(notes("norm { kind: l2 }"), IsEmpty()) << "what the head reads has length 1";
   EXPECT_THAT(notes("init { kind: xavier } norm { final: false }"),
@@ -180,8 +180,7 @@ TEST(NotesTest, SayWhatEachContextCuts) {
   EXPECT_THAT(several, ::testing::Contains(
                            "all documents are longer than context 8 and are cut; longest 72"));
   EXPECT_THAT(several, ::testing::Contains(
-                           "6 % of documents are longer than context 71 and are cut; longest "
-                           "72"));
+                           "6 % of documents are longer than context 71 and are cut; longest 72"));
   for (const std::string& note : several) EXPECT_EQ(note.find("context 72"), std::string::npos);
 }
 
@@ -242,8 +241,8 @@ TEST(TunedAxisTest, IsRefusedWhereItChangesWhatIsScored) {
   EXPECT_THAT(
       Messages(resolve(16, 32)),
       ElementsAre("axes[0].tune: settings of context are scored on different data or targets "
-                  "(model.context), so that none can be selected; expected false, or settings "
-                  "that are scored on the same"));
+                  "(model.context), so that none can be selected; expected false, or settings that "
+                  "are scored on the same"));
   EXPECT_THAT(Messages(resolve(32, 64)), IsEmpty()) << "neither cuts a document";
 }
 

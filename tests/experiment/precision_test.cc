@@ -131,8 +131,8 @@ TEST(ThreadsTest, AreRefusedOnAGpuAndByNative) {
                   "expected threads 1, or device cpu"));
   EXPECT_THAT(
       Messages(Resolve(spec, {{"training.trainer", Json("\"native\"")}}, TestSurroundings())),
-      ElementsAre("overrides[\"training.trainer\"]: native doesn't support this run: the "
-                  "native trainer computes a run on one thread; expected auto or torch"));
+      ElementsAre("overrides[\"training.trainer\"]: native doesn't support this run: the native "
+                  "trainer computes a run on one thread; expected auto or torch"));
 }
 
 }  // namespace

@@ -354,10 +354,9 @@ TEST(TrainerTest, IsRefusedWhereNativeIsAskedForAndDoesNotTrain) {
   spec.mutable_base()->mutable_training()->set_trainer(v1::Trainer::native);
   EXPECT_THAT(Messages(Resolve(spec, {}, surroundings)), IsEmpty()) << "on the cores";
   spec.mutable_base()->mutable_training()->set_device(v1::Device::cuda);
-  EXPECT_THAT(
-      Messages(Resolve(spec, {}, surroundings)),
-      ElementsAre("base.training.trainer: native doesn't support this run: the native trainer "
-                  "runs on a CPU; expected auto or torch"));
+  EXPECT_THAT(Messages(Resolve(spec, {}, surroundings)),
+              ElementsAre("base.training.trainer: native doesn't support this run: the native "
+                          "trainer runs on a CPU; expected auto or torch"));
 }
 
 // Native supports neither BatchNorm if the loss reads last positions only, nor GPUs.

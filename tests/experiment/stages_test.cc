@@ -97,10 +97,11 @@ TEST(StagesTest, LookAtNoneOfTooManyAnalyses) {
 }
 
 TEST(StagesTest, LookAtSettingsBesideOneThatIsWrong) {
-  EXPECT_THAT(Fields(TextWithBase("model { layers: 2 }") +
-                     "axes { field: 'model.layers' values { number_value: 0 } "
-                     "values { number_value: 1 } }"),
-              ElementsAre("axes[0].values[0]", "analyses[0].at[0]", "analyses[0].spectrum.site"));
+  EXPECT_THAT(
+      Fields(
+          TextWithBase("model { layers: 2 }") +
+          "axes { field: 'model.layers' values { number_value: 0 } values { number_value: 1 } }"),
+      ElementsAre("axes[0].values[0]", "analyses[0].at[0]", "analyses[0].spectrum.site"));
 }
 
 TEST(StagesTest, LookAtASmallGridThatHasTooManyRuns) {

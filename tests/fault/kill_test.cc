@@ -144,8 +144,8 @@ std::map<std::string, int64_t> SavedSteps(const PersonalServer& server,
   if (sqlite3_open_v2((server.home() + "/ablate.db").c_str(), &database, SQLITE_OPEN_READONLY,
                       nullptr) == SQLITE_OK &&
       sqlite3_prepare_v2(database,
-                         "SELECT runs.name, resume_states.step FROM resume_states "
-                         "JOIN runs ON runs.id = resume_states.run",
+                         "SELECT runs.name, resume_states.step FROM resume_states JOIN runs ON "
+                         "runs.id = resume_states.run",
                          -1, &states, nullptr) == SQLITE_OK) {
     while (sqlite3_step(states) == SQLITE_ROW) {
       const std::string run = reinterpret_cast<const char*>(sqlite3_column_text(states, 0));

@@ -38,7 +38,7 @@ class AnalysesTest : public AnalysisTest {
     return std::make_unique<FakeWorker>(worker_channel_, "cuda-0-analysis", 1,
                                         worker::v1::ANALYSIS);
   }
-  // Returns a request about a model that is analysed on a GPU.
+  // Returns a request about a model that is analyzed on a GPU.
   v1::CreateAnalysisRequest OnLargeModel() {
     v1::ExperimentSpec spec = SmallSpec(1, "large");
     spec.mutable_base()->mutable_model()->set_width(2048);

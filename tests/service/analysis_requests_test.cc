@@ -142,8 +142,8 @@ TEST_F(AnalysisRequestTest, RefusesInputsThatCanNotBe) {
   v1::CreateAnalysisRequest request = Request("spectrum {}");
   request.mutable_inputs()->set_prompt("abc");
   ExpectRefused(request, "inputs.prompt",
-                "inputs.prompt: the tokens of legacy_recall are numbers, not text; expected "
-                "a documents or text task");
+                "inputs.prompt: the tokens of legacy_recall are numbers, not text; expected a "
+                "documents or text task");
   request.mutable_inputs()->set_prompt(std::string(513, 'a'));
   ExpectRefused(request, "inputs.prompt", "inputs.prompt: 513 characters; expected at most 512");
 }
@@ -218,8 +218,8 @@ TEST_F(AnalysisRequestTest, RefusesPairsOfPromptsThatItsDataShowsToBeImpossible)
     EXPECT_EQ(Try(request).error_message(), message);
   };
   refused(patch("abz", "cba", "a"),
-          "analysis.patch.clean[0]: character 3, \"z\" U+007A, is not in the run's "
-          "data; expected its 6 characters");
+          "analysis.patch.clean[0]: character 3, \"z\" U+007A, is not in the run's data; expected "
+          "its 6 characters");
   refused(patch("ab", "cb", "ab"),
           "analysis.patch.right[0]: it has 2 tokens; expected text of one token");
   refused(patch("ab", "c", "a"),
@@ -239,8 +239,8 @@ TEST_F(AnalysisRequestTest, TakesEqualTextsInSeveralPairs) {
   ExpectRefused("capture { sites: 'embedding' sites: 'embedding' }", "analysis.capture.sites[1]",
                 "analysis.capture.sites[1]: repeated; expected each once");
   const std::string pairs =
-      "patch { clean: 'ab' clean: 'ab' corrupt: 'cb' corrupt: 'ac' right: 'a' right: 'a' "
-      "wrong: 'b' wrong: 'b' }";
+      "patch { clean: 'ab' clean: 'ab' corrupt: 'cb' corrupt: 'ac' right: 'a' right: 'a' wrong: "
+      "'b' wrong: 'b' }";
   EXPECT_TRUE(Try(RequestOn({TrainOn("words", kWords)}, pairs, "")).ok());
 }
 
@@ -285,8 +285,8 @@ TEST_F(AnalysisRequestTest, RefusesDataSetsThatCanNotBeRead) {
   v1::CreateAnalysisRequest recall = Request("spectrum {}");
   recall.mutable_inputs()->set_dataset("words");
   ExpectRefused(recall, "inputs.dataset",
-                "inputs.dataset: the tokens of legacy_recall are numbers, not text; expected "
-                "a documents or text task");
+                "inputs.dataset: the tokens of legacy_recall are numbers, not text; expected a "
+                "documents or text task");
   request.mutable_inputs()->set_documents(1);
   EXPECT_TRUE(Try(request).ok()) << "the second document is not read";
 }

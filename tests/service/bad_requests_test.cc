@@ -247,8 +247,8 @@ Table ListRequests() {
       {"TableOfUnknownColumn", "Reports/RenderTable",
        "comparison { experiment: \"abc\" } format: latex columns: [\"n\", \"median\"]", kInvalid,
        "columns: \"median\" is unknown; expected parameters, chosen, n, diverged, mean, "
-       "difference, "
-       "p_sign_flip, p_holm, effect, wins, correlation, device_seconds, tokens_per_second"},
+       "difference, p_sign_flip, p_holm, effect, wins, correlation, device_seconds, "
+       "tokens_per_second"},
       {"TableOfTwoColumnsOfAName", "Reports/RenderTable",
        "comparison { experiment: \"abc\" } format: text columns: [\"n\", \"n\"]", kInvalid,
        "columns: \"n\" occurs twice; expected each column once"},
@@ -298,11 +298,11 @@ Table UploadRequests() {
                           " isn't the hash of the 2 received bytes; expected the SHA-256 of all "
                           "data. Upload again")),
       upload("UploadOfNoUtf8",
-             "display_name: \"names.txt\" data: \"\\377\\n\" "
-             "sha256: \"e4688624e5f1ad0629505e6768e3bb36244f2f3e33e751215afa820334a76ed3\"",
-             "data: line 1, column 1: byte 0xff isn't UTF-8; expected UTF-8 text without "
-             "control characters other than tabs and line breaks, tagged sentences in CoNLL-U, or "
-             "a file of a tokenizer or of tokens"),
+             "display_name: \"names.txt\" data: \"\\377\\n\" sha256: "
+             "\"e4688624e5f1ad0629505e6768e3bb36244f2f3e33e751215afa820334a76ed3\"",
+             "data: line 1, column 1: byte 0xff isn't UTF-8; expected UTF-8 text without control "
+             "characters other than tabs and line breaks, tagged sentences in CoNLL-U, or a file "
+             "of a tokenizer or of tokens"),
   };
 }
 
@@ -361,8 +361,8 @@ Table SampleRequests() {
       {"GenerateOfAnUnknownExperiment", "Models/Generate", "experiment: \"e\" cell: \"s0\"",
        kNotFound, "there is no experiment \"e\""},
       Create("SamplesOfNumbers", "spec { analyses { samples {} } }",
-             "analyses[0].samples: the tokens of legacy_recall are numbers, not text; expected "
-             "a documents or text task"),
+             "analyses[0].samples: the tokens of legacy_recall are numbers, not text; expected a "
+             "documents or text task"),
   };
 }
 

@@ -58,10 +58,9 @@ TEST_F(CreateTest, RefusesWhatTheDiskHasNoRoomFor) {
   const uint64_t needed = Preview(SmallSpec()).estimate().bytes();
   const auto refused = CreateOnDisk(needed - 1, false);
   EXPECT_TRUE(absl::IsResourceExhausted(refused.status())) << refused.status();
-  EXPECT_THAT(
-      std::string(refused.status().message()),
-      testing::MatchesRegex("the experiment needs about [0-9]+ MB, and .*/data has [0-9]+ MB "
-                            "free. Free disk space, or submit a smaller experiment"));
+  EXPECT_THAT(std::string(refused.status().message()),
+              testing::MatchesRegex("the experiment needs about [0-9]+ MB, and .*/data has [0-9]+ "
+                                    "MB free. Free disk space, or submit a smaller experiment"));
   EXPECT_EQ(ExperimentsIn(small_disk()), 0u);
   const auto preview = CreateOnDisk(needed - 1, true);
   ASSERT_TRUE(preview.ok()) << preview.status();
@@ -591,11 +590,10 @@ TEST_F(CreateTest, RefusesATextThatIsTooShort) {
   const v1::CreateExperimentResponse preview = Preview(spec);
   ASSERT_EQ(preview.problems_size(), 1);
   EXPECT_EQ(preview.problems(0).field(), "base.model.context");
-  EXPECT_EQ(
-      preview.problems(0).message(),
-      "base.model.context: with context 4 and validation 0.3, text.txt has 7 training "
-      "and 4 validation tokens, and needs 5 of each; expected a context of at most 3, a validation "
-      "that leaves enough of both, or a longer text");
+  EXPECT_EQ(preview.problems(0).message(),
+            "base.model.context: with context 4 and validation 0.3, text.txt has 7 training and 4 "
+            "validation tokens, and needs 5 of each; expected a context of at most 3, a validation "
+            "that leaves enough of both, or a longer text");
 }
 
 }  // namespace

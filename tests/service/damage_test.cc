@@ -51,10 +51,10 @@ class DamageTest : public ServiceTest {
   void MisplaceSummaries() {
     auto db = *storage::Connection::OpenFile(folder() + "/ablate.db",
                                              storage::Connection::Access::kReadWrite);
-    storage::Statement(*db,
-                       "UPDATE summaries SET run = run + 64 "
-                       "WHERE run = (SELECT id FROM runs WHERE name = ?1)",
-                       damaged_.substr(5))
+    storage::Statement(
+        *db,
+        "UPDATE summaries SET run = run + 64 WHERE run = (SELECT id FROM runs WHERE name = ?1)",
+        damaged_.substr(5))
         .Run();
     ASSERT_TRUE(db->error().ok()) << db->error();
   }

@@ -102,8 +102,8 @@ TEST_F(ExperimentAnalysesTest, AreOneOfAllStepsWhereTheKindReadsThemTogether) {
   const auto analyst = MakeAnalyst();
   const auto worker = MakeWorker();
   v1::ExperimentSpec spec = Asking(
-      "analyses { trajectory {} } "
-      "analyses { name: 'late' trajectory { points: 3 } at: [-1, 5, 10] }",
+      "analyses { trajectory {} } analyses { name: 'late' trajectory { points: 3 } at: [-1, 5, 10] "
+      "}",
       20);
   for (const int32_t step : {0, 5, 10, -1})
     spec.mutable_base()->mutable_training()->add_checkpoints(step);
@@ -224,8 +224,7 @@ TEST_F(ExperimentAnalysesTest, LeaveModelsOutThatHaveNoUseForThem) {
   v1::ExperimentSpec spec = Asking("analyses { norm_statistics {} }", 20);
   spec.mutable_axes(0)->mutable_settings(1)->clear_set();
   spec.MergeFrom(
-      SpecOf("axes { name: 'final' field: 'model.norm.final' "
-             "values { bool_value: false } }"));
+      SpecOf("axes { name: 'final' field: 'model.norm.final' values { bool_value: false } }"));
   auto& set = *spec.mutable_axes(0)->mutable_settings(1)->mutable_set();
   set["model.norm.placement"].set_string_value("none");
   const auto analyst = MakeAnalyst();

@@ -35,8 +35,8 @@ constexpr char kData[] = "secret.txt";
 // Returns a training of ten steps on a data set, as a textproto.
 std::string SpecOn(const std::string& dataset, const std::string& name = "mine") {
   return absl::StrCat("spec { name: '", name, "' base { task { documents { dataset: '", dataset,
-                      "' held_out: 1 } } model { layers: 1 width: 8 heads: 2 context: 8 } "
-                      "training { steps: 10 batch: 2 } } seeds { list: 0 } }");
+                      "' held_out: 1 } } model { layers: 1 width: 8 heads: 2 context: 8 } training "
+                      "{ steps: 10 batch: 2 } } seeds { list: 0 } }");
 }
 
 // Returns an experiment that begins with a model, as a textproto.
@@ -103,8 +103,8 @@ std::vector<Probes> AllProbes() {
       {"Analyses.CreateAnalysis",
        {spectrum + "subjects { run: '$run' }", spectrum + "subjects { " + by_cell + " }",
         "validate_only: true " + spectrum + "subjects { run: '$run' }",
-        "validate_only: true analysis { attention {} } subjects { run: '$public' } "
-        "inputs { dataset: '$data' }"}},
+        "validate_only: true analysis { attention {} } subjects { run: '$public' } inputs { "
+        "dataset: '$data' }"}},
       {"Analyses.GetAnalysis", {"name: '$analysis'"}},
       {"Analyses.ListAnalyses",
        {"", "parent: '$run'", "parent: '$experiment'", "page_token: '$after_analysis'"}},

@@ -165,11 +165,10 @@ TEST_F(RelatedTest, KeepsWhatBelongsToAnExtendedExperiment) {
 TEST_F(RelatedTest, RefusesExtensionsThatLoseOrChangeCells) {
   const std::string first = Create(SmallSpec(2)).experiment().name();
   const std::string id = first.substr(first.find('/') + 1);
-  EXPECT_EQ(
-      Refusal(Extending(first, SmallSpec(1))),
-      "extends| extends: 2 cells of " + id +
-          " would be lost: pre-s1 and post-s1; expected every cell of it, by labels and seed: "
-          "the old seeds and settings with the new ones");
+  EXPECT_EQ(Refusal(Extending(first, SmallSpec(1))),
+            "extends| extends: 2 cells of " + id +
+                " would be lost: pre-s1 and post-s1; expected every cell of it, by labels and "
+                "seed: the old seeds and settings with the new ones");
   v1::ExperimentSpec wider = SmallSpec(2);
   wider.mutable_base()->mutable_model()->set_width(2 * std::max(wider.base().model().width(), 16u));
   EXPECT_THAT(Refusal(Extending(first, wider)),

@@ -297,8 +297,9 @@ TEST_F(RunFiltersTest, ExplainsWhatIsWrongWithAValue) {
   EXPECT_THAT(Refusal("state = don"), HasSubstr("\"don\" isn't a state; did you mean DONE?"));
   EXPECT_THAT(Refusal("state < done"), HasSubstr("'<' needs a number"));
   EXPECT_THAT(Refusal("placement < pre"), HasSubstr("\"pre\" isn't a number"));
-  EXPECT_THAT(Refusal("owner > a"), HasSubstr("column 7: '>' needs a number or a time, which "
-                                              "owner isn't; expected =, != or :"));
+  EXPECT_THAT(
+      Refusal("owner > a"),
+      HasSubstr("column 7: '>' needs a number or a time, which owner isn't; expected =, != or :"));
   EXPECT_THAT(Refusal("created > yesterday"), HasSubstr("isn't a time; expected 2026-11-26"));
   EXPECT_THAT(Refusal("created = 2026-11-26"),
               HasSubstr("column 9: '=' would compare created with one microsecond; expected < <= > "
@@ -330,8 +331,8 @@ TEST_F(RunFiltersTest, FindsRunsOfAnOlderStoreByTheirFields) {
                                             storage::Connection::Access::kReadWrite);
     ASSERT_TRUE(db.ok());
     (*db)->Execute(
-        "DELETE FROM cell_fields; DELETE FROM final_values; UPDATE cells SET variant = 0; "
-        "UPDATE experiments SET described = 0");
+        "DELETE FROM cell_fields; DELETE FROM final_values; UPDATE cells SET variant = 0; UPDATE "
+        "experiments SET described = 0");
     ASSERT_TRUE((*db)->error().ok());
   }
   Restart();

@@ -110,8 +110,8 @@ TEST_F(SlowClientsTest, LoseTheirPlaceWhenTheyReadNothing) {
   const grpc::Status status = End(idle);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(status.error_message(),
-            "the client reads the stream too slowly; expected at least 976562.5 KiB a "
-            "second, with at most 300ms of delay");
+            "the client reads the stream too slowly; expected at least 976562.5 KiB a second, with "
+            "at most 300ms of delay");
 }
 
 TEST_F(SlowClientsTest, LoseTheirPlaceWhenAnUploadTrickles) {

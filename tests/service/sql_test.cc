@@ -38,8 +38,8 @@ constexpr char kEndless[] =
     "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c";
 // Has many rows, each of them large.
 constexpr char kManyRows[] =
-    "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 60) "
-    "SELECT printf('%900000d', x) FROM c";
+    "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 60) SELECT "
+    "printf('%900000d', x) FROM c";
 
 // Returns the processes that answer statements of this process's server.
 std::vector<pid_t> SqlChildren() {
@@ -328,8 +328,8 @@ Statements Slow() {
       endless + "SELECT x FROM c WHERE x < 0",
       endless + "SELECT max(x) FROM c",
       "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x FROM c) SELECT * FROM c WHERE x = 2",
-      "WITH RECURSIVE c(x) AS (SELECT 0 UNION ALL SELECT x + 1 FROM c LIMIT 1000) "
-      "SELECT count(*) FROM c a, c b, c d, c e",
+      "WITH RECURSIVE c(x) AS (SELECT 0 UNION ALL SELECT x + 1 FROM c LIMIT 1000) SELECT count(*) "
+      "FROM c a, c b, c d, c e",
       "SELECT sum(instr(" + long_text + ", printf('%400000d', 1) || x)) FROM (" + endless +
           "SELECT x FROM c LIMIT 100)",
       "SELECT count(*) FROM columns a, columns b, columns c, columns d, columns e",
@@ -425,8 +425,8 @@ TEST_F(SqlTest, EndsSlowStatements) {
 
 TEST_F(SqlTest, BoundsMemory) {
   const grpc::Status status =
-      Ask("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 400) "
-          "SELECT printf('%900000d', x) AS t FROM c ORDER BY t DESC");
+      Ask("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 400) SELECT "
+          "printf('%900000d', x) AS t FROM c ORDER BY t DESC");
   EXPECT_EQ(status.error_code(), Code::RESOURCE_EXHAUSTED) << status.error_message();
   EXPECT_EQ(status.error_message(), "statement: it needs more than 256 MB of memory");
 }

@@ -119,8 +119,7 @@ TEST_F(TextTest, ReplacesPathsThatAreLabelsByTheirIds) {
   const std::string text = absl::StrCat(kText, "exclude: [{where: {dataset: data/names.txt}}]\n");
   std::string axis = text;
   axis.replace(axis.find("  - {field"), 0,
-               "  - {field: task.documents.dataset, values: "
-               "[data/names.txt, ./b.txt]}\n");
+               "  - {field: task.documents.dataset, values: [data/names.txt, ./b.txt]}\n");
   v1::CreateExperimentRequest request = Request(axis);
   (*request.mutable_files())["./b.txt"] = Upload("b.txt", "dora\nemil\nfred\n").name();
   const v1::CreateExperimentResponse checked = Validate(request);

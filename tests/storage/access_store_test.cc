@@ -51,11 +51,11 @@ TEST_F(AccessStoreTest, RefusesAFileThatOthersCanReadOrWrite) {
     EXPECT_EQ(CodeOf(OpenAgain()), absl::StatusCode::kFailedPrecondition) << mode;
   }
   ASSERT_EQ(chmod(File().c_str(), 0640), 0);
-  EXPECT_EQ(OpenAgain().message(),
-            File() +
-                " is open to other users of this machine (mode 640); expected mode 600. Run "
-                "chmod 600 " +
-                File());
+  EXPECT_EQ(
+      OpenAgain().message(),
+      File() +
+          " is open to other users of this machine (mode 640); expected mode 600. Run chmod 600 " +
+          File());
   EXPECT_EQ(ModeOf(File()), 0640u) << "it is left as it is";
   ASSERT_EQ(chmod(File().c_str(), 0600), 0);
   std::ofstream(File() + "-wal").close();
@@ -191,9 +191,10 @@ TEST_F(AccessStoreTest, ReadsUsersAgain) {
 }
 
 TEST_F(AccessStoreTest, InitializesOnlyWhereThereIsNobody) {
-  EXPECT_EQ(store().Initialize("eve", kStart).status(),
-            absl::FailedPreconditionError("the server has users already, such as 'root'. "
-                                          "Add others with `ablate admin user add`"));
+  EXPECT_EQ(
+      store().Initialize("eve", kStart).status(),
+      absl::FailedPreconditionError(
+          "the server has users already, such as 'root'. Add others with `ablate admin user add`"));
   Reopen();
   EXPECT_EQ(CodeOf(store().Initialize("eve", kStart)), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(Names(), ElementsAre("root"));
@@ -328,8 +329,8 @@ TEST_F(AccessStoreTest, DeletesAUserWithItsTokens) {
 
 TEST_F(AccessStoreTest, HasALimitOfUsers) {
   Tamper(
-      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 999) "
-      "INSERT INTO users SELECT 'u' || i, 0, -1, -1, -1, 1 FROM n");
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 999) INSERT INTO "
+      "users SELECT 'u' || i, 0, -1, -1, -1, 1 FROM n");
   Reopen();
   EXPECT_EQ(store().CreateUser("more", Role::kReader, {}, kRoot, kStart).status(),
             absl::ResourceExhaustedError(

@@ -213,9 +213,10 @@ TEST_F(AccessTokensTest, RefusesNotesAndLifetimes) {
   };
   EXPECT_TRUE(issue(std::string(200, 'n'), absl::Seconds(1)).ok());
   EXPECT_TRUE(issue("Änne’s laptop", absl::Hours(24 * 3650)).ok());
-  EXPECT_EQ(issue("a\nb", {}),
-            absl::InvalidArgumentError("note: 'a\\nb' is invalid; expected at most 200 "
-                                       "characters without control characters"));
+  EXPECT_EQ(
+      issue("a\nb", {}),
+      absl::InvalidArgumentError(
+          "note: 'a\\nb' is invalid; expected at most 200 characters without control characters"));
   EXPECT_EQ(CodeOf(issue(std::string(201, 'n'), {})), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(CodeOf(issue("\xff", {})), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(issue("", absl::ZeroDuration()),
@@ -257,8 +258,8 @@ TEST_F(AccessTokensTest, LetsCallersInWhenTheDiskIsFull) {
 
 TEST_F(AccessTokensTest, HasALimitOfValidTokensAUser) {
   Tamper(
-      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100) "
-      "INSERT INTO tokens SELECT 't' || i, 'h' || i, 'ann', '', 1, 1900000000000000, 0, 0 FROM n");
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100) INSERT INTO "
+      "tokens SELECT 't' || i, 'h' || i, 'ann', '', 1, 1900000000000000, 0, 0 FROM n");
   Reopen();
   EXPECT_EQ(store().IssueToken("ann", "", {}, kRoot, kStart).status(),
             absl::ResourceExhaustedError(
@@ -277,9 +278,9 @@ TEST_F(AccessTokensTest, ForgetsWhatEndedLongAgo) {
   ASSERT_TRUE(store().RevokeToken(revoked.token.id, kRoot, kStart).ok());
   // Other tokens, which ended between the two that expire.
   Tamper(
-      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 999) "
-      "INSERT INTO tokens SELECT 't' || i, 'h' || i, 'gone', '', 1, 0, "
-      "(SELECT 5400000000 + min(created) FROM tokens), 0 FROM n");
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 999) INSERT INTO "
+      "tokens SELECT 't' || i, 'h' || i, 'gone', '', 1, 0, (SELECT 5400000000 + min(created) FROM "
+      "tokens), 0 FROM n");
   Reopen();
   const absl::Time now = After(absl::Hours(3));
   const IssuedToken last = Issue("ann", std::nullopt, now);

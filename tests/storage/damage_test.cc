@@ -183,8 +183,8 @@ TEST_F(DamagedStoreTest, NamesRunAndKeyOfAChunk) {
 TEST_F(DamagedStoreTest, GivesNoRunTheChunksOfAnother) {
   Write(/*done=*/true);
   Update(
-      "DELETE FROM chunks WHERE run = 1 AND key = 0; "
-      "UPDATE chunks SET run = 1 WHERE run = 2 AND key = 0");
+      "DELETE FROM chunks WHERE run = 1 AND key = 0; UPDATE chunks SET run = 1 WHERE run = 2 AND "
+      "key = 0");
   auto store = Value(Store::Open(Options()));
   std::vector<double> values;
   for (const std::string run : {"a", "b"}) {

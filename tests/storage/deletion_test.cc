@@ -116,7 +116,7 @@ TEST_P(DeletionTest, CountsAnalysesWithOneOfTheRuns) {
   const std::string second = Submit({"b"}).id;
   TrainTo("a", Bytes('x'));
   TrainTo("b", Bytes('y'));
-  const auto analyse = [&](const std::string& id, std::vector<AnalysisSubject> subjects) {
+  const auto analyze = [&](const std::string& id, std::vector<AnalysisSubject> subjects) {
     NewAnalysis analysis;
     analysis.id = id;
     analysis.signature = id;
@@ -129,8 +129,8 @@ TEST_P(DeletionTest, CountsAnalysesWithOneOfTheRuns) {
     EXPECT_TRUE(store().BeginAnalysis(id).ok());
     EXPECT_TRUE(store().EndAnalysis(id, end).ok());
   };
-  analyse("one", {{"a", 100}});
-  analyse("both", {{"a", 100}, {"b", 100}});
+  analyze("one", {{"a", 100}});
+  analyze("both", {{"a", 100}, {"b", 100}});
   const Deletion plan = Plan(first);
   EXPECT_EQ(plan.analyses, 2u);
   EXPECT_EQ(plan.bytes / kLarge, 3u);

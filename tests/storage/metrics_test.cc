@@ -292,8 +292,8 @@ TEST_P(MetricsTest, CorrectsTheLastValuesOfAnOlderStore) {
       SaveSummaries(*db, row.Int(0), run, summaries);
     }
     db->Execute(
-        "UPDATE final_values SET last = min; DROP INDEX datasets_unused_until; "
-        "ALTER TABLE datasets DROP COLUMN unused_until; PRAGMA user_version = 24");
+        "UPDATE final_values SET last = min; DROP INDEX datasets_unused_until; ALTER TABLE "
+        "datasets DROP COLUMN unused_until; PRAGMA user_version = 24");
     ASSERT_TRUE(db->error().ok()) << db->error();
   }
   Reopen();

@@ -136,8 +136,8 @@ INSTANTIATE_TEST_SUITE_P(, SqlQueryTest, ::testing::Values(Where::kFile), WhereN
 
 TEST_P(SqlQueryTest, ShowsExperimentsCellsAndRuns) {
   EXPECT_THAT(
-      Rows("SELECT experiment, name, owner, private, state, cells, queued, done, created, "
-           "ended FROM experiments"),
+      Rows("SELECT experiment, name, owner, private, state, cells, queued, done, created, ended "
+           "FROM experiments"),
       ElementsAre(absl::StrCat(open_, " open ada 0 ACTIVE 2 1 1 2023-11-14T22:13:20.000Z NULL")));
   EXPECT_THAT(Rows("SELECT experiment, cell, place, seed, run, reused FROM cells"),
               ElementsAre(open_ + " c0 0 7 a 0", open_ + " c1 1 7 b 0"));
@@ -310,20 +310,20 @@ constexpr absl::string_view kQuestions[] = {
     "SELECT DISTINCT CASE WHEN $column = $value THEN $error END FROM $view",
     "SELECT $column FROM $view WHERE $column <= $value ORDER BY $column DESC LIMIT 1",
     "SELECT $column FROM $view ORDER BY CASE WHEN $column = $value THEN $error END LIMIT 1",
-    "SELECT row_number() OVER (ORDER BY $column) FROM $view "
-    "WHERE CASE WHEN $column = $value THEN $error ELSE 1 END LIMIT 3",
+    "SELECT row_number() OVER (ORDER BY $column) FROM $view WHERE CASE WHEN $column = $value THEN "
+    "$error ELSE 1 END LIMIT 3",
     "SELECT sum(CASE WHEN $column = $value THEN $error END) OVER (PARTITION BY $column) FROM $view",
-    "SELECT count(*) FROM $view AS a JOIN $view AS b ON a.$column = b.$column "
-    "WHERE CASE WHEN b.$column = $value THEN $error ELSE 1 END",
+    "SELECT count(*) FROM $view AS a JOIN $view AS b ON a.$column = b.$column WHERE CASE WHEN "
+    "b.$column = $value THEN $error ELSE 1 END",
     "SELECT count(*) FROM (SELECT 1) LEFT JOIN $view AS a ON a.$column = $value AND $error",
-    "WITH q AS NOT MATERIALIZED (SELECT $column AS k FROM $view) SELECT count(*) FROM q "
-    "WHERE k = $value AND $error",
-    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n, $view WHERE i < 9 "
-    "AND $column = $value AND $error) SELECT max(i) FROM n",
-    "SELECT count(*) FROM $view WHERE $column = (SELECT max($column) FROM $view "
-    "WHERE $column <= $value)",
-    "SELECT group_concat($column) FILTER (WHERE $column = $value AND $error) FROM $view "
-    "GROUP BY CASE WHEN $column = $value THEN $error END",
+    "WITH q AS NOT MATERIALIZED (SELECT $column AS k FROM $view) SELECT count(*) FROM q WHERE k = "
+    "$value AND $error",
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n, $view WHERE i < 9 AND $column "
+    "= $value AND $error) SELECT max(i) FROM n",
+    "SELECT count(*) FROM $view WHERE $column = (SELECT max($column) FROM $view WHERE $column <= "
+    "$value)",
+    "SELECT group_concat($column) FILTER (WHERE $column = $value AND $error) FROM $view GROUP BY "
+    "CASE WHEN $column = $value THEN $error END",
     "SELECT count(*) FROM $view WHERE $column = $value AND exists (SELECT 1 FROM points($value, "
     "'eval/loss'))",
     "SELECT 1 FROM $view WHERE $column GLOB $value HAVING $error",
@@ -506,8 +506,8 @@ TEST_P(SqlQueryTest, SaysTheNumberOfALimit) {
               HasSubstr("too many arguments on function max, at most 8"));
   EXPECT_THAT(Refusal(absl::StrCat("SELECT 'a' LIKE '", many(101, "a", ""), "'")),
               HasSubstr("LIKE or GLOB pattern too complex, at most 100"));
-  EXPECT_THAT(Refusal("WITH RECURSIVE x(s) AS (SELECT 'a' UNION ALL SELECT s || s FROM x) "
-                      "SELECT s FROM x WHERE length(s) > 900000"),
+  EXPECT_THAT(Refusal("WITH RECURSIVE x(s) AS (SELECT 'a' UNION ALL SELECT s || s FROM x) SELECT s "
+                      "FROM x WHERE length(s) > 900000"),
               HasSubstr("string or blob too big, at most 1000000"));
   EXPECT_THAT(Refusal(absl::StrCat("SELECT ", many(60, "1", " + "))),
               HasSubstr("Expression tree is too large (maximum depth 50)"));

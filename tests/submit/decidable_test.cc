@@ -20,8 +20,8 @@ std::string Note(int settings, int seeds, const std::string& field = "model.widt
     absl::StrAppend(&text, "values { number_value: ", 16 * (i + 1), " } ");
   }
   absl::StrAppend(&text,
-                  "} axes { field: 'training.learning_rate' tune: true values { "
-                  "number_value: 0.1 } values { number_value: 0.2 } }");
+                  "} axes { field: 'training.learning_rate' tune: true values { number_value: 0.1 "
+                  "} values { number_value: 0.2 } }");
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &spec)) << text;
   const spec::Resolution resolution = spec::Resolve(spec, {}, {});
   for (const spec::Problem& problem : resolution.problems) ADD_FAILURE() << problem.message;

@@ -30,23 +30,23 @@ TEST(ParseSeedsTest, ReadsRangesAndLists) {
 TEST(ParseSeedsTest, RefusesWhatMakesNoSense) {
   const std::pair<const char*, const char*> cases[] = {
       {"",
-       "\"\" is not a number of seeds; expected 1 to 10000, "
-       "a range such as 0..9, or a list such as 1,2,5"},
+       "\"\" is not a number of seeds; expected 1 to 10000, a range such as 0..9, or a list such "
+       "as 1,2,5"},
       {"x",
-       "\"x\" is not a number of seeds; expected 1 to 10000, "
-       "a range such as 0..9, or a list such as 1,2,5"},
+       "\"x\" is not a number of seeds; expected 1 to 10000, a range such as 0..9, or a list such "
+       "as 1,2,5"},
       {"0",
-       "\"0\" is not a number of seeds; expected 1 to 10000, "
-       "a range such as 0..9, or a list such as 1,2,5"},
+       "\"0\" is not a number of seeds; expected 1 to 10000, a range such as 0..9, or a list such "
+       "as 1,2,5"},
       {"-1",
-       "\"-1\" is not a number of seeds; expected 1 to 10000, "
-       "a range such as 0..9, or a list such as 1,2,5"},
+       "\"-1\" is not a number of seeds; expected 1 to 10000, a range such as 0..9, or a list such "
+       "as 1,2,5"},
       {"10001",
-       "\"10001\" is not a number of seeds; expected 1 to 10000, "
-       "a range such as 0..9, or a list such as 1,2,5"},
+       "\"10001\" is not a number of seeds; expected 1 to 10000, a range such as 0..9, or a list "
+       "such as 1,2,5"},
       {"4294967296",
-       "\"4294967296\" is not a number of seeds; expected 1 to 10000, "
-       "a range such as 0..9, or a list such as 1,2,5"},
+       "\"4294967296\" is not a number of seeds; expected 1 to 10000, a range such as 0..9, or a "
+       "list such as 1,2,5"},
       {"1,", "\"\" is not a seed; expected 0 to 4294967295, or a range such as 0..9"},
       {"1..", "\"1..\" is not a seed; expected 0 to 4294967295, or a range such as 0..9"},
       {"4294967296,1",

@@ -83,14 +83,14 @@ TEST(ShorthandsTest, NameFieldAndValueOfMistakes) {
       "[FIRST, LAST], count: N}";
   const std::pair<const char*, std::string> cases[] = {
       {"seeds: 0",
-       "f:1:1: seeds: 0 is not a number of seeds; expected a whole number from 1 to "
-       "10000, a range such as 0..9, a list, or the fields first, count and list"},
+       "f:1:1: seeds: 0 is not a number of seeds; expected a whole number from 1 to 10000, a range "
+       "such as 0..9, a list, or the fields first, count and list"},
       {"seeds: 2.5",
-       "f:1:1: seeds: 2.5 is not a number of seeds; expected a whole number from 1 "
-       "to 10000, a range such as 0..9, a list, or the fields first, count and list"},
+       "f:1:1: seeds: 2.5 is not a number of seeds; expected a whole number from 1 to 10000, a "
+       "range such as 0..9, a list, or the fields first, count and list"},
       {"seeds: twelve",
-       "f:1:1: seeds: \"twelve\" is not a number of seeds; expected a whole number from 1 "
-       "to 10000, a range such as 0..9, a list, or the fields first, count and list"},
+       "f:1:1: seeds: \"twelve\" is not a number of seeds; expected a whole number from 1 to "
+       "10000, a range such as 0..9, a list, or the fields first, count and list"},
       {"seeds: 9..0",
        "f:1:1: seeds: the range \"9..0\" ends before it begins; expected FIRST..LAST"},
       {"seeds: 0..9,x",
@@ -113,11 +113,11 @@ TEST(ShorthandsTest, NameFieldAndValueOfMistakes) {
        "f:1:31: axes[0].values: count: 1 is not a number of values; expected a whole number from 2 "
        "to 1000"},
       {"axes: [{field: model.layers, values: {log: [1, 3], count: 8}}]",
-       "f:1:30: axes[0].values: the range has only 3 different whole numbers, fewer than "
-       "count: 8; expected a count of at most 3, or a list of values"},
+       "f:1:30: axes[0].values: the range has only 3 different whole numbers, fewer than count: 8; "
+       "expected a count of at most 3, or a list of values"},
       {"axes: [{field: model.width, values: {log: [1, 100], count: 20}}]",
-       "f:1:29: axes[0].values: the range has only 17 different whole numbers, fewer than "
-       "count: 20; expected a count of at most 11, or a list of values"},
+       "f:1:29: axes[0].values: the range has only 17 different whole numbers, fewer than count: "
+       "20; expected a count of at most 11, or a list of values"},
       {"axes: [{field: training.clip, values: {linear: [0, 1], count: 1e9}}]",
        "f:1:31: axes[0].values: count: 1000000000 is not a number of values; expected a whole "
        "number from 2 to 1000"},

@@ -112,8 +112,7 @@ class Patching : public Computation {
     }
     if (positions_ == 0) {
       result.notes.push_back(
-          absl::StrCat("positions are not patched one by one, because prompts "
-                       "have from ",
+          absl::StrCat("positions are not patched one by one, because prompts have from ",
                        shortest_, " to ", longest_, " tokens"));
     }
     return result;

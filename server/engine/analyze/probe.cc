@@ -397,9 +397,8 @@ class Probing : public Computation {
       return !std::binary_search(own.classes.begin(), own.classes.end(), label);
     });
     if (unseen > 0) {
-      notes->push_back(absl::StrCat(unseen,
-                                    " scored words have a label that no word to learn from "
-                                    "has, and count as wrong"));
+      notes->push_back(absl::StrCat(
+          unseen, " scored words have a label that no word to learn from has, and count as wrong"));
     }
     if (own.one_class()) return;
     std::vector<std::string> unfinished, stalled;

@@ -334,11 +334,12 @@ Warnings OtherCandidates(const Facts& facts) {
     parts.push_back(absl::StrCat(Quoted(row.label), " (", CandidatesText(facts, own), " against ",
                                  CandidatesText(facts, baseline), ")"));
   }
-  return Spoken(WarningKind::kOtherCandidates,
-                absl::StrCat(absl::StrJoin(facts.comparison.tuned_axes, " and "),
-                             " tried at other values than the baseline's, so the permutation "
-                             "test is approximate: "),
-                parts);
+  return Spoken(
+      WarningKind::kOtherCandidates,
+      absl::StrCat(
+          absl::StrJoin(facts.comparison.tuned_axes, " and "),
+          " tried at other values than the baseline's, so the permutation test is approximate: "),
+      parts);
 }
 
 Warnings TunedOnSameSeed(const Facts& facts) {
@@ -378,11 +379,10 @@ Warnings HighStarts(const Facts& facts) {
             ? ""
             : absl::StrCat(" on ", high.size(), " of ", Counted(seeds.size(), "seed"))));
   }
-  return Spoken(
-      WarningKind::kHighStart,
-      "the loss before the first step is far above that of a uniform guess, so a difference "
-      "may be due to the initial values (model.init.kind, model.tied_head): ",
-      parts);
+  return Spoken(WarningKind::kHighStart,
+                "the loss before the first step is far above that of a uniform guess, so a "
+                "difference may be due to the initial values (model.init.kind, model.tied_head): ",
+                parts);
 }
 
 // Returns for each seed of a row the first experiment that had one of its runs, at any tuned value.

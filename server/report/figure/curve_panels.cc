@@ -516,13 +516,13 @@ std::string CurvesFootnote(const Input& input, std::vector<std::string> statemen
                       FootnoteOf(std::move(statements), settings, "in the mean"));
 }
 
-std::vector<ReducedSetting> ReduceLines(const Analysed& analysed, LineOf line_of, bool log) {
+std::vector<ReducedSetting> ReduceLines(const Analyzed& analyzed, LineOf line_of, bool log) {
   std::vector<ReducedSetting> settings;
-  for (const AnalysedSetting& setting : analysed.settings) {
+  for (const AnalyzedSetting& setting : analyzed.settings) {
     ReducedCurve curve;
     curve.converged = setting.seeds.size();
     std::map<double, std::vector<double>> by_place;
-    for (const AnalysedSeed& seed : setting.seeds) {
+    for (const AnalyzedSeed& seed : setting.seeds) {
       ThinLine line = line_of(seed);
       for (size_t i = 0; i < line.x.size(); ++i) by_place[line.x[i]].push_back(line.y[i]);
       if (setting.seeds.size() <= kMaxSeedLines) curve.seeds.push_back(std::move(line));
@@ -544,7 +544,7 @@ std::string LinesCsv(const Input& input, absl::string_view head,
     for (size_t i = 0; i < curve.x.size(); ++i) {
       add("", "", curve.x[i], curve.mean[i], curve.low[i], curve.high[i]);
     }
-    for (const AnalysedSeed& seed : input.analysed.settings[s].seeds) {
+    for (const AnalyzedSeed& seed : input.analyzed.settings[s].seeds) {
       const ThinLine line = line_of(seed);
       for (size_t i = 0; i < line.x.size(); ++i) {
         add(seed.step, seed.seed, line.x[i], line.y[i], "", "");

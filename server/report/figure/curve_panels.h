@@ -70,12 +70,12 @@ std::string SeedLinesText(const Input& input);
 std::string CurvesFootnote(const Input& input, std::vector<std::string> statements,
                            const std::vector<LeftOutRuns>& settings);
 
-// Makes one analysed seed's line; its x are coordinates.
-using LineOf = ThinLine (*)(const AnalysedSeed& seed);
+// Makes one analyzed seed's line; its x are coordinates.
+using LineOf = ThinLine (*)(const AnalyzedSeed& seed);
 
 // Reduces the lines of each setting's seeds to a panel of their mean (AddMean) and, unless they are
 // too many, the lines.
-std::vector<ReducedSetting> ReduceLines(const Analysed& analysed, LineOf line_of, bool log);
+std::vector<ReducedSetting> ReduceLines(const Analyzed& analyzed, LineOf line_of, bool log);
 
 // Returns "label,setting,step,seed,X,Y,low,high" rows below `head`: the means of `settings`, made
 // by ReduceLines, without step and seed, and the seeds' lines without an interval.

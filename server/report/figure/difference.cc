@@ -11,7 +11,7 @@
 #include "server/report/compare/metric_names.h"
 #include "server/report/compare/scale.h"
 #include "server/report/compare/wording.h"
-#include "server/report/figure/analysed.h"
+#include "server/report/figure/analyzed.h"
 #include "server/report/figure/axes.h"
 #include "server/report/figure/curve_panels.h"
 #include "server/report/figure/curves.h"
@@ -117,8 +117,8 @@ std::string DifferenceCaption(const Input& input) {
       by_sequence
           ? "of one run per setting. The interval over sequences is in the figure forest."
           : absl::StrCat("paired by seed. Line: ", report::MeanName(input.comparison->scale),
-                         " over the seeds on which both converged. Band: its pointwise "
-                         "95 % t interval. Thin lines: single seeds."),
+                         " over the seeds on which both converged. Band: its pointwise 95 % t "
+                         "interval. Thin lines: single seeds."),
       " The first steps may lie outside the panel.", ChosenText(*input.comparison));
 }
 

@@ -10,7 +10,7 @@
 #include "base/status_macros.h"
 #include "server/report/compare/statistics.h"
 #include "server/report/compare/wording.h"
-#include "server/report/figure/analysed.h"
+#include "server/report/figure/analyzed.h"
 #include "server/report/figure/axes.h"
 #include "server/report/figure/curve_panels.h"
 #include "server/report/figure/curves.h"
@@ -28,7 +28,7 @@ constexpr ArrayForm kEigenvalueForms[] = {
     {"spectrum", "singular_values", "direction", "", "", true}};
 
 // Returns λ = σ² divided by their sum, descending; NaN for those that aren't drawn.
-ThinLine SharesOf(const AnalysedSeed& seed) {
+ThinLine SharesOf(const AnalyzedSeed& seed) {
   const double largest = *std::max_element(seed.values.begin(), seed.values.end());
   report::CompensatedSum sum;
   // Divided by the largest first, because squares of singular values may overflow.
@@ -44,10 +44,10 @@ ThinLine SharesOf(const AnalysedSeed& seed) {
 }
 
 // Returns the number of fractions that aren't drawn.
-size_t CountSmall(const Analysed& analysed) {
+size_t CountSmall(const Analyzed& analyzed) {
   size_t small = 0;
-  for (const AnalysedSetting& setting : analysed.settings) {
-    for (const AnalysedSeed& seed : setting.seeds) {
+  for (const AnalyzedSetting& setting : analyzed.settings) {
+    for (const AnalyzedSeed& seed : setting.seeds) {
       for (const double share : SharesOf(seed).y) small += std::isnan(share) ? 1 : 0;
     }
   }
@@ -56,16 +56,16 @@ size_t CountSmall(const Analysed& analysed) {
 
 std::string SpectraFootnote(const Input& drawn) {
   std::vector<std::string> statements = {
-      absl::StrCat(StepsText(drawn.analysed), ", ", MeanText(drawn, true))};
-  if (const size_t small = CountSmall(drawn.analysed); small > 0) {
+      absl::StrCat(StepsText(drawn.analyzed), ", ", MeanText(drawn, true))};
+  if (const size_t small = CountSmall(drawn.analyzed); small > 0) {
     statements.push_back(absl::StrCat(report::Counted(small, "share"), " below ",
                                       ShortNumber(kLeastShare), " not drawn"));
   }
-  return CurvesFootnote(drawn, std::move(statements), LeftOutOf(drawn.analysed.settings));
+  return CurvesFootnote(drawn, std::move(statements), LeftOutOf(drawn.analyzed.settings));
 }
 
 absl::StatusOr<Drawing> DrawSpectra(const Input& input) {
-  const std::vector<ReducedSetting> spectra = ReduceLines(input.analysed, SharesOf, true);
+  const std::vector<ReducedSetting> spectra = ReduceLines(input.analyzed, SharesOf, true);
   Input drawn = input;
   for (const ReducedSetting& setting : spectra) {
     drawn.settings.push_back(
@@ -77,7 +77,7 @@ absl::StatusOr<Drawing> DrawSpectra(const Input& input) {
   ASSIGN_OR_RETURN(auto figure, DrawPanels(drawn, {panel},
                                            {"Index of eigenvalue", "Share of variance",
                                             SpectraFootnote(drawn)}));
-  figure.title = AnalysedTitle(input, "eigenvalues");
+  figure.title = AnalyzedTitle(input, "eigenvalues");
   const auto first = [](const ReducedCurve& curve) {
     const double share = curve.mean.empty() ? kNone : curve.mean[0];
     return std::isfinite(share) ? report::Plain(share, 3) : "";
@@ -90,14 +90,14 @@ absl::StatusOr<Drawing> DrawSpectra(const Input& input) {
 }
 
 std::string SpectraCaption(const Input& input) {
-  const std::string site = OptionOf(input.analysed, "site");
+  const std::string site = OptionOf(input.analyzed, "site");
   return absl::StrCat(
       "Eigenvalues of the covariance of token representations at ",
       site.empty() ? "the last block's output" : site,
-      " as shares of their sum, in descending order, ", StepsText(input.analysed),
+      " as shares of their sum, in descending order, ", StepsText(input.analyzed),
       ". Line: geometric mean over the seeds that converged. Band: its 95 % t interval (of the "
       "logarithms). Thin lines: single runs. Computed on ",
-      input.analysed.inputs, ".", ChosenText(*input.comparison));
+      input.analyzed.inputs, ".", ChosenText(*input.comparison));
 }
 
 }  // namespace

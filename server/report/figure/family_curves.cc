@@ -16,7 +16,7 @@
 #include "base/status_macros.h"
 #include "server/report/compare/metric_names.h"
 #include "server/report/compare/wording.h"
-#include "server/report/figure/analysed.h"
+#include "server/report/figure/analyzed.h"
 #include "server/report/figure/axes.h"
 #include "server/report/figure/curve_panels.h"
 #include "server/report/figure/family.h"

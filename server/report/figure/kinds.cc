@@ -75,7 +75,7 @@ absl::StatusOr<Drawing> Draw(const Kind& kind, const Input& input) {
         " has points of ", text::CleanText(input.key),
         ended ? "" : " yet. Retry when more runs have ended"));
   }
-  if (kind.reads == Reads::kAnalysis && !HasSeeds(input.analysed)) {
+  if (kind.reads == Reads::kAnalysis && !HasSeeds(input.analyzed)) {
     return absl::FailedPreconditionError(
         absl::StrCat("key: no converged run has an analysis with the label ",
                      text::CleanText(input.key), " yet. Run `ablate analyze`, or retry later"));
@@ -86,9 +86,9 @@ absl::StatusOr<Drawing> Draw(const Kind& kind, const Input& input) {
   return drawing;
 }
 
-std::string AnalysedTitle(const Input& input, absl::string_view what) {
+std::string AnalyzedTitle(const Input& input, absl::string_view what) {
   return absl::StrCat(input.title, ": ", what, " (", input.key, ") of ",
-                      report::Enumerated(NamesOfDrawn(input.analysed.settings), kMostNamed));
+                      report::Enumerated(NamesOfDrawn(input.analyzed.settings), kMostNamed));
 }
 
 std::string SettingsText(const report::Comparison& comparison) {

@@ -18,7 +18,7 @@
 #include "server/report/compare/comparison.h"
 #include "server/report/compare/windows.h"
 #include "server/report/compare/wording.h"
-#include "server/report/figure/analysed.h"
+#include "server/report/figure/analyzed.h"
 #include "server/report/figure/curves.h"
 #include "server/report/figure/family.h"
 #include "server/report/figure/figure.h"
@@ -43,7 +43,7 @@ struct Input {
   // For the kind `summary`; null or without windows: the comparison's metric.
   const report::RowWindows* windows = nullptr;
   std::vector<FamilySetting> family;  // for kinds that read a family of metrics
-  Analysed analysed;                  // for kinds that read an analysis
+  Analyzed analyzed;                  // for kinds that read an analysis
   double width = 3.25;                // inches
   std::string title;                  // the experiment's, for alternative text
 };
@@ -61,7 +61,7 @@ enum class Reads {
   kPairs,       // the same for differences to the baseline (PairedCurves), of rows that have one
   kBlocks,      // Input::family by block: in a report only if runs have such metrics
   kLevels,      // Input::family by level, likewise
-  kAnalysis,    // Input::analysed: in a report one figure for each label of such an analysis
+  kAnalysis,    // Input::analyzed: in a report one figure for each label of such an analysis
 };
 
 // The complete definition of a kind. No member has a default, so that the compiler reports a
@@ -167,7 +167,7 @@ inline constexpr size_t kMostNamed = 12;  // settings in a title or description
 
 // Returns the title of a figure of an analysis: "names-norm: loss landscape (LABEL) of pre and
 // post".
-std::string AnalysedTitle(const Input& input, absl::string_view what);
+std::string AnalyzedTitle(const Input& input, absl::string_view what);
 
 // Returns " Settings are combinations of placement and residual."; "" for one axis.
 std::string SettingsText(const report::Comparison& comparison);

@@ -10,7 +10,7 @@
 #include "base/clean.h"
 #include "base/status_macros.h"
 #include "server/report/compare/wording.h"
-#include "server/report/figure/analysed.h"
+#include "server/report/figure/analyzed.h"
 #include "server/report/figure/axes.h"
 #include "server/report/figure/curve_panels.h"
 #include "server/report/figure/curves.h"
@@ -27,11 +27,11 @@ constexpr ArrayForm kLandscapeForms[] = {
     {"loss_landscape", "losses", "direction,alpha", "alphas", "loss", true},
     {"loss_landscape", "losses", "plane,alpha,beta", "alphas", "loss", false}};
 
-bool IsPlane(const Input& input) { return !input.analysed.form->every_seed; }
+bool IsPlane(const Input& input) { return !input.analyzed.form->every_seed; }
 
 // Returns a seed's rise above the loss at its own parameters, averaged over its lines; NaN if the
 // loss of one of them, or at the parameters, isn't finite.
-ThinLine RiseOf(const AnalysedSeed& seed) {
+ThinLine RiseOf(const AnalyzedSeed& seed) {
   const size_t points = seed.shape[1];
   ThinLine line{seed.seed, false, false, seed.places, std::vector<double>(points, 0)};
   for (size_t i = 0; i < seed.values.size(); ++i) {
@@ -48,9 +48,9 @@ struct LandscapeLines {
 };
 
 LandscapeLines LinesOf(const Input& input) {
-  LandscapeLines lines{ReduceLines(input.analysed, RiseOf, false)};
-  for (const AnalysedSetting& setting : input.analysed.settings) {
-    for (const AnalysedSeed& seed : setting.seeds) {
+  LandscapeLines lines{ReduceLines(input.analyzed, RiseOf, false)};
+  for (const AnalyzedSetting& setting : input.analyzed.settings) {
+    for (const AnalyzedSeed& seed : setting.seeds) {
       lines.directions = std::max(lines.directions, seed.shape[0]);
       for (const double loss : seed.values) lines.holes += std::isfinite(loss) ? 0 : 1;
     }
@@ -60,20 +60,20 @@ LandscapeLines LinesOf(const Input& input) {
 
 // Returns the scale of a direction's length: "filter-scaled".
 std::string DirectionText(const Input& input) {
-  const std::string direction = OptionOf(input.analysed, "direction");
+  const std::string direction = OptionOf(input.analyzed, "direction");
   return direction.empty() ? "" : absl::StrCat(direction, "-scaled ");
 }
 
 std::string LinesFootnote(const Input& drawn, const LandscapeLines& lines) {
   std::vector<std::string> sentences = {
-      absl::StrCat(StepsText(drawn.analysed), ", ", MeanText(drawn, false)),
+      absl::StrCat(StepsText(drawn.analyzed), ", ", MeanText(drawn, false)),
       absl::StrCat("a seed's curve is the mean over ", lines.directions, " ", DirectionText(drawn),
                    lines.directions == 1 ? "direction" : "directions")};
   if (lines.holes > 0) {
     sentences.push_back(
         absl::StrCat(report::Counted(lines.holes, "point"), " not finite, drawn as a gap"));
   }
-  return CurvesFootnote(drawn, std::move(sentences), LeftOutOf(drawn.analysed.settings));
+  return CurvesFootnote(drawn, std::move(sentences), LeftOutOf(drawn.analyzed.settings));
 }
 
 // Returns the power of ten for rises: 0 if their numbers are short without one.
@@ -128,9 +128,9 @@ absl::StatusOr<Drawing> DrawLines(const Input& input) {
 // Returns the first plane of each run.
 std::vector<LossPlane> PlanesOf(const Input& input) {
   std::vector<LossPlane> planes;
-  for (const AnalysedSetting& setting : input.analysed.settings) {
+  for (const AnalyzedSetting& setting : input.analyzed.settings) {
     if (setting.seeds.empty()) continue;
-    const AnalysedSeed& seed = setting.seeds[0];
+    const AnalyzedSeed& seed = setting.seeds[0];
     // Both axes have the same coordinates.
     if (seed.shape[1] == seed.shape[2]) {
       planes.push_back({&setting, &seed, &seed.places, &seed.places});
@@ -147,12 +147,12 @@ Strokes PlusInTheMiddle(const MapPanel& panel) {
 
 std::string PlanesFootnote(const Input& input, size_t holes) {
   std::vector<std::string> sentences = {
-      absl::StrCat(StepsText(input.analysed),
-                   ", each setting's lowest analysed seed that converged"),
+      absl::StrCat(StepsText(input.analyzed),
+                   ", each setting's lowest analyzed seed that converged"),
       absl::StrCat("the first plane of two ", DirectionText(input),
                    "directions, + at the trained parameters")};
   for (std::string& text : PlaneSentences(holes)) sentences.push_back(std::move(text));
-  return FootnoteOf(std::move(sentences), LeftOutOf(input.analysed.settings), "drawn");
+  return FootnoteOf(std::move(sentences), LeftOutOf(input.analyzed.settings), "drawn");
 }
 
 absl::StatusOr<Drawing> DrawPlanes(const Input& input) {
@@ -184,23 +184,23 @@ absl::StatusOr<Drawing> DrawPlanes(const Input& input) {
 
 absl::StatusOr<Drawing> DrawLandscape(const Input& input) {
   absl::StatusOr<Drawing> drawing = IsPlane(input) ? DrawPlanes(input) : DrawLines(input);
-  if (drawing.ok()) drawing->figure.title = AnalysedTitle(input, "loss landscape");
+  if (drawing.ok()) drawing->figure.title = AnalyzedTitle(input, "loss landscape");
   return drawing;
 }
 
 std::string LandscapeCaption(const Input& input) {
   const std::string read =
-      absl::StrCat(" Computed on ", input.analysed.inputs, ".", ChosenText(*input.comparison));
+      absl::StrCat(" Computed on ", input.analyzed.inputs, ".", ChosenText(*input.comparison));
   const std::string directions = absl::StrCat("random ", DirectionText(input), "directions");
   if (IsPlane(input)) {
     return absl::StrCat("Loss on a plane of two ", directions,
                         " around the trained parameters: the first plane of each setting's lowest "
-                        "analysed seed that converged, ",
-                        StepsText(input.analysed), ", all on one colour scale.", read);
+                        "analyzed seed that converged, ",
+                        StepsText(input.analyzed), ", all on one colour scale.", read);
   }
   return absl::StrCat(
       "Rise of the loss above its value at the trained parameters along ", directions, ", ",
-      StepsText(input.analysed),
+      StepsText(input.analyzed),
       ". A run's curve is the mean over its directions. Line: mean over the seeds that converged. "
       "Band: its 95 % t interval. Thin lines: single runs.",
       read);

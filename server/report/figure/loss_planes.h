@@ -7,15 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "server/report/figure/analysed.h"
+#include "server/report/figure/analyzed.h"
 #include "server/report/figure/map_panels.h"
 
 namespace ablate::figure {
 
 // A plane from one run's analysis. What it points to must outlive it.
 struct LossPlane {
-  const AnalysedSetting* setting = nullptr;
-  const AnalysedSeed* seed = nullptr;
+  const AnalyzedSetting* setting = nullptr;
+  const AnalyzedSeed* seed = nullptr;
   const std::vector<double>* x = nullptr;  // coordinates along the first axis, which is drawn as x
   const std::vector<double>* y = nullptr;  // and along the second
 

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "server/report/compare/wording.h"
-#include "server/report/figure/analysed.h"
+#include "server/report/figure/analyzed.h"
 #include "server/report/figure/axes.h"
 #include "server/report/figure/figure.h"
 #include "server/report/figure/kinds.h"
@@ -35,26 +35,26 @@ constexpr ArrayForm kMatrixForms[] = {
     {"patch", "recovered", "block,position", "", "", false, {}, kTokenArrays},
     {"remove", "loss_change", kBlockHead, "", "", false}};
 
-bool IsOfHeads(const Input& input) { return input.analysed.form->array == kHeadMaps; }
+bool IsOfHeads(const Input& input) { return input.analyzed.form->array == kHeadMaps; }
 
-bool IsCka(const Input& input) { return input.analysed.form->analysis == kMatrixForms[0].analysis; }
+bool IsCka(const Input& input) { return input.analyzed.form->analysis == kMatrixForms[0].analysis; }
 
-bool IsRemoval(const Input& input) { return input.analysed.form->analysis == "remove"; }
+bool IsRemoval(const Input& input) { return input.analyzed.form->analysis == "remove"; }
 
 bool IsEffect(const Input& input) {
-  return IsRemoval(input) || input.analysed.form->analysis == "patch";
+  return IsRemoval(input) || input.analyzed.form->analysis == "patch";
 }
 
 // Return true if the columns of effects are heads, and if the first row is the embedding.
-bool HasHeads(const Input& input) { return input.analysed.form->axes == kBlockHead; }
+bool HasHeads(const Input& input) { return input.analyzed.form->axes == kBlockHead; }
 bool HasEmbedding(const Input& input) {
-  return absl::StartsWith(input.analysed.form->axes, "depth");
+  return absl::StartsWith(input.analyzed.form->axes, "depth");
 }
 
 // A part of a run's array by its last two axes.
 struct Map {
-  const AnalysedSetting* setting = nullptr;
-  const AnalysedSeed* seed = nullptr;
+  const AnalyzedSetting* setting = nullptr;
+  const AnalyzedSeed* seed = nullptr;
   size_t index = 0;  // of several, in the array's order
   size_t rows = 0, columns = 0;
 
@@ -67,9 +67,9 @@ struct Map {
 // isn't.
 absl::StatusOr<std::vector<Map>> MapsOf(const Input& input) {
   std::vector<Map> maps;
-  for (const AnalysedSetting& setting : input.analysed.settings) {
+  for (const AnalyzedSetting& setting : input.analyzed.settings) {
     if (setting.seeds.empty()) continue;
-    const AnalysedSeed& seed = setting.seeds[0];
+    const AnalyzedSeed& seed = setting.seeds[0];
     const size_t n = seed.shape.size(), rows = seed.shape[n - 2], columns = seed.shape[n - 1];
     if (rows != columns && !IsEffect(input)) {
       return absl::FailedPreconditionError(absl::StrCat("key: the map of ", setting.label, " has ",
@@ -98,8 +98,8 @@ std::string PlaceName(const Map& map) {
 // Returns names of a CKA's sites, if known: the requested ones, or the embedding and every block's
 // output.
 std::vector<std::string> SiteNames(const Input& input, size_t sites) {
-  const auto asked = input.analysed.options.find("sites");
-  if (asked != input.analysed.options.end() && asked->second.size() == sites) return asked->second;
+  const auto asked = input.analyzed.options.find("sites");
+  if (asked != input.analyzed.options.end() && asked->second.size() == sites) return asked->second;
   std::vector<std::string> names = {"embedding"};
   while (names.size() < sites) {
     names.push_back(absl::StrCat("block.", names.size() - 1, ".output"));
@@ -107,7 +107,7 @@ std::vector<std::string> SiteNames(const Input& input, size_t sites) {
   return names;
 }
 
-bool HasDefaultSites(const Input& input) { return OptionOf(input.analysed, "sites").empty(); }
+bool HasDefaultSites(const Input& input) { return OptionOf(input.analyzed, "sites").empty(); }
 
 // Returns the texts of the tokens if all maps have the same: from their arrays, or the characters
 // of the prompt that attention read.
@@ -117,7 +117,7 @@ std::vector<std::string> TextsOf(const Input& input, const std::vector<Map>& map
   for (size_t i = 0; i < maps.size(); ++i) {
     std::vector<std::string> texts = TokenTexts(*maps[i].seed, maps[i].columns);
     if (texts.empty() && !IsEffect(input)) {
-      texts = CharactersOf(input.analysed.prompt, maps[i].columns);
+      texts = CharactersOf(input.analyzed.prompt, maps[i].columns);
     }
     if (i > 0 && texts != shared) return {};
     shared = std::move(texts);
@@ -227,20 +227,20 @@ std::string SitesText(const Input& input, size_t sites) {
 
 // Says over what the attention of a map is averaged.
 std::string MeanText(const Input& input) {
-  const bool all = input.analysed.form->array == kMatrixForms[1].array;
+  const bool all = input.analyzed.form->array == kMatrixForms[1].array;
   return all ? "mean over heads and blocks" : "mean over heads";
 }
 
 size_t PairsOf(const Input& input) {
-  const auto clean = input.analysed.options.find("clean");
-  return clean == input.analysed.options.end() ? 0 : clean->second.size();
+  const auto clean = input.analyzed.options.find("clean");
+  return clean == input.analyzed.options.end() ? 0 : clean->second.size();
 }
 
 // Adds sentences about what was replaced, and about the tokens.
 void AddEffectSentences(const Input& input, const std::vector<std::string>& texts,
                         std::vector<std::string>* sentences) {
   if (IsRemoval(input)) {
-    sentences->push_back(absl::StrCat("replaced by ", OptionOf(input.analysed, "replacement")));
+    sentences->push_back(absl::StrCat("replaced by ", OptionOf(input.analyzed, "replacement")));
   } else {
     sentences->push_back(absl::StrCat("mean over ", report::Counted(PairsOf(input), "pair"),
                                       HasHeads(input) ? ", patched at all positions" : ""));
@@ -252,9 +252,9 @@ void AddEffectSentences(const Input& input, const std::vector<std::string>& text
 std::string MatrixFootnote(const Input& input, const std::vector<Map>& maps,
                            const std::vector<std::string>& texts, const Found& found) {
   std::vector<std::string> sentences = {absl::StrCat(
-      StepsText(input.analysed), ", each setting's lowest analysed seed that converged")};
+      StepsText(input.analyzed), ", each setting's lowest analyzed seed that converged")};
   if (IsCka(input)) {
-    sentences.push_back(absl::StrCat("linear CKA, ", OptionOf(input.analysed, "estimator")));
+    sentences.push_back(absl::StrCat("linear CKA, ", OptionOf(input.analyzed, "estimator")));
     if (!HasDefaultSites(input)) sentences.push_back(SitesText(input, maps[0].rows));
   } else if (IsEffect(input)) {
     AddEffectSentences(input, texts, &sentences);
@@ -273,7 +273,7 @@ std::string MatrixFootnote(const Input& input, const std::vector<Map>& maps,
   if (found.holes > 0) {
     sentences.push_back(absl::StrCat("white: ", found.holes, " undefined"));
   }
-  return FootnoteOf(std::move(sentences), LeftOutOf(input.analysed.settings), "drawn");
+  return FootnoteOf(std::move(sentences), LeftOutOf(input.analyzed.settings), "drawn");
 }
 
 std::string RowName(const Input& input, size_t row) {
@@ -380,14 +380,14 @@ absl::StatusOr<Drawing> DrawMatrix(const Input& input) {
   const size_t columns = IsOfHeads(input) ? HeadsOf(maps[0]) : 0;
   ASSIGN_OR_RETURN(auto figure,
                    DrawMaps(panels, ScaleOf(input, maps), words, input.width, columns));
-  figure.title = AnalysedTitle(input, SubjectOf(input));
+  figure.title = AnalyzedTitle(input, SubjectOf(input));
   figure.description = IsEffect(input) ? EffectsDescription(input, maps) : MatrixDescription(maps);
   return Drawing{std::move(figure), MatrixCsv(input, maps)};
 }
 
 // Returns "outputs of each head", the replaced activations.
 std::string PartText(const Input& input) {
-  const std::string part = OptionOf(input.analysed, "part");
+  const std::string part = OptionOf(input.analyzed, "part");
   if (part == "residual") return "the residual stream";
   if (part == "attention") return "the output of attention";
   if (part == "feed_forward") return "the output of the feed-forward sublayer";
@@ -396,15 +396,15 @@ std::string PartText(const Input& input) {
 
 std::string EffectCaption(const Input& input) {
   const std::string common = absl::StrCat(
-      " Each setting's lowest analysed seed that converged, ", StepsText(input.analysed),
+      " Each setting's lowest analyzed seed that converged, ", StepsText(input.analyzed),
       ", all on one colour scale around 0.", ChosenText(*input.comparison));
   if (IsRemoval(input)) {
     return absl::StrCat("Change of the loss if the output of one head is replaced by ",
-                        OptionOf(input.analysed, "replacement"),
+                        OptionOf(input.analyzed, "replacement"),
                         ": above 0 the model is worse without it. Computed on ",
-                        input.analysed.inputs, ".", common);
+                        input.analyzed.inputs, ".", common);
   }
-  const bool noise = OptionOf(input.analysed, "direction") == "noise";
+  const bool noise = OptionOf(input.analyzed, "direction") == "noise";
   return absl::StrCat(
       "Fraction of the difference between two prompts that is recovered if ", PartText(input),
       noise ? " in the pass over the clean prompt is replaced by that over the corrupt one"
@@ -416,16 +416,16 @@ std::string EffectCaption(const Input& input) {
 std::string MatrixCaption(const Input& input) {
   if (IsEffect(input)) return EffectCaption(input);
   const std::string of =
-      absl::StrCat(" Each setting's lowest analysed seed that converged, ",
-                   StepsText(input.analysed), ", all on one colour scale. Computed on ",
-                   input.analysed.inputs, ".", ChosenText(*input.comparison));
+      absl::StrCat(" Each setting's lowest analyzed seed that converged, ",
+                   StepsText(input.analyzed), ", all on one colour scale. Computed on ",
+                   input.analyzed.inputs, ".", ChosenText(*input.comparison));
   if (!IsCka(input)) {
     return absl::StrCat(
         "Attention weights from each query token (row) to each key token (column), ",
         IsOfHeads(input) ? "of each head" : MeanText(input),
         ". The colour shows the square root of the weight.", of);
   }
-  return absl::StrCat("Linear CKA (", OptionOf(input.analysed, "estimator"),
+  return absl::StrCat("Linear CKA (", OptionOf(input.analyzed, "estimator"),
                       ") between all pairs of sites of one model, from 0 to 1.", of);
 }
 

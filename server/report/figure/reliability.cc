@@ -9,7 +9,7 @@
 #include "base/clean.h"
 #include "base/status_macros.h"
 #include "server/report/compare/wording.h"
-#include "server/report/figure/analysed.h"
+#include "server/report/figure/analyzed.h"
 #include "server/report/figure/curve_panels.h"
 #include "server/report/figure/curves.h"
 #include "server/report/figure/figure.h"
@@ -33,7 +33,7 @@ struct ConfidenceBin {
 };
 
 // Returns the bins with targets of one run, in ascending order.
-std::vector<ConfidenceBin> BinsOf(const AnalysedSeed& seed) {
+std::vector<ConfidenceBin> BinsOf(const AnalyzedSeed& seed) {
   const std::vector<double>& confidence = seed.beside.at(std::string(kConfidence));
   const std::vector<double>& targets = seed.beside.at(std::string(kTargets));
   std::vector<ConfidenceBin> bins;
@@ -45,9 +45,9 @@ std::vector<ConfidenceBin> BinsOf(const AnalysedSeed& seed) {
 }
 
 // Returns the bins of all runs of a setting together: means over all targets of a bin.
-std::vector<ConfidenceBin> PooledBins(const AnalysedSetting& setting) {
+std::vector<ConfidenceBin> PooledBins(const AnalyzedSetting& setting) {
   std::vector<ConfidenceBin> sums;
-  for (const AnalysedSeed& seed : setting.seeds) {
+  for (const AnalyzedSeed& seed : setting.seeds) {
     if (sums.size() < seed.values.size()) sums.resize(seed.values.size());
     for (const ConfidenceBin& bin : BinsOf(seed)) {
       sums[bin.index].targets += bin.targets;
@@ -66,8 +66,8 @@ std::vector<ConfidenceBin> PooledBins(const AnalysedSetting& setting) {
 
 // FAILED_PRECONDITION unless each run has one confidence and one number of targets per bin.
 absl::Status CheckBins(const Input& input) {
-  for (const AnalysedSetting& setting : input.analysed.settings) {
-    for (const AnalysedSeed& seed : setting.seeds) {
+  for (const AnalyzedSetting& setting : input.analyzed.settings) {
+    for (const AnalyzedSeed& seed : setting.seeds) {
       for (const absl::string_view array : kBesideAccuracy) {
         const auto found = seed.beside.find(std::string(array));
         if (found != seed.beside.end() && found->second.size() == seed.values.size()) continue;
@@ -79,7 +79,7 @@ absl::Status CheckBins(const Input& input) {
   return absl::OkStatus();
 }
 
-ReducedCurve CurveOf(const AnalysedSetting& setting) {
+ReducedCurve CurveOf(const AnalyzedSetting& setting) {
   ReducedCurve curve;
   curve.converged = setting.seeds.size();
   for (const ConfidenceBin& bin : PooledBins(setting)) {
@@ -88,7 +88,7 @@ ReducedCurve CurveOf(const AnalysedSetting& setting) {
   }
   curve.low = curve.high = std::vector<double>(curve.x.size(), kNone);
   if (setting.seeds.size() < 2 || setting.seeds.size() > kMaxSeedLines) return curve;
-  for (const AnalysedSeed& seed : setting.seeds) {
+  for (const AnalyzedSeed& seed : setting.seeds) {
     ThinLine& line = curve.seeds.emplace_back();
     line.seed = seed.seed;
     for (const ConfidenceBin& bin : BinsOf(seed)) {
@@ -102,14 +102,14 @@ ReducedCurve CurveOf(const AnalysedSetting& setting) {
 // Returns the input with the settings' curves.
 Input Reduced(const Input& input) {
   Input reduced = input;
-  for (const AnalysedSetting& setting : input.analysed.settings) {
+  for (const AnalyzedSetting& setting : input.analyzed.settings) {
     reduced.settings.push_back({setting.label, setting.style, {CurveOf(setting)}});
   }
   return reduced;
 }
 
 // Adds a dot at each bin, whose area is the bin's share of the setting's targets.
-void AddShares(const AnalysedSetting& setting, Color color, Panel* panel) {
+void AddShares(const AnalyzedSetting& setting, Color color, Panel* panel) {
   constexpr double kWholeRadius = 9;  // points, of a bin with all targets
   constexpr uint8_t kHalf = 0x70;
   const std::vector<ConfidenceBin> bins = PooledBins(setting);
@@ -125,10 +125,10 @@ void AddShares(const AnalysedSetting& setting, Color color, Panel* panel) {
 // Returns "pre: 0.012 and post: 0.034": means over seeds of the calibration error.
 std::string ErrorsText(const Input& input, size_t most) {
   std::vector<std::string> texts;
-  for (const AnalysedSetting& setting : input.analysed.settings) {
+  for (const AnalyzedSetting& setting : input.analyzed.settings) {
     if (setting.seeds.empty()) continue;
     double sum = 0;
-    for (const AnalysedSeed& seed : setting.seeds) sum += seed.number;
+    for (const AnalyzedSeed& seed : setting.seeds) sum += seed.number;
     const double mean = sum / static_cast<double>(setting.seeds.size());
     texts.push_back(absl::StrCat(report::Listed(setting.label), ": ",
                                  std::isfinite(mean) ? report::Plain(mean, 3) : "undefined"));
@@ -142,14 +142,14 @@ std::string ReliabilityFootnote(const Input& drawn) {
       AnyInterval(drawn) ? absl::StrCat(SeedsText(drawn), " weighted by targets") : "one seed";
   return CurvesFootnote(
       drawn,
-      {absl::StrCat(StepsText(drawn.analysed), ", ", seeds), "area of a dot: share of targets",
+      {absl::StrCat(StepsText(drawn.analyzed), ", ", seeds), "area of a dot: share of targets",
        absl::StrCat("calibration error of ", ErrorsText(drawn, kNamed))},
-      LeftOutOf(drawn.analysed.settings));
+      LeftOutOf(drawn.analyzed.settings));
 }
 
 std::string ReliabilityCsv(const Input& input) {
   std::string csv = "label,setting,step,seed,bin,confidence,accuracy,targets\n";
-  for (const AnalysedSetting& setting : input.analysed.settings) {
+  for (const AnalyzedSetting& setting : input.analyzed.settings) {
     const auto add = [&](const std::vector<ConfidenceBin>& bins, auto step, auto seed) {
       for (const ConfidenceBin& bin : bins) {
         AddCsvRow(&csv, input.key, setting.label, step, seed, bin.index, bin.confidence,
@@ -157,7 +157,7 @@ std::string ReliabilityCsv(const Input& input) {
       }
     };
     add(PooledBins(setting), "", "");
-    for (const AnalysedSeed& seed : setting.seeds) add(BinsOf(seed), seed.step, seed.seed);
+    for (const AnalyzedSeed& seed : setting.seeds) add(BinsOf(seed), seed.step, seed.seed);
   }
   return csv;
 }
@@ -174,13 +174,13 @@ absl::StatusOr<Drawing> DrawReliability(const Input& input) {
   // Small multiples have a panel for each setting with runs.
   const bool multiples = InSmallMultiples(drawn);
   size_t panel_of = 0;
-  for (const AnalysedSetting& setting : input.analysed.settings) {
+  for (const AnalyzedSetting& setting : input.analyzed.settings) {
     if (setting.seeds.empty()) continue;
     const bool black = HasOneBaseline(*input.comparison) && setting.style == 0;
     const Color color = !multiples ? StyleOf(setting.style).line : black ? kInk : kOwn;
     AddShares(setting, color, &figure.panels[multiples ? panel_of++ : 0]);
   }
-  figure.title = AnalysedTitle(input, "reliability of predictions");
+  figure.title = AnalyzedTitle(input, "reliability of predictions");
   figure.description = absl::StrCat("Calibration error of ", ErrorsText(input, kMostNamed), ".");
   return Drawing{std::move(figure), ReliabilityCsv(input)};
 }
@@ -188,11 +188,11 @@ absl::StatusOr<Drawing> DrawReliability(const Input& input) {
 std::string ReliabilityCaption(const Input& input) {
   return absl::StrCat(
       "Accuracy of predictions against their mean confidence, by bin of confidence, ",
-      StepsText(input.analysed),
+      StepsText(input.analyzed),
       ". On the dotted diagonal a model is calibrated. Line: all seeds that converged together, so "
       "that each target counts once. The area of a dot is the bin's share of the targets",
       SeedLinesText(Reduced(input)), ". Calibration error, mean over seeds, of ",
-      ErrorsText(input, kMostNamed), ". Computed on ", input.analysed.inputs, ".",
+      ErrorsText(input, kMostNamed), ". Computed on ", input.analyzed.inputs, ".",
       ChosenText(*input.comparison));
 }
 

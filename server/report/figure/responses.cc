@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "server/report/compare/wording.h"
-#include "server/report/figure/analysed.h"
+#include "server/report/figure/analyzed.h"
 #include "server/report/figure/axes.h"
 #include "server/report/figure/layout.h"
 #include "server/report/figure/small_multiples.h"

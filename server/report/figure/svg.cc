@@ -181,8 +181,8 @@ class Writer {
     const bool described = !figure_.description.empty();
     absl::StrAppendFormat(
         &out_,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.6gin\" height=\"%.6gin\" "
-        "viewBox=\"0 0 %s %s\" role=\"img\" aria-labelledby=\"%s-title\"%s\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.6gin\" height=\"%.6gin\" viewBox=\"0 "
+        "0 %s %s\" role=\"img\" aria-labelledby=\"%s-title\"%s\n"
         " font-family=\"%s\" fill=\"none\" stroke-linejoin=\"round\" xml:space=\"preserve\"%s>\n",
         figure_.width, figure_.height, Number(X(figure_.width)), Number(Y(0)), name,
         described ? absl::StrCat(" aria-describedby=\"", name, "-desc\"") : "", kFonts,

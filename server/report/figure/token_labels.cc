@@ -49,7 +49,7 @@ bool HasUnfit(absl::string_view text) {
 
 }  // namespace
 
-std::vector<std::string> TokenTexts(const AnalysedSeed& seed, size_t tokens) {
+std::vector<std::string> TokenTexts(const AnalyzedSeed& seed, size_t tokens) {
   const auto bytes = seed.beside.find(std::string(kTokenArrays[0]));
   const auto ends = seed.beside.find(std::string(kTokenArrays[1]));
   if (bytes == seed.beside.end() || ends == seed.beside.end()) return {};

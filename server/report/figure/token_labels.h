@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "server/report/figure/analysed.h"
+#include "server/report/figure/analyzed.h"
 
 namespace ablate::figure {
 
@@ -16,7 +16,7 @@ inline constexpr absl::string_view kTokenArrays[] = {"token_text", "token_ends"}
 
 // Returns the bytes of each token, from the seed's arrays; empty if it lacks them, or if they don't
 // fit each other or the number of tokens. A boundary has no bytes.
-std::vector<std::string> TokenTexts(const AnalysedSeed& seed, size_t tokens);
+std::vector<std::string> TokenTexts(const AnalyzedSeed& seed, size_t tokens);
 
 // Returns the characters of a prompt that are its tokens, after the boundary if there is one token
 // more; empty if their number differs.

@@ -9,7 +9,7 @@
 #include "base/clean.h"
 #include "base/status_macros.h"
 #include "server/report/compare/wording.h"
-#include "server/report/figure/analysed.h"
+#include "server/report/figure/analyzed.h"
 #include "server/report/figure/axes.h"
 #include "server/report/figure/kinds.h"
 #include "server/report/figure/loss_planes.h"
@@ -22,18 +22,18 @@ constexpr absl::string_view kBeside[] = {"alphas", "way", "way_losses", "explain
 constexpr ArrayForm kTrajectoryForms[] = {
     {"trajectory", "losses", "alpha,beta", "betas", "loss", false, kBeside}};
 
-const std::vector<double>& Beside(const AnalysedSeed& seed, const char* name) {
+const std::vector<double>& Beside(const AnalyzedSeed& seed, const char* name) {
   return seed.beside.at(name);
 }
 
 // Data to draw: one seed's arrays of each setting, and the planes that point to them.
 struct Ways {
-  std::vector<AnalysedSeed> seeds;
+  std::vector<AnalyzedSeed> seeds;
   std::vector<LossPlane> planes;
 };
 
 // Mirrors an axis, 0 or 1: its coordinates, the losses along it and the path.
-void Mirror(size_t axis, AnalysedSeed* seed) {
+void Mirror(size_t axis, AnalyzedSeed* seed) {
   std::vector<double>& places = axis == 0 ? seed->beside["alphas"] : seed->places;
   std::reverse(places.begin(), places.end());
   for (double& place : places) place = 0 - place;  // 0 stays without a sign
@@ -53,10 +53,10 @@ void Mirror(size_t axis, AnalysedSeed* seed) {
 // shapes can be compared. Draws only arrays whose sizes fit each other.
 Ways WaysOf(const Input& input) {
   Ways ways;
-  std::vector<const AnalysedSetting*> settings;
-  for (const AnalysedSetting& setting : input.analysed.settings) {
+  std::vector<const AnalyzedSetting*> settings;
+  for (const AnalyzedSetting& setting : input.analyzed.settings) {
     if (setting.seeds.empty()) continue;
-    const AnalysedSeed& seed = setting.seeds[0];
+    const AnalyzedSeed& seed = setting.seeds[0];
     const std::vector<double>& way = Beside(seed, "way");
     if (Beside(seed, "alphas").size() != seed.shape[0] || way.empty() ||
         Beside(seed, "explained_shares").size() != 2 ||
@@ -70,7 +70,7 @@ Ways WaysOf(const Input& input) {
     }
   }
   for (size_t i = 0; i < settings.size(); ++i) {
-    const AnalysedSeed& seed = ways.seeds[i];
+    const AnalyzedSeed& seed = ways.seeds[i];
     ways.planes.push_back({settings[i], &seed, &Beside(seed, "alphas"), &seed.places});
   }
   return ways;
@@ -133,13 +133,13 @@ std::string SharesText(const std::vector<LossPlane>& planes) {
 
 std::string Footnote(const Input& input, const std::vector<LossPlane>& planes, size_t holes) {
   std::vector<std::string> sentences = {
-      absl::StrCat("checkpoints, the last ", StepsText(input.analysed),
-                   ", each setting's lowest analysed seed that converged"),
-      "first two principal components, oriented so that training begins on the left and below, "
-      "◆: last checkpoint",
+      absl::StrCat("checkpoints, the last ", StepsText(input.analyzed),
+                   ", each setting's lowest analyzed seed that converged"),
+      "first two principal components, oriented so that training begins on the left and below, ◆: "
+      "last checkpoint",
       absl::StrCat("explained shares of squared distances: ", SharesText(planes))};
   for (std::string& text : PlaneSentences(holes)) sentences.push_back(std::move(text));
-  return FootnoteOf(std::move(sentences), LeftOutOf(input.analysed.settings), "drawn");
+  return FootnoteOf(std::move(sentences), LeftOutOf(input.analyzed.settings), "drawn");
 }
 
 // Adds points of the plane without a checkpoint, and checkpoints by their number from the first.
@@ -180,7 +180,7 @@ absl::StatusOr<Drawing> DrawTrajectory(const Input& input) {
       auto figure,
       DrawMaps(panels, scale, {"First axis", "Second axis", Footnote(input, planes, holes)},
                input.width));
-  figure.title = AnalysedTitle(input, "training trajectory");
+  figure.title = AnalyzedTitle(input, "training trajectory");
   figure.description =
       absl::StrCat("Losses on the plane of the checkpoints: ", RangesText(planes),
                    ". Explained shares of squared distances: ", SharesText(planes), ".");
@@ -190,14 +190,14 @@ absl::StatusOr<Drawing> DrawTrajectory(const Input& input) {
 std::string TrajectoryCaption(const Input& input) {
   return absl::StrCat(
       "Loss on the plane that fits a run's checkpoints best, and the checkpoints projected onto "
-      "it. The plane contains the last checkpoint; its axes are the first two principal "
-      "components of the other checkpoints' differences from it, in parameter distance, oriented "
-      "so that training begins on the left and below. Each setting's lowest analysed seed that "
-      "converged, the last checkpoint ",
-      StepsText(input.analysed),
+      "it. The plane contains the last checkpoint; its axes are the first two principal components "
+      "of the other checkpoints' differences from it, in parameter distance, oriented so that "
+      "training begins on the left and below. Each setting's lowest analyzed seed that converged, "
+      "the last checkpoint ",
+      StepsText(input.analyzed),
       ", all on one colour scale. The plane shows little of the loss off the trajectory: even for "
       "a random walk, the axes explain 81 and 9 % of the squared distances. Computed on ",
-      input.analysed.inputs, ".", ChosenText(*input.comparison));
+      input.analyzed.inputs, ".", ChosenText(*input.comparison));
 }
 
 }  // namespace

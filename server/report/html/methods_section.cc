@@ -45,14 +45,13 @@ std::string PairsText(const Comparison& comparison, bool shared_weights) {
                            "converged, of the setting's ",
                            metric,
                            " divided by its baseline's. All statistics are computed on natural "
-                           "logarithms: the differences below are differences of logarithms, and "
-                           "a setting's mean, over the same seeds, is geometric too. ")
+                           "logarithms: the differences below are differences of logarithms, and a "
+                           "setting's mean, over the same seeds, is geometric too. ")
             : absl::StrCat(
                   "Δ is the mean, over the ", units,
                   comparison.unit == report::Unit::kSeed ? " on which both runs converged" : "",
                   ", of the setting's ", metric,
-                  " minus its baseline's. A setting's mean in the main table is over the "
-                  "same ",
+                  " minus its baseline's. A setting's mean in the main table is over the same ",
                   units, ". "),
       "The 95 % interval of ", ratio ? "the ratio " : "Δ ",
       IsReselected(comparison)
@@ -82,11 +81,10 @@ std::string TestsText(const Comparison& comparison) {
       report::Counted(report::LeastSeedsForSignFlip(std::max<size_t>(1, comparison.family)),
                       "pair"),
       " on. ",
-      comparison.family == 1
-          ? ""
-          : absl::StrCat("Holm's adjustment for the ", comparison.family,
-                         " comparisons controls the family-wise error rate, the probability of "
-                         "one or more false findings. "),
+      comparison.family == 1 ? ""
+                             : absl::StrCat("Holm's adjustment for the ", comparison.family,
+                                            " comparisons controls the family-wise error rate, the "
+                                            "probability of one or more false findings. "),
       "ablate compare --json also prints a bias-corrected and accelerated bootstrap interval (BCa, "
       "10,000 resamples of the ",
       UnitsOf(comparison), ").");
@@ -106,8 +104,8 @@ std::string TunedSentence(const Comparison& comparison) {
           ? " Selection makes results look better than they are (selection bias), so the "
             "permutation test repeats it: for every sign pattern, the two settings exchange their "
             "runs at all values on the flipped seeds, and both select again. The test is exact if "
-            "the settings are exchangeable at all values. If they are equal only at their own "
-            "best values, its error rate was up to 13 % in simulations, instead of 5 %."
+            "the settings are exchangeable at all values. If they are equal only at their own best "
+            "values, its error rate was up to 13 % in simulations, instead of 5 %."
           : "",
       comparison.matched.empty()
           ? ""
@@ -156,10 +154,10 @@ std::string VerdictText(const Comparison& comparison) {
       comparison.tuned_axes.empty() ? "" : " and each setting's selection is the same on all seeds",
       ". It leans if only its unadjusted p is at most 0.05. ",
       IsReselected(comparison)
-          ? "Established and leaning differences also need p of at most 0.2 in "
-            "the same test of the selected runs alone, without reselection. A difference is only "
-            "probable if the runs of the setting, or of the baseline, vary at least twice as much "
-            "as the other's and selected several values, from seven pairs on. "
+          ? "Established and leaning differences also need p of at most 0.2 in the same test of "
+            "the selected runs alone, without reselection. A difference is only probable if the "
+            "runs of the setting, or of the baseline, vary at least twice as much as the other's "
+            "and selected several values, from seven pairs on. "
           : "",
       MarginText(comparison),
       "Everything else is inconclusive, which does not mean equal. There is no verdict before all "
@@ -172,8 +170,8 @@ std::string PowerText(const Comparison& comparison) {
   return absl::StrCat(
       "Power: the number of ", UnitsOf(comparison),
       " needed is the one that establishes the observed difference with 80 % power if its mean and "
-      "standard deviation stay the same (noncentral t at the level of "
-      "Holm's first step). Its range corresponds to the 80 % interval of the effect size.",
+      "standard deviation stay the same (noncentral t at the level of Holm's first step). Its "
+      "range corresponds to the 80 % interval of the effect size.",
       IsReselected(comparison) ? " With tuned axes, somewhat more seeds are needed." : "");
 }
 

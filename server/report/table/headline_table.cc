@@ -153,8 +153,8 @@ std::string NumbersLegend(const std::vector<HeadlineNumbers>& analyses) {
       });
   if (all == 0) return "";
   constexpr char kCells[] =
-      "A cell has the mean over a setting's converged runs. After it comes, for a baseline, the "
-      "95 % interval; for other settings the paired difference from the baseline with its 95 % "
+      "A cell has the mean over a setting's converged runs. After it comes, for a baseline, the 95 "
+      "% interval; for other settings the paired difference from the baseline with its 95 % "
       "interval (Student's t).";
   constexpr char kBySequence[] =
       "With one run of each setting, loss and accuracy are paired by sequence: intervals and p are "

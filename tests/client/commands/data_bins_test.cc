@@ -123,8 +123,8 @@ TEST_F(DataBinsTest, NamesTheFileThatIsMissing) {
     const std::string bytes = Read(plays_ + "/" + name);
     Remove(name);
     ExpectRefused(absl::StrCat(plays_, " has no ", name,
-                               "; expected train.bin and val.bin, and vocab.json and merges.txt "
-                               "of the tokenizer that made them"));
+                               "; expected train.bin and val.bin, and vocab.json and merges.txt of "
+                               "the tokenizer that made them"));
     Put(name, bytes);
   }
 }

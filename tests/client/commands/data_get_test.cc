@@ -134,8 +134,8 @@ TEST_F(DataGetTest, ReplacesOnlyAFolderThatItWrote) {
   const Outcome refused = Get({"--force"});
   EXPECT_EQ(refused.code, kFailure);
   EXPECT_EQ(refused.err, absl::StrCat("error: ", to_,
-                                      " is not replaced: it lacks the mark of a folder that "
-                                      "ablate wrote. Remove the folder, or choose another one\n"));
+                                      " is not replaced: it lacks the mark of a folder that ablate "
+                                      "wrote. Remove the folder, or choose another one\n"));
   EXPECT_EQ(Read(to_ + "/merges.txt"), merges_);
 }
 

@@ -94,11 +94,11 @@ TEST_F(DataTest, FollowsNoLinkOutOfAFolder) {
     fs::remove(tokenizer + "/" + name);
     const std::string secret = Write("secret", "key");
     fs::create_symlink(secret, tokenizer + "/" + name);
-    EXPECT_EQ(Run({"data", "add", tokenizer}).err,
-              absl::StrCat("error: ", secret,
-                           " is outside the folder, and would be uploaded; to "
-                           "allow that, add --data ",
-                           tokenizer, "/", name, "\n"));
+    EXPECT_EQ(
+        Run({"data", "add", tokenizer}).err,
+        absl::StrCat("error: ", secret,
+                     " is outside the folder, and would be uploaded; to allow that, add --data ",
+                     tokenizer, "/", name, "\n"));
   }
   fs::remove_all(tokenizer);
   fs::create_directory(tokenizer);

@@ -294,8 +294,7 @@ TEST_F(ExperimentsTest, RemovesNothingWithoutATerminalUnlessToldTo) {
   const Outcome outcome = Run({"rm", "small-1a2b"});
   EXPECT_EQ(outcome.code, kUsage);
   EXPECT_EQ(outcome.err,
-            "error: ablate rm: standard input is not a terminal, so rm can't ask; add "
-            "--yes\n");
+            "error: ablate rm: standard input is not a terminal, so rm can't ask; add --yes\n");
   EXPECT_THAT(names_, ::testing::IsEmpty());
 }
 

@@ -144,9 +144,7 @@ TEST_F(FigureTest, RefusesAKindOrAWidthAsItDoesAnEnding) {
       {{"forst"},
        "KIND: \"forst\" is unknown; expected loss, windows, curves, forest, difference, axis, "
        "sensitivity, summary, depth, levels, landscape, eigenvalues, reliability, matrix or "
-       "trajectory; did you "
-       "mean "
-       "forest?"},
+       "trajectory; did you mean forest?"},
       {{"loss or depth"},
        "KIND: \"loss or depth\" is unknown; expected loss, windows, curves, forest, difference, "
        "axis, sensitivity, summary, depth, levels, landscape, eigenvalues, reliability, matrix or "

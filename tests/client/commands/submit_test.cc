@@ -194,8 +194,8 @@ TEST_F(SubmitTest, ShowsTheExperimentThatIsIdentical) {
   for (const char* option : {"--json", "--dry-run"}) {
     EXPECT_THAT(
         Run({"submit", "-", "--tag", "t", "--tag", "lr", "--note", "a b", option}, kFile).err,
-        HasSubstr("note: --tag and --note don't change an experiment that exists; to apply "
-                  "them: `ablate edit small-1a2b --tag t --note TEXT`\n"));
+        HasSubstr("note: --tag and --note don't change an experiment that exists; to apply them: "
+                  "`ablate edit small-1a2b --tag t --note TEXT`\n"));
   }
   EXPECT_THAT(Run({"submit", "-", "--tag", "lr"}, kFile).err, Not(HasSubstr("ablate edit")));
   EXPECT_THAT(outcome.out, AllOf(StartsWith("small-1a2b   "), EndsWith("\n")));

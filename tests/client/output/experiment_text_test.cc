@@ -227,13 +227,13 @@ TEST(EvaluationTextTest, NamesAFewCells) {
   v1::CreateExperimentResponse response;
   EXPECT_EQ(EvaluationText(response), "");
   for (const char* cell : {"a", "b", "c"}) response.add_differs_only_in_evaluation(cell);
-  EXPECT_EQ(EvaluationText(response),
-            "3 cells would be trained again only for another evaluation or other checkpoints: "
-            "a, b, c");
+  EXPECT_EQ(
+      EvaluationText(response),
+      "3 cells would be trained again only for another evaluation or other checkpoints: a, b, c");
   response.add_differs_only_in_evaluation("d");
   EXPECT_EQ(EvaluationText(response),
-            "4 cells would be trained again only for another evaluation or other checkpoints: "
-            "a, b, c, …");
+            "4 cells would be trained again only for another evaluation or other checkpoints: a, "
+            "b, c, …");
 }
 
 TEST(OriginsTextTest, CountsTheRunsThatContinuedByTheirFirstStep) {

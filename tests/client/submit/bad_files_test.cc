@@ -99,8 +99,7 @@ TEST_F(LargeFileTest, IsRefusedWhenItNestsDeeply) {
 
 TEST_F(LargeFileTest, IsRefusedWhenValuesNestTooDeeplyToBeSent) {
   const std::string axis =
-      "name: a\naxes: [{field: training.checkpoints, settings: [{label: a, "
-      "set: {task: " +
+      "name: a\naxes: [{field: training.checkpoints, settings: [{label: a, set: {task: " +
       Repeat("{a: ", 40) + "1" + Repeat("}", 40) + "}}]}]\n";
   EXPECT_THAT(Messages(axis), ::testing::Not(::testing::IsEmpty()));
 }

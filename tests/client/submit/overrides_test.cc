@@ -36,8 +36,8 @@ TEST(ParseOverridesTest, RefusesWhatIsNoPathAndValue) {
       {{"model.norm={kind: rms"},
        "--set model.norm: the file ends, but a '{' or '[' is not closed"},
       {{"training.clip=1", "training.clip=2", "model.heads="},
-       "--set training.clip: given twice; "
-       "--set model.heads: no value after the '='; write null to clear the field"}};
+       "--set training.clip: given twice; --set model.heads: no value after the '='; write null to "
+       "clear the field"}};
   for (const auto& [arguments, message] : cases) {
     EXPECT_EQ(ParseOverrides(arguments).status().message(), message);
   }

@@ -81,8 +81,7 @@ TEST(CaptureTest, RefusesMatricesOfSeveralLengths) {
   EXPECT_EQ(made.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(made.status().message(),
               HasSubstr("analysis.capture.sites[1]: block.0.attention.weights has a matrix for "
-                        "each sequence, and "
-                        "the sequences that are read have from "));
+                        "each sequence, and the sequences that are read have from "));
 }
 
 TEST(CaptureTest, TakesAsManyBytesAsItsCostSays) {

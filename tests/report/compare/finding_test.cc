@@ -75,8 +75,8 @@ const Canonical kCanonical[] = {
      "higher by 0.400 [0.385, 0.414] | p = 0.008 with unequal noise",
      "“b” is probably worse than “a” in held-out loss, each at its selected lr: higher by 0.400 "
      "[0.385, 0.414], 20 % of “a”; worse on 8 of 8 seeds; at lr 0.004 (7/8), 0.002 (1/8); p = "
-     "0.008 (8 pairs allow no smaller p); not established, because “b” varies 3.0 times as much "
-     "as “a” and the selected lr differs between its seeds."},
+     "0.008 (8 pairs allow no smaller p); not established, because “b” varies 3.0 times as much as "
+     "“a” and the selected lr differs between its seeds."},
     {"Leans",
      [] {
        std::vector<std::pair<std::string, Values>> settings = {
@@ -195,8 +195,7 @@ const Canonical kCanonical[] = {
      },
      "Inconclusive:", "+0.013 [−0.017, +0.042]",
      "“post” is inconclusive against “pre” in held-out loss: +0.013 [−0.017, +0.042]; worse on 1 "
-     "of "
-     "8 seeds; p = 1.000; 7 of 8 pairs are equal, so more seeds help little."},
+     "of 8 seeds; p = 1.000; 7 of 8 pairs are equal, so more seeds help little."},
     {"HigherAsARatio",
      [] {
        ComparisonInput input = OneAxis({{"pre", Base(8)}, {"post", Base(8)}});

@@ -96,9 +96,9 @@ TEST(OverallVerdictTest, ShowsDivergenceAndMissingPairs) {
   EXPECT_EQ(
       OverallVerdict(*Compare(input)).text,
       "held-out loss against “pre”: “some” is worse (higher by 0.030 [0.022, 0.038], 10 of 12 "
-      "pairs converged, p = 0.002), “all” is worse (0 of 12 pairs converged, p = 0.002), "
-      "“same” is inconclusive (identical values) and “late” has too few pairs for a verdict "
-      "(no pairs, at least 8 seeds needed).");
+      "pairs converged, p = 0.002), “all” is worse (0 of 12 pairs converged, p = 0.002), “same” is "
+      "inconclusive (identical values) and “late” has too few pairs for a verdict (no pairs, at "
+      "least 8 seeds needed).");
 }
 
 TEST(OverallVerdictTest, CountsManyRows) {
@@ -156,8 +156,8 @@ TEST(OverallVerdictTest, DescribesWhatWasNotPlannedAndJudgesNothing) {
   EXPECT_EQ(verdict.grade, Grade::kNoVerdict);
   EXPECT_EQ(
       verdict.text,
-      "training loss against “pre”: exploratory (report.primary is eval/loss), without a "
-      "verdict; “post” higher by 0.030 [0.023, 0.037] and “none” lower by 0.040 [0.033, 0.047].");
+      "training loss against “pre”: exploratory (report.primary is eval/loss), without a verdict; "
+      "“post” higher by 0.030 [0.023, 0.037] and “none” lower by 0.040 [0.033, 0.047].");
 }
 
 TEST(OverallVerdictTest, HasTheLeastGradeOfItsRows) {

@@ -243,8 +243,8 @@ TEST(FindWarningsTest, NamesRunsThatSharedTheirCores) {
   EXPECT_THAT(
       Texts(input, WarningKind::kContendedThroughput),
       ElementsAre(
-          "device-seconds and tokens/s are unreliable because runs waited for a core: "
-          "“pre” 1 of 12 runs (10 % of their time) and “post” 3 of 12 runs (30 % of their time)"));
+          "device-seconds and tokens/s are unreliable because runs waited for a core: “pre” 1 of "
+          "12 runs (10 % of their time) and “post” 3 of 12 runs (30 % of their time)"));
 }
 
 TEST(FindWarningsTest, SaysWhereTheBaselineIsMissing) {
@@ -327,10 +327,10 @@ ComparisonInput Differing(const std::vector<double>& differences) {
 
 TEST(FindWarningsTest, SaysWhereDifferencesAreSkewed) {
   std::vector<double> one_far = {.01, -.01, .02, -.02, .03, -.03, .01, .2};
-  EXPECT_THAT(Texts(Differing(one_far), WarningKind::kSkewedDifferences),
-              ElementsAre("the differences look skewed; if they are, settings with equal means get "
-                          "a verdict in up to 18 % of experiments instead of 5 %; skewness: "
-                          "“post” +1.9"));
+  EXPECT_THAT(
+      Texts(Differing(one_far), WarningKind::kSkewedDifferences),
+      ElementsAre("the differences look skewed; if they are, settings with equal means get a "
+                  "verdict in up to 18 % of experiments instead of 5 %; skewness: “post” +1.9"));
   one_far.back() = .05;
   EXPECT_THAT(Texts(Differing(one_far), WarningKind::kSkewedDifferences), IsEmpty());
   // The mean of many pairs is nearly normal.

@@ -1,6 +1,4 @@
 // Tests differences over training: pairing, and settings that lead only late.
-#include "server/report/figure/kinds.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/report/figure/kinds.h"
 #include "server/report/figure/layout.h"
 #include "tests/report/figure/example_curves.h"
 #include "tests/report/figure/text_boxes.h"
@@ -259,10 +258,8 @@ class ReversalTest : public testing::Test {
 TEST_F(ReversalTest, SaysFromWhichStepOnASettingLeads) {
   const std::vector<std::string> texts =
       Texts({.9, .3, .2, .1, .05, .04, -.02, .01, -.03, -.04, -.05});
-  EXPECT_THAT(
-      texts,
-      ElementsAre("“none” leads on average only from step 800 on: at step 500 the difference "
-                  "is +0.040 [+0.031, +0.049]"));
+  EXPECT_THAT(texts, ElementsAre("“none” leads on average only from step 800 on: at step 500 the "
+                                 "difference is +0.040 [+0.031, +0.049]"));
   EXPECT_THAT(
       description_,
       HasSubstr("They end: none −0.050 [−0.059, −0.041]. “none” leads on average only from"));

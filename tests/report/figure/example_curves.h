@@ -222,9 +222,9 @@ inline std::map<std::string, std::vector<double>> GreekTokens() {
 // Returns a plausible result of an analysis of this form: losses that rise from 2, eigenvalues that
 // fall, predictions that are too sure, sites that differ more the further they are apart, causal
 // attention.
-inline AnalysedSeed MakeAnalysedSeed(const ArrayForm& form, uint32_t seed, size_t style) {
+inline AnalyzedSeed MakeAnalyzedSeed(const ArrayForm& form, uint32_t seed, size_t style) {
   Noise own(seed * 31 + style);
-  AnalysedSeed one;
+  AnalyzedSeed one;
   one.seed = seed;
   one.step = 1000;
   one.number = 2;
@@ -304,23 +304,23 @@ inline AnalysedSeed MakeAnalysedSeed(const ArrayForm& form, uint32_t seed, size_
   return one;
 }
 
-inline Analysed MakeAnalysed(const ArrayForm& form, const std::vector<CurveShape>& shapes) {
-  Analysed analysed;
-  analysed.form = &form;
-  analysed.options = {
+inline Analyzed MakeAnalyzed(const ArrayForm& form, const std::vector<CurveShape>& shapes) {
+  Analyzed analyzed;
+  analyzed.form = &form;
+  analyzed.options = {
       {"direction", {"filter"}}, {"estimator", {"debiased"}}, {"clean", {"a", "b"}}};
-  analysed.inputs = "at most 2,000 held-out tokens";
+  analyzed.inputs = "at most 2,000 held-out tokens";
   for (size_t i = 0; i < shapes.size(); ++i) {
-    AnalysedSetting setting{
+    AnalyzedSetting setting{
         shapes[i].label, i, {}, shapes[i].seeds - shapes[i].diverging, shapes[i].diverging};
-    const size_t analysed_seeds =
+    const size_t analyzed_seeds =
         form.every_seed ? setting.converged : std::min<size_t>(setting.converged, 1);
-    for (uint32_t seed = 42; seed < 42 + analysed_seeds; ++seed) {
-      setting.seeds.push_back(MakeAnalysedSeed(form, seed, i));
+    for (uint32_t seed = 42; seed < 42 + analyzed_seeds; ++seed) {
+      setting.seeds.push_back(MakeAnalyzedSeed(form, seed, i));
     }
-    analysed.settings.push_back(std::move(setting));
+    analyzed.settings.push_back(std::move(setting));
   }
-  return analysed;
+  return analyzed;
 }
 
 // Returns an input over a comparison, which must outlive it, with curves, a family of metrics, or
@@ -337,9 +337,9 @@ inline Input MakeInput(const Kind& kind, const report::ComparisonInput& grid,
   // Shapes are in the order of the comparison's rows.
   const std::vector<size_t> indices = StyleIndices(comparison);
   const auto style = [&indices](size_t i) { return i < indices.size() ? indices[i] : i; };
-  if (kind.reads == Reads::kAnalysis) input.analysed = MakeAnalysed(kind.forms[0], shapes);
-  for (size_t i = 0; i < input.analysed.settings.size(); ++i) {
-    input.analysed.settings[i].style = style(i);
+  if (kind.reads == Reads::kAnalysis) input.analyzed = MakeAnalyzed(kind.forms[0], shapes);
+  for (size_t i = 0; i < input.analyzed.settings.size(); ++i) {
+    input.analyzed.settings[i].style = style(i);
   }
   for (size_t i = 0; kind.reads == Reads::kBlocks && i < shapes.size(); ++i) {
     const uint32_t converged = shapes[i].seeds - shapes[i].diverging;

@@ -216,8 +216,8 @@ int DrawForms(const std::string& folder) {
     for (size_t form = 1; form < kind->forms.size(); ++form) {
       for (const auto& [suffix, width] : {std::pair{"column", 3.25}, std::pair{"double", 6.75}}) {
         Input input = MakeInput(*kind, NormsGrid(2), *comparison, shapes, width);
-        input.analysed = MakeAnalysed(kind->forms[form], shapes);
-        if (kind->forms[form].analysis == "attention") input.analysed.prompt = "anna lee";
+        input.analyzed = MakeAnalyzed(kind->forms[form], shapes);
+        if (kind->forms[form].analysis == "attention") input.analyzed.prompt = "anna lee";
         const auto drawing = Draw(*kind, input);
         if (!drawing.ok()) return 1;
         const std::string path =

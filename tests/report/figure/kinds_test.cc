@@ -125,7 +125,7 @@ TEST(KindTest, DrawsEveryFormOfItsAnalyses) {
       for (const double width : kWidths) {
         SCOPED_TRACE(absl::StrCat(kind->name, " ", form.array, " ", form.axes, " ", width));
         Input input = MakeInput(*kind, NormsGrid(2), *comparison, shapes, width);
-        input.analysed = MakeAnalysed(form, shapes);
+        input.analyzed = MakeAnalyzed(form, shapes);
         const auto drawing = Draw(*kind, input);
         ASSERT_TRUE(drawing.ok()) << drawing.status();
         EXPECT_THAT(Outside(drawing->figure), testing::IsEmpty());

@@ -66,8 +66,8 @@ TEST(SvgTest, PutsLinesWhereTheirValuesStandAndBreaksThemAtGaps) {
       {Line{{0, 36, 40, 50, 72}, {0, 72, kNone, 18, 18.255}, {0x0072B2}, 1.2, {7.2, 1.8}}});
   // The data grow upwards, the picture's units downwards: y = (3 - 1) * 72 - value.
   EXPECT_THAT(Paths(figure),
-              ElementsAre("<path stroke=\"#0072B2\" stroke-width=\"1.2\" "
-                          "stroke-dasharray=\"7.2 1.8\" clip-path=\"url(#test-panel0)\" "
+              ElementsAre("<path stroke=\"#0072B2\" stroke-width=\"1.2\" stroke-dasharray=\"7.2 "
+                          "1.8\" clip-path=\"url(#test-panel0)\" "
                           "d=\"M72 144L108 72M122 126L144 125.75\"/>"));
 }
 
@@ -143,11 +143,13 @@ TEST(SvgTest, DrawsAxesTicksAndGrid) {
   panel.x.line = panel.y.line = panel.y.grid = true;
   panel.x.ticks = {{36, "36"}};
   panel.y.ticks = {{18, "50% & %d"}};
-  EXPECT_THAT(Paths(figure), ElementsAre(HasSubstr("stroke=\"#DEDEDE\" stroke-width=\".5\" "
-                                                   "d=\"M72 126L144 126\""),
-                                         HasSubstr("stroke=\"#4D4D4D\" stroke-width=\".6\" "
-                                                   "d=\"M72 72L72 144L144 144M108 144L108 146.7"
-                                                   "M72 126L69.3 126\"")));
+  EXPECT_THAT(
+      Paths(figure),
+      ElementsAre(
+          HasSubstr("stroke=\"#DEDEDE\" stroke-width=\".5\" d=\"M72 126L144 126\""),
+          HasSubstr(
+              "stroke=\"#4D4D4D\" stroke-width=\".6\" d=\"M72 72L72 144L144 144M108 144L108 146.7"
+              "M72 126L69.3 126\"")));
   const std::string svg = Svg(figure);
   EXPECT_THAT(svg, HasSubstr("text-anchor=\"middle\" fill=\"#222222\">36</text>"));
   EXPECT_THAT(svg, HasSubstr("text-anchor=\"end\" fill=\"#222222\">50% &amp; %d</text>"));

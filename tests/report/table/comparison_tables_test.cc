@@ -152,16 +152,15 @@ TEST(MainTableTest, KeepsTheChosenColumnsInTheirOrder) {
 }
 
 TEST(BriefTableTest, SaysMetricChoiceDifferenceAndWins) {
-  EXPECT_EQ(
-      RenderText(BriefTable(Compared(TunedGrid()))),
-      "held-out loss, each at its selected lr  mean    Δ vs pre [95 % CI]          p (Holm)   "
-      "wins  diverged\n"
-      "pre   lr 0.004                          2.3987  —                                  —      "
-      "—         0\n"
-      "post  lr 0.002                          2.4287  +0.0300 [+0.0218, +0.0360]    <0.001   "
-      "0/12         0\n"
-      "none  lr 0.004                          2.3587  −0.0400 [−0.0427, −0.0373]    <0.001  "
-      "12/12         0\n");
+  EXPECT_EQ(RenderText(BriefTable(Compared(TunedGrid()))),
+            "held-out loss, each at its selected lr  mean    Δ vs pre [95 % CI]          p (Holm)  "
+            " wins  diverged\n"
+            "pre   lr 0.004                          2.3987  —                                  —  "
+            "    —         0\n"
+            "post  lr 0.002                          2.4287  +0.0300 [+0.0218, +0.0360]    <0.001  "
+            " 0/12         0\n"
+            "none  lr 0.004                          2.3587  −0.0400 [−0.0427, −0.0373]    <0.001  "
+            "12/12         0\n");
 }
 
 TEST(BriefTableTest, SaysStepAndDirection) {
@@ -400,8 +399,8 @@ TEST(ComparisonTextTest, TellsEffectsOfCrossedAxes) {
   EXPECT_THAT(
       text,
       HasSubstr("\ncrossed axes:\n"
-                "effect                       combinations  n  Δ [95 % CI]                 "
-                "p (sign flip)  p (Holm)\n"
+                "effect                       combinations  n  Δ [95 % CI]                 p (sign "
+                "flip)  p (Holm)\n"
                 "post against pre                        2  8  +0.0550 [+0.0505, +0.0595]          "
                 "0.008     0.016\n"
                 "residual false against true             2  8  +0.1250 [+0.1205, +0.1295]          "

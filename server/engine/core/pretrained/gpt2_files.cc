@@ -56,8 +56,7 @@ absl::StatusOr<ShardOfTensor> ReadIndex(absl::string_view bytes) {
   const auto map = parsed.find("weight_map");
   if (map == parsed.end() || !map->is_object() || map->empty()) {
     return BadFile(kGpt2IndexName,
-                   "weight_map is missing; expected an object with the file of "
-                   "each tensor.");
+                   "weight_map is missing; expected an object with the file of each tensor.");
   }
   ShardOfTensor shards;
   for (const auto& [tensor, shard] : map->items()) {

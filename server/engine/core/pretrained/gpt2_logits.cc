@@ -201,8 +201,7 @@ absl::Status CheckTokens(const ModelConfig& model, absl::Span<const int64_t> tok
   for (const int64_t token : tokens) {
     if (token >= 0 && token < model.vocabulary) continue;
     return absl::InvalidArgumentError(absl::StrCat("tokens: ", token,
-                                                   " is outside the vocabulary; "
-                                                   "expected 0 to ",
+                                                   " is outside the vocabulary; expected 0 to ",
                                                    model.vocabulary - 1, "."));
   }
   return absl::OkStatus();

@@ -48,8 +48,7 @@ absl::Status CheckKnown(const ModelConfig& model, const Gpt2Files& files) {
   if (unknown == nullptr) return absl::OkStatus();
   return BadModel(unknown->file, ": tensor ", Quoted(unknown->view.name),
                   " isn't one of a GPT-2 with ", model.layers,
-                  " layers; expected only those of "
-                  "GPT2LMHeadModel.");
+                  " layers; expected only those of GPT2LMHeadModel.");
 }
 
 // The tensors of norms, which are the same at all blocks and sites.
@@ -63,9 +62,9 @@ struct NormTensors {
 absl::Status CompareNorms(const std::string& name, bool is_there, const std::string& other,
                           bool other_is_there) {
   if (is_there == other_is_there) return absl::OkStatus();
-  return BadModel("tensor ", is_there ? other : name, " is missing, but ", is_there ? name : other,
-                  " is there; expected the same tensors in every block, "
-                  "and the same of every norm.");
+  return BadModel(
+      "tensor ", is_there ? other : name, " is missing, but ", is_there ? name : other,
+      " is there; expected the same tensors in every block, and the same of every norm.");
 }
 
 absl::StatusOr<NormTensors> FindNorms(const ModelConfig& model, const Gpt2Files& files) {
@@ -160,8 +159,8 @@ absl::Status SetNorms(const Gpt2Overrides& overrides, const Gpt2Files& files, Gp
     note("bias is false, because norms have no bias.");
   } else {
     return BadModel(
-        "model.norm.kind: norms have a weight and no bias, which can be either kind; "
-        "expected rms, or layer for a LayerNorm without bias. Give model.norm.kind.");
+        "model.norm.kind: norms have a weight and no bias, which can be either kind; expected rms, "
+        "or layer for a LayerNorm without bias. Give model.norm.kind.");
   }
   return absl::OkStatus();
 }

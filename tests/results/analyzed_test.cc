@@ -1,5 +1,5 @@
 // Tests stored analyses that are drawn: runs and steps, trust in arrays, and errors without data.
-#include "server/results/analysed.h"
+#include "server/results/analyzed.h"
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -40,7 +40,7 @@ class LabelledResultsTest : public ::testing::Test {
 
   // Stores an analysis of a cell with these options, numbers and arrays. `told` are the arrays that
   // the result declares.
-  void Analyse(const std::string& cell, const std::string& label, const std::string& kind,
+  void Analyze(const std::string& cell, const std::string& label, const std::string& kind,
                const std::map<std::string, double>& numbers,
                const std::vector<engine::AnalysisArray>& arrays,
                const std::vector<engine::AnalysisArray>& told) {
@@ -57,14 +57,14 @@ class LabelledResultsTest : public ::testing::Test {
     grid_.Analyze(cell, label, result.SerializeAsString(), asked.SerializeAsString(),
                   arrays.empty() ? "" : *engine::WriteArrays(arrays));
   }
-  void Analyse(const std::string& cell, const std::string& label, const std::string& kind,
+  void Analyze(const std::string& cell, const std::string& label, const std::string& kind,
                const std::map<std::string, double>& numbers,
                const std::vector<engine::AnalysisArray>& arrays) {
-    Analyse(cell, label, kind, numbers, arrays, arrays);
+    Analyze(cell, label, kind, numbers, arrays, arrays);
   }
 
   void Landscape(const std::string& cell, const std::string& label, double ends) {
-    Analyse(cell, label, "loss_landscape { direction: filter dims: 1 }", {{"loss", 2}},
+    Analyze(cell, label, "loss_landscape { direction: filter dims: 1 }", {{"loss", 2}},
             {Array("losses", {"direction", "alpha"}, {1, 3}, {ends, 2, ends}),
              Array("alphas", {"alpha"}, {3}, {-1, 0, 1})});
   }
@@ -92,7 +92,7 @@ class LabelledResultsTest : public ::testing::Test {
     return *std::move(compared);
   }
 
-  absl::StatusOr<figure::Analysed> Read(const ComparedGrid& compared, const std::string& kind,
+  absl::StatusOr<figure::Analyzed> Read(const ComparedGrid& compared, const std::string& kind,
                                         const std::string& label) {
     const auto results = LabelledResults::Load(grid_.store(), grid_.experiment());
     if (!results.ok()) return results.status();
@@ -121,22 +121,22 @@ TEST_F(LabelledResultsTest, AreReadOfConvergedRuns) {
   Landscape("pre-s1", "sharp", 3);
   Landscape("pre-s2", "sharp", 5);
   Landscape("post-s2", "sharp", 99);
-  const auto analysed = Read(Compared(), "landscape", "sharp");
-  ASSERT_TRUE(analysed.ok()) << analysed.status();
-  ASSERT_THAT(analysed->settings, SizeIs(2));
-  ASSERT_THAT(analysed->settings[0].seeds, SizeIs(2));
-  const figure::AnalysedSeed& seed = analysed->settings[0].seeds[1];
+  const auto analyzed = Read(Compared(), "landscape", "sharp");
+  ASSERT_TRUE(analyzed.ok()) << analyzed.status();
+  ASSERT_THAT(analyzed->settings, SizeIs(2));
+  ASSERT_THAT(analyzed->settings[0].seeds, SizeIs(2));
+  const figure::AnalyzedSeed& seed = analyzed->settings[0].seeds[1];
   EXPECT_EQ(seed.seed, 2u);
   EXPECT_EQ(seed.step, 10u);
   EXPECT_EQ(seed.number, 2);
   EXPECT_THAT(seed.shape, ElementsAre(1, 3));
   EXPECT_THAT(seed.values, ElementsAre(5, 2, 5));
   EXPECT_THAT(seed.places, ElementsAre(-1, 0, 1));
-  EXPECT_THAT(analysed->settings[1].seeds, IsEmpty());
-  EXPECT_EQ(analysed->settings[1].converged, 1u);
-  EXPECT_EQ(analysed->settings[1].diverged, 1u);
-  EXPECT_EQ(figure::OptionOf(*analysed, "direction"), "filter");
-  EXPECT_EQ(analysed->inputs, "at most 2,000 held-out tokens");
+  EXPECT_THAT(analyzed->settings[1].seeds, IsEmpty());
+  EXPECT_EQ(analyzed->settings[1].converged, 1u);
+  EXPECT_EQ(analyzed->settings[1].diverged, 1u);
+  EXPECT_EQ(figure::OptionOf(*analyzed, "direction"), "filter");
+  EXPECT_EQ(analyzed->inputs, "at most 2,000 held-out tokens");
   EXPECT_THAT(Draw("landscape", "sharp", 10)->csv, HasSubstr("sharp,pre,,,1,2,"));
 }
 
@@ -144,20 +144,20 @@ TEST_F(LabelledResultsTest, AreReadOfRunsWithoutTheComparedNumber) {
   Train();
   Landscape("pre-s1", "sharp", 3);
   Landscape("pre-s2", "sharp", 5);
-  Analyse("pre-s2", "spectrum", "spectrum {}", {{"stable_rank", 4}}, {});
+  Analyze("pre-s2", "spectrum", "spectrum {}", {{"stable_rank", 4}}, {});
   const ComparedGrid compared = Compared("spectrum/stable_rank");
   ASSERT_THAT(compared.comparison.rows[0].runs, SizeIs(1));
-  const auto analysed = Read(compared, "landscape", "sharp");
-  ASSERT_TRUE(analysed.ok()) << analysed.status();
-  ASSERT_THAT(analysed->settings[0].seeds, SizeIs(2));
-  EXPECT_EQ(analysed->settings[0].seeds[0].seed, 1u);
-  EXPECT_EQ(analysed->settings[0].converged, 2u);
+  const auto analyzed = Read(compared, "landscape", "sharp");
+  ASSERT_TRUE(analyzed.ok()) << analyzed.status();
+  ASSERT_THAT(analyzed->settings[0].seeds, SizeIs(2));
+  EXPECT_EQ(analyzed->settings[0].seeds[0].seed, 1u);
+  EXPECT_EQ(analyzed->settings[0].converged, 2u);
 }
 
 TEST_F(LabelledResultsTest, AreTheLowestSeedsWhereOneIsDrawn) {
   Train();
   for (const char* cell : {"pre-s1", "pre-s2"}) {
-    Analyse(cell, "cka", "cka {}", {},
+    Analyze(cell, "cka", "cka {}", {},
             {Array("cka", {"representation", "other"}, {2, 2}, {1, .5, .5, 1})});
   }
   const auto drawing = Draw("matrix", "");
@@ -177,14 +177,14 @@ TEST_F(LabelledResultsTest, HaveTheArraysThatAreReadBeside) {
         Array("way_losses", {"subject"}, {1}, {9}),
         Array("explained_shares", {"axis"}, {2}, {.5, .25})};
   };
-  Analyse("pre-s1", "way", "trajectory {}", {}, arrays("way"));
-  const auto analysed = Read(Compared(), "trajectory", "way");
-  ASSERT_TRUE(analysed.ok()) << analysed.status();
-  const figure::AnalysedSeed& seed = analysed->settings[0].seeds[0];
+  Analyze("pre-s1", "way", "trajectory {}", {}, arrays("way"));
+  const auto analyzed = Read(Compared(), "trajectory", "way");
+  ASSERT_TRUE(analyzed.ok()) << analyzed.status();
+  const figure::AnalyzedSeed& seed = analyzed->settings[0].seeds[0];
   EXPECT_THAT(seed.places, ElementsAre(5, 6));
   EXPECT_THAT(seed.beside.at("way"), ElementsAre(7, 8));
   EXPECT_THAT(seed.beside.at("explained_shares"), ElementsAre(.5, .25));
-  Analyse("pre-s2", "lost", "trajectory { points: 3 }", {}, arrays("lost"));
+  Analyze("pre-s2", "lost", "trajectory { points: 3 }", {}, arrays("lost"));
   EXPECT_THAT(Error("trajectory", "lost"), HasSubstr("there is no way"));
 }
 
@@ -193,7 +193,7 @@ TEST_F(LabelledResultsTest, MayHaveWholeNumbersBeside) {
   engine::AnalysisArray targets{"bin_targets", {"bin"}, {2}, TensorType::kI64, {}};
   const int64_t counts[] = {30, 10};
   targets.bytes.assign(reinterpret_cast<const char*>(counts), sizeof(counts));
-  Analyse("pre-s1", "predictions", "predictions {}", {{"calibration_error", .25}},
+  Analyze("pre-s1", "predictions", "predictions {}", {{"calibration_error", .25}},
           {Array("bin_accuracy", {"bin"}, {2}, {.5, .75}),
            Array("bin_confidence", {"bin"}, {2}, {.25, 1}), targets});
   const auto drawing = Draw("reliability", "");
@@ -219,7 +219,7 @@ TEST_F(LabelledResultsTest, AreDrawnOfPartsOfTheExperiment) {
 TEST_F(LabelledResultsTest, AreMissingInPartsWithoutThem) {
   Train();
   Landscape("pre-s1", "sharp", 3);
-  Analyse("pre-s1", "attention", "attention {}", {}, {});
+  Analyze("pre-s1", "attention", "attention {}", {}, {});
   const auto error = [&](const std::string& kind, const std::string& key) {
     FigureOptions options;
     options.key = key;
@@ -255,7 +255,7 @@ TEST_F(LabelledResultsTest, AreDrawnOfOneExperiment) {
 
 TEST_F(LabelledResultsTest, HaveTheArrayThatTheKeyNames) {
   Train();
-  Analyse("pre-s1", "maps", "attention { maps: model maps: heads }", {},
+  Analyze("pre-s1", "maps", "attention { maps: model maps: heads }", {},
           {Array("model_map", {"query", "key"}, {1, 1}, {1}),
            Array("head_maps", {"block", "head", "query", "key"}, {1, 2, 1, 1}, {1, .5})});
   EXPECT_THAT(Draw("matrix", "maps")->csv, HasSubstr("maps,pre,10,1,,0,0,1\n"));
@@ -273,13 +273,13 @@ TEST_F(LabelledResultsTest, HaveTheTextOfTokensIfThereIsAny) {
   const int64_t places[] = {1, 3};
   ends.bytes.assign(reinterpret_cast<const char*>(places), sizeof(places));
   const auto map = Array("model_map", {"query", "key"}, {2, 2}, {1, 0, .5, .5});
-  Analyse("pre-s1", "maps", "attention { maps: model }", {}, {map, text, ends});
+  Analyze("pre-s1", "maps", "attention { maps: model }", {}, {map, text, ends});
   const auto maps = Read(Compared(), "matrix", "maps");
   ASSERT_TRUE(maps.ok()) << maps.status();
   const auto& beside = maps->settings[0].seeds[0].beside;
   EXPECT_THAT(beside.at("token_text"), ElementsAre('a', 0xC3, 0xA9));
   EXPECT_THAT(beside.at("token_ends"), ElementsAre(1, 3));
-  Analyse("pre-s1", "old", "attention { maps: layers }", {}, {map});
+  Analyze("pre-s1", "old", "attention { maps: layers }", {}, {map});
   const auto old = Read(Compared(), "matrix", "old");
   ASSERT_TRUE(old.ok()) << old.status();
   EXPECT_THAT(old->settings[0].seeds[0].beside, IsEmpty());
@@ -293,7 +293,7 @@ TEST_F(LabelledResultsTest, NameTheLabelsThatThereAre) {
             HasSubstr(
                 "expected an analysis of kind loss_landscape. Make one with `ablate analyze`")));
   Landscape("pre-s1", "sharp", 3);
-  Analyse("pre-s1", "spec", "spectrum {}", {},
+  Analyze("pre-s1", "spec", "spectrum {}", {},
           {Array("singular_values", {"direction"}, {2}, {2, 1})});
   EXPECT_THAT(Error("landscape", "sharper"),
               AllOf(HasSubstr("key: "), HasSubstr("no run has an analysis"),
@@ -313,7 +313,7 @@ TEST_F(LabelledResultsTest, SayWhichMapsAttentionNeeds) {
       Error("matrix", ""),
       HasSubstr(
           "of kind cka, attention (with --prompt TEXT --set 'maps=[model]'), patch or remove"));
-  Analyse("pre-s1", "attention", "attention {}", {{"entropy", .5}},
+  Analyze("pre-s1", "attention", "attention {}", {{"entropy", .5}},
           {Array("entropy", {"block", "head"}, {1, 2}, {.5, .5})});
   for (const char* key : {"", "attention"}) {
     EXPECT_THAT(
@@ -326,7 +326,7 @@ TEST_F(LabelledResultsTest, SayWhichMapsAttentionNeeds) {
 
 TEST_F(LabelledResultsTest, SayWhichPromptsAMapOfPatchNeeds) {
   Train();
-  Analyse("pre-s1", "presidual", "patch {}", {{"recovered/block.0", .5}},
+  Analyze("pre-s1", "presidual", "patch {}", {{"recovered/block.0", .5}},
           {Array("recovered", {"block"}, {1}, {.5})});
   EXPECT_THAT(Error("matrix", "presidual"),
               HasSubstr("\"presidual\" has no array that figure kind matrix draws: it has no map; "
@@ -337,7 +337,7 @@ TEST_F(LabelledResultsTest, AreDrawnUnderOtherLabelsIfTheKindsOwnIsNotThere) {
   Train();
   Landscape("pre-s1", "slice-source", 3);
   EXPECT_THAT(Draw("landscape", "")->csv, HasSubstr("slice-source,pre,,,1,1,"));
-  Analyse("pre-s1", "slice-filter", "loss_landscape { direction: filter directions: 4 }",
+  Analyze("pre-s1", "slice-filter", "loss_landscape { direction: filter directions: 4 }",
           {{"loss", 2}},
           {Array("losses", {"direction", "alpha"}, {1, 3}, {4, 2, 4}),
            Array("alphas", {"alpha"}, {3}, {-1, 0, 1})});
@@ -353,8 +353,8 @@ TEST_F(LabelledResultsTest, SayWhichRunsHaveThemIfNoneOfTheseIsDrawn) {
   Train();
   Landscape("post-s2", "sharp", 3);
   constexpr char kWhy[] =
-      "the analysis sharp exists for post-s2 only; expected converged runs. "
-      "Run the analysis for these";
+      "the analysis sharp exists for post-s2 only; expected converged runs. Run the analysis for "
+      "these";
   EXPECT_THAT(Error("landscape", "sharp"), HasSubstr(kWhy));
   const auto figures = ReportFigures(grid_.store(), Compared(), "e1-", kNever);
   ASSERT_TRUE(figures.ok()) << figures.status();
@@ -396,7 +396,7 @@ TEST_F(LabelledResultsTest, AreNotTrusted) {
   int i = 0;
   for (const auto& [why, arrays] : cases) {
     const std::string label = absl::StrCat("l", i++);
-    Analyse("pre-s1", label, absl::StrCat("loss_landscape { directions: ", i, " }"), {}, arrays,
+    Analyze("pre-s1", label, absl::StrCat("loss_landscape { directions: ", i, " }"), {}, arrays,
             {losses, alphas});
     const auto drawing = Draw("landscape", label);
     EXPECT_TRUE(absl::IsDataLoss(drawing.status())) << drawing.status();
@@ -417,15 +417,15 @@ TEST_F(LabelledResultsTest, AreNotTrusted) {
 TEST_F(LabelledResultsTest, StandInReports) {
   Train();
   Landscape("pre-s1", "loss_landscape", 3);
-  Analyse("pre-s1", "a_b", "loss_landscape { directions: 2 }", {{"loss", 2}},
+  Analyze("pre-s1", "a_b", "loss_landscape { directions: 2 }", {{"loss", 2}},
           {Array("losses", {"direction", "alpha"}, {1, 2}, {3, 2}),
            Array("alphas", {"alpha"}, {2}, {-1, 0})});
-  Analyse("pre-s1", "a-b", "loss_landscape { directions: 3 }", {{"loss", 2}},
+  Analyze("pre-s1", "a-b", "loss_landscape { directions: 3 }", {{"loss", 2}},
           {Array("losses", {"direction", "alpha"}, {1, 2}, {3, 2}),
            Array("alphas", {"alpha"}, {2}, {-1, 0})});
-  Analyse("pre-s1", "flow", "gradient_flow {}",
+  Analyze("pre-s1", "flow", "gradient_flow {}",
           {{"gradient/embedding", .1}, {"gradient/block.0", .5}}, {});
-  Analyse("pre-s1", "attention", "attention {}", {{"entropy", .5}},
+  Analyze("pre-s1", "attention", "attention {}", {{"entropy", .5}},
           {Array("entropy", {"block", "head"}, {1, 2}, {.5, .5})});
   const auto figures = ReportFigures(grid_.store(), Compared(), "e1-", kNever);
   ASSERT_TRUE(figures.ok()) << figures.status();
@@ -443,9 +443,9 @@ TEST_F(LabelledResultsTest, StandInReports) {
 
 TEST_F(LabelledResultsTest, HaveNumbersByBlockOverDepth) {
   Train();
-  Analyse("pre-s1", "flow", "gradient_flow {}",
+  Analyze("pre-s1", "flow", "gradient_flow {}",
           {{"gradient/embedding", .1}, {"gradient/block.0", .5}, {"log_slope", 1}}, {});
-  Analyse("pre-s1", "jacobian", "norm_jacobian {}", {{"r_mean/block.0.attention_norm", .25}}, {});
+  Analyze("pre-s1", "jacobian", "norm_jacobian {}", {{"r_mean/block.0.attention_norm", .25}}, {});
   const auto flow = Draw("depth", "flow/gradient");
   ASSERT_TRUE(flow.ok()) << flow.status();
   EXPECT_THAT(flow->csv, AllOf(HasSubstr("flow/gradient/embedding,pre,10,0,1,0.1,"),
@@ -472,8 +472,8 @@ TEST_F(LabelledResultsTest, HaveNumbersByLevelOverLevels) {
                                          {"fgsm@0.01/increase", steep},
                                          {"fgsm@0.01/loss", steep + 2}};
   };
-  Analyse("pre-s1", "robustness", "robustness { fgsm: 0.01 }", numbers(1), {});
-  Analyse("pre-s2", "robustness", "robustness { fgsm: 0.01 }", numbers(3), {});
+  Analyze("pre-s1", "robustness", "robustness { fgsm: 0.01 }", numbers(1), {});
+  Analyze("pre-s2", "robustness", "robustness { fgsm: 0.01 }", numbers(3), {});
   const auto words = Draw("levels", "");
   ASSERT_TRUE(words.ok()) << words.status();
   EXPECT_THAT(words->csv, AllOf(HasSubstr("replace_words@0.4/increase,pre,10,0.4,,0.8,"),

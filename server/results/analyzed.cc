@@ -1,4 +1,4 @@
-#include "server/results/analysed.h"
+#include "server/results/analyzed.h"
 
 #include <algorithm>
 #include <cmath>
@@ -212,7 +212,7 @@ absl::StatusOr<const LabelledResults::Label*> LabelledResults::Find(
 
 absl::Status LabelledResults::ReadArrays(const One& one, const figure::ArrayForm& form,
                                          const lookup::Cancelled& cancelled,
-                                         figure::AnalysedSeed* seed) const {
+                                         figure::AnalyzedSeed* seed) const {
   ASSIGN_OR_RETURN(const auto bytes, ReadArtifact(store_, one.id, cancelled));
   const auto file = ParseSafetensors(bytes);
   if (!file.ok()) return DamagedArrays(one.id, file.status().message());
@@ -258,7 +258,7 @@ absl::Status LabelledResults::NoneDrawn(const ComparedGrid& compared, const Labe
       ". Run the analysis for these"));
 }
 
-absl::StatusOr<figure::Analysed> LabelledResults::Read(const ComparedGrid& compared,
+absl::StatusOr<figure::Analyzed> LabelledResults::Read(const ComparedGrid& compared,
                                                        const figure::Kind& kind,
                                                        const std::string& key,
                                                        std::optional<uint32_t> step,
@@ -278,50 +278,50 @@ absl::StatusOr<figure::Analysed> LabelledResults::Read(const ComparedGrid& compa
         : analysis == "patch" ? ": it has no map; expected prompts of equal length, or part: head"
                               : ""));
   }
-  figure::Analysed analysed;
-  analysed.form = forms[0];
+  figure::Analyzed analyzed;
+  analyzed.form = forms[0];
   if (slash != std::string::npos) {
     const std::string array = key.substr(slash + 1);
     const auto of_array =
         std::find_if(forms.begin(), forms.end(),
                      [&](const figure::ArrayForm* form) { return form->array == array; });
     if (of_array == forms.end()) return NoSuchArray(forms, label, array);
-    analysed.form = *of_array;
+    analyzed.form = *of_array;
   }
-  analysed.options = OptionsOf(results.asked.analysis());
-  analysed.inputs = InputsText(results.asked.inputs());
-  analysed.prompt = results.asked.inputs().prompt();
+  analyzed.options = OptionsOf(results.asked.analysis());
+  analyzed.inputs = InputsText(results.asked.inputs());
+  analyzed.prompt = results.asked.inputs().prompt();
   const std::vector<size_t> styles = figure::StyleIndices(compared.comparison);
   std::set<uint32_t> steps;
   size_t held = 0;
   bool any = false;
   for (size_t row = 0; row < compared.rows.size(); ++row) {
     const report::ComparisonRow& of = compared.comparison.rows[row];
-    figure::AnalysedSetting setting{of.label, styles[row], {}, 0, 0};
+    figure::AnalyzedSetting setting{of.label, styles[row], {}, 0, 0};
     for (const ChosenRun& chosen : compared.chosen[row]) {
       ++(chosen.diverged ? setting.diverged : setting.converged);
-      if (chosen.diverged || (!analysed.form->every_seed && !setting.seeds.empty())) continue;
+      if (chosen.diverged || (!analyzed.form->every_seed && !setting.seeds.empty())) continue;
       const auto run = results.runs.find(compared.grid.cells[chosen.cell].run);
       if (run == results.runs.end()) continue;
       const One* wanted = nullptr;
       for (const One& one : run->second) {
         steps.insert(one.step);
-        if (!HasForm(one.result, *analysed.form)) continue;
+        if (!HasForm(one.result, *analyzed.form)) continue;
         if (!step.has_value() || one.step == *step) wanted = &one;
       }
       if (wanted == nullptr) continue;
-      figure::AnalysedSeed seed;
+      figure::AnalyzedSeed seed;
       seed.seed = chosen.seed;
       seed.step = wanted->step;
-      RETURN_IF_ERROR(ReadArrays(*wanted, *analysed.form, cancelled, &seed));
+      RETURN_IF_ERROR(ReadArrays(*wanted, *analyzed.form, cancelled, &seed));
       held += seed.values.size();
       if (held > lookup::kMaxArrayValues) return TooManyValues(label);
       setting.seeds.push_back(std::move(seed));
       any = true;
     }
-    analysed.settings.push_back(std::move(setting));
+    analyzed.settings.push_back(std::move(setting));
   }
-  if (any) return analysed;
+  if (any) return analyzed;
   if (!step.has_value() || steps.empty()) return NoneDrawn(compared, results, label);
   return lookup::InvalidField(
       "step", absl::StrCat("no converged run has ", reflect::Quoted(label), " at step ", *step),

@@ -43,13 +43,13 @@ class LabelledResults {
 
   // Reads the data that the kind draws for `key`: a label, for its first form that the label has,
   // or LABEL/ARRAY for the form with this array. For each row, its converged runs or the one of the
-  // lowest seed that has it, at the checkpoint of `step`, or by default at each run's last analysed
+  // lowest seed that has it, at the checkpoint of `step`, or by default at each run's last analyzed
   // one. INVALID_ARGUMENT in field `key`, naming labels, if the label doesn't exist or is another
   // kind's; in `step` if no run has it there. FAILED_PRECONDITION in `key` if the analysis lacks
   // the array, or only runs that aren't drawn have it. DATA_LOSS if its arrays are damaged or not
   // as its kind defines; RESOURCE_EXHAUSTED if there are more than kMaxArrayValues. Blocks on the
   // store.
-  absl::StatusOr<figure::Analysed> Read(const ComparedGrid& compared, const figure::Kind& kind,
+  absl::StatusOr<figure::Analyzed> Read(const ComparedGrid& compared, const figure::Kind& kind,
                                         const std::string& key, std::optional<uint32_t> step,
                                         const lookup::Cancelled& cancelled) const;
 
@@ -74,7 +74,7 @@ class LabelledResults {
   absl::StatusOr<const Label*> Find(const figure::Kind& kind, const std::string& label) const;
   // Reads the arrays that the form names into `seed`.
   absl::Status ReadArrays(const One& one, const figure::ArrayForm& form,
-                          const lookup::Cancelled& cancelled, figure::AnalysedSeed* seed) const;
+                          const lookup::Cancelled& cancelled, figure::AnalyzedSeed* seed) const;
 
   storage::Store* store_;
   std::map<std::string, Label> labels_;

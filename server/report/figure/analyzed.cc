@@ -1,4 +1,4 @@
-#include "server/report/figure/analysed.h"
+#include "server/report/figure/analyzed.h"
 
 #include <algorithm>
 
@@ -9,26 +9,26 @@
 
 namespace ablate::figure {
 
-std::string OptionOf(const Analysed& analysed, const std::string& option) {
-  const auto found = analysed.options.find(option);
-  return found == analysed.options.end() || found->second.empty() ? "" : found->second[0];
+std::string OptionOf(const Analyzed& analyzed, const std::string& option) {
+  const auto found = analyzed.options.find(option);
+  return found == analyzed.options.end() || found->second.empty() ? "" : found->second[0];
 }
 
-bool HasSeeds(const Analysed& analysed) {
-  return std::any_of(analysed.settings.begin(), analysed.settings.end(),
-                     [](const AnalysedSetting& setting) { return !setting.seeds.empty(); });
+bool HasSeeds(const Analyzed& analyzed) {
+  return std::any_of(analyzed.settings.begin(), analyzed.settings.end(),
+                     [](const AnalyzedSetting& setting) { return !setting.seeds.empty(); });
 }
 
-std::string StepsText(const Analysed& analysed) {
+std::string StepsText(const Analyzed& analyzed) {
   uint32_t first = UINT32_MAX, last = 0;
-  for (const AnalysedSetting& setting : analysed.settings) {
-    for (const AnalysedSeed& seed : setting.seeds) {
+  for (const AnalyzedSetting& setting : analyzed.settings) {
+    for (const AnalyzedSeed& seed : setting.seeds) {
       first = std::min(first, seed.step);
       last = std::max(last, seed.step);
     }
   }
   if (first >= last) return absl::StrCat("at step ", last);
-  return absl::StrCat("at the last checkpoints that were analysed, steps ", first, " to ", last);
+  return absl::StrCat("at the last checkpoints that were analyzed, steps ", first, " to ", last);
 }
 
 std::string FootnoteName(absl::string_view label) {

@@ -29,7 +29,7 @@ struct ArrayForm {
 };
 
 // The result of one run's analysis.
-struct AnalysedSeed {
+struct AnalyzedSeed {
   uint32_t seed = 0;
   uint32_t step = 0;           // the checkpoint's
   std::vector<size_t> shape;   // one per name of ArrayForm::axes; none is 0
@@ -41,32 +41,32 @@ struct AnalysedSeed {
 };
 
 // A row of the comparison.
-struct AnalysedSetting {
+struct AnalyzedSetting {
   std::string label;
   size_t style = 0;                 // index of its colour (StyleOf)
-  std::vector<AnalysedSeed> seeds;  // converged and analysed ones, in the row's order
+  std::vector<AnalyzedSeed> seeds;  // converged and analyzed ones, in the row's order
   size_t converged = 0;             // number of all its runs
   size_t diverged = 0;              // likewise; they are in no mean
 };
 
 // All data that a figure draws for one label.
-struct Analysed {
+struct Analyzed {
   const ArrayForm* form = nullptr;  // one of the kind's; null if nothing was read
   std::map<std::string, std::vector<std::string>> options;  // the analysis's, as people write them
   std::string inputs;  // its inputs: "at most 2,000 held-out tokens"
   std::string prompt;  // the text, if it read one: UTF-8
-  std::vector<AnalysedSetting> settings;
+  std::vector<AnalyzedSetting> settings;
 };
 
 // Returns the option's value, of a list the first; "" if it isn't set.
-std::string OptionOf(const Analysed& analysed, const std::string& option);
+std::string OptionOf(const Analyzed& analyzed, const std::string& option);
 
-// Returns true if some seed has been analysed.
-bool HasSeeds(const Analysed& analysed);
+// Returns true if some seed has been analyzed.
+bool HasSeeds(const Analyzed& analyzed);
 
-// Returns "at step 100", or if the checkpoints differ "at the last checkpoints that were analysed,
+// Returns "at step 100", or if the checkpoints differ "at the last checkpoints that were analyzed,
 // steps 50 to 100".
-std::string StepsText(const Analysed& analysed);
+std::string StepsText(const Analyzed& analyzed);
 
 // Number of a setting's runs that a figure leaves out.
 struct LeftOutRuns {

@@ -1,5 +1,5 @@
 // Tests figures of analyses: what is drawn of arrays, what is left out, and the texts.
-#include "server/report/figure/analysed.h"
+#include "server/report/figure/analyzed.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,23 +25,23 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class AnalysedTest : public ::testing::Test {
+class AnalyzedTest : public ::testing::Test {
  protected:
-  explicit AnalysedTest(const std::string& kind, size_t form = 0) : kind_(*FindKind(kind)) {
+  explicit AnalyzedTest(const std::string& kind, size_t form = 0) : kind_(*FindKind(kind)) {
     input_.comparison = &*comparison_;
     input_.key = "label";
     input_.title = "small";
     input_.width = kDoubleWidth;
-    input_.analysed.form = &kind_.forms[form];
-    input_.analysed.inputs = "at most 20 held-out tokens";
+    input_.analyzed.form = &kind_.forms[form];
+    input_.analyzed.inputs = "at most 20 held-out tokens";
   }
 
   // Adds a setting whose seeds have arrays of this shape.
-  AnalysedSetting& Add(const std::string& label, const std::vector<size_t>& shape,
+  AnalyzedSetting& Add(const std::string& label, const std::vector<size_t>& shape,
                        const std::vector<std::vector<double>>& seeds) {
-    AnalysedSetting setting{label, input_.analysed.settings.size(), {}, seeds.size(), 0};
+    AnalyzedSetting setting{label, input_.analyzed.settings.size(), {}, seeds.size(), 0};
     for (size_t i = 0; i < seeds.size(); ++i) {
-      AnalysedSeed seed;
+      AnalyzedSeed seed;
       seed.seed = static_cast<uint32_t>(i);
       seed.step = 100;
       seed.shape = shape;
@@ -51,8 +51,8 @@ class AnalysedTest : public ::testing::Test {
       }
       setting.seeds.push_back(std::move(seed));
     }
-    input_.analysed.settings.push_back(std::move(setting));
-    return input_.analysed.settings.back();
+    input_.analyzed.settings.push_back(std::move(setting));
+    return input_.analyzed.settings.back();
   }
 
   Drawing Drawn() {
@@ -72,13 +72,13 @@ class AnalysedTest : public ::testing::Test {
   Input input_;
 };
 
-class LinesTest : public AnalysedTest {
+class LinesTest : public AnalyzedTest {
  protected:
-  LinesTest() : AnalysedTest("landscape") { input_.analysed.options["direction"] = {"filter"}; }
+  LinesTest() : AnalyzedTest("landscape") { input_.analyzed.options["direction"] = {"filter"}; }
 };
 
 TEST_F(LinesTest, HaveTheMeanRiseOverDirectionsAndSeeds) {
-  AnalysedSetting& setting = Add("a", {2, 3}, {{3, 2, 3, 5, 2, 4}, {4, 3, 6, 6, 3, 8}});
+  AnalyzedSetting& setting = Add("a", {2, 3}, {{3, 2, 3, 5, 2, 4}, {4, 3, 6, 6, 3, 8}});
   setting.seeds[0].number = 2;
   setting.seeds[1].number = 3;
   const Drawing drawing = Drawn();
@@ -97,12 +97,12 @@ TEST_F(LinesTest, HaveTheMeanRiseOverDirectionsAndSeeds) {
 
 TEST_F(LinesTest, AreInterruptedWhereOneLossIsNotFinite) {
   for (const char* label : {"a", "b"}) {
-    AnalysedSetting& setting =
+    AnalyzedSetting& setting =
         Add(label, {2, 3},
             {{3, 2, 3, std::numeric_limits<double>::infinity(), 2, 4}, {3, 2, 3, 3, 2, 3}});
-    for (AnalysedSeed& seed : setting.seeds) seed.number = 2;
+    for (AnalyzedSeed& seed : setting.seeds) seed.number = 2;
   }
-  input_.analysed.settings[1].seeds[1].number = kNone;
+  input_.analyzed.settings[1].seeds[1].number = kNone;
   EXPECT_THAT(Texts(), HasSubstr("2 points not finite"));
   EXPECT_THAT(Drawn().csv, AllOf(HasSubstr("label,a,,,-1,,,\nlabel,a,,,0,0,0,0\n"),
                                  HasSubstr("label,b,,,0,,,\n")));
@@ -110,7 +110,7 @@ TEST_F(LinesTest, AreInterruptedWhereOneLossIsNotFinite) {
 
 TEST_F(LinesTest, HaveAPowerOfTenInTheTitleWhereNumbersWouldBeLong) {
   const auto title = [this](double rise) {
-    input_.analysed.settings.clear();
+    input_.analyzed.settings.clear();
     Add("a", {1, 2}, {{2 + rise, 2}}).seeds[0].number = 2;
     for (const Text& text : Drawn().figure.texts) {
       if (text.text.rfind("Rise", 0) == 0) return text.text;
@@ -126,8 +126,8 @@ TEST_F(LinesTest, HaveAPowerOfTenInTheTitleWhereNumbersWouldBeLong) {
 
 TEST_F(LinesTest, SayWhichRunsAreLeftOut) {
   Add("a", {1, 2}, {{3, 4}}).diverged = 2;
-  input_.analysed.settings.push_back({"b", 1, {}, 2, 0});
-  input_.analysed.settings.push_back({"c", 2, {}, 0, 3});
+  input_.analyzed.settings.push_back({"b", 1, {}, 2, 0});
+  input_.analyzed.settings.push_back({"c", 2, {}, 0, 3});
   EXPECT_THAT(Texts(), AllOf(HasSubstr("without values: b"),
                              HasSubstr("diverged, not in the mean: a 2 of 3 and c 3 of 3")));
 }
@@ -135,7 +135,7 @@ TEST_F(LinesTest, SayWhichRunsAreLeftOut) {
 TEST_F(LinesTest, HaveNoPanelOfASettingWithoutValues) {
   for (const char* label : {"a", "b", "c"}) Add(label, {1, 2}, {{3, 4}}).style = kPlainStyle;
   for (int i = 0; i < 6; ++i) {
-    input_.analysed.settings.push_back({absl::StrCat("late", i), kPlainStyle, {}, 1, 0});
+    input_.analyzed.settings.push_back({absl::StrCat("late", i), kPlainStyle, {}, 1, 0});
   }
   EXPECT_EQ(Drawn().figure.panels.size(), 3u);
   EXPECT_THAT(Texts(), AllOf(HasSubstr("grey: the other settings"), Not(HasSubstr("baseline")),
@@ -144,21 +144,21 @@ TEST_F(LinesTest, HaveNoPanelOfASettingWithoutValues) {
 }
 
 TEST_F(LinesTest, SayWhichStepsTheyAreOf) {
-  AnalysedSetting& setting = Add("a", {1, 2}, {{3, 4}, {3, 4}});
+  AnalyzedSetting& setting = Add("a", {1, 2}, {{3, 4}, {3, 4}});
   setting.seeds[1].step = 50;
-  EXPECT_THAT(Texts(), HasSubstr("at the last checkpoints that were analysed, steps 50 to 100"));
+  EXPECT_THAT(Texts(), HasSubstr("at the last checkpoints that were analyzed, steps 50 to 100"));
 }
 
 TEST_F(LinesTest, NeedARunThatConverged) {
-  input_.analysed.settings.push_back({"a", 0, {}, 0, 2});
+  input_.analyzed.settings.push_back({"a", 0, {}, 0, 2});
   const auto drawing = Draw(kind_, input_);
   EXPECT_TRUE(absl::IsFailedPrecondition(drawing.status()));
   EXPECT_THAT(drawing.status().message(), HasSubstr("with the label label yet"));
 }
 
-class PlanesTest : public AnalysedTest {
+class PlanesTest : public AnalyzedTest {
  protected:
-  PlanesTest() : AnalysedTest("landscape", 1) {}
+  PlanesTest() : AnalyzedTest("landscape", 1) {}
 };
 
 TEST_F(PlanesTest, ShareOneScaleAndHaveHoles) {
@@ -213,13 +213,13 @@ TEST_F(PlanesTest, HaveAsManyCellsAsFit) {
                         "Compare fewer settings"));
 }
 
-class TrajectoryFigureTest : public AnalysedTest {
+class TrajectoryFigureTest : public AnalyzedTest {
  protected:
-  TrajectoryFigureTest() : AnalysedTest("trajectory") {}
+  TrajectoryFigureTest() : AnalyzedTest("trajectory") {}
 
   // A plane of two coordinates by three, and a path of three checkpoints that ends at the origin.
-  AnalysedSeed& AddWay(const std::string& label, const std::vector<double>& losses) {
-    AnalysedSeed& seed = Add(label, {2, 3}, {losses}).seeds[0];
+  AnalyzedSeed& AddWay(const std::string& label, const std::vector<double>& losses) {
+    AnalyzedSeed& seed = Add(label, {2, 3}, {losses}).seeds[0];
     seed.beside = {{"alphas", {-1, 4}},
                    {"way", {-3, -1, 1, -1, 0, 0}},
                    {"way_losses", {9, 5, 2}},
@@ -257,7 +257,7 @@ TEST_F(TrajectoryFigureTest, CutsNothingOfItsFootnote) {
     AddWay(label, {1, 2, 3, 4, 5, 6});
   }
   for (const char* label : {"learned, wd 0", "learned, wd 1", "rotary, wd 0", "rotary, wd 1"}) {
-    input_.analysed.settings.push_back({label, 0, {}, 1, 0});
+    input_.analyzed.settings.push_back({label, 0, {}, 1, 0});
   }
   input_.width = kColumnWidth;
   const std::string texts = absl::StrReplaceAll(Texts(), {{"\n", " "}});
@@ -284,9 +284,9 @@ TEST_F(TrajectoryFigureTest, RefusesArraysThatDoNotFitEachOther) {
   EXPECT_TRUE(absl::IsFailedPrecondition(Draw(kind_, input_).status()));
 }
 
-class ReliabilityTest : public AnalysedTest {
+class ReliabilityTest : public AnalyzedTest {
  protected:
-  ReliabilityTest() : AnalysedTest("reliability") {}
+  ReliabilityTest() : AnalyzedTest("reliability") {}
 
   // Adds a setting with one seed per list of bins.
   struct Bins {
@@ -296,7 +296,7 @@ class ReliabilityTest : public AnalysedTest {
   void AddBins(const std::string& label, const std::vector<Bins>& seeds) {
     std::vector<std::vector<double>> accuracies;
     for (const Bins& seed : seeds) accuracies.push_back(seed.accuracy);
-    AnalysedSetting& setting = Add(label, {accuracies[0].size()}, accuracies);
+    AnalyzedSetting& setting = Add(label, {accuracies[0].size()}, accuracies);
     for (size_t i = 0; i < seeds.size(); ++i) {
       setting.seeds[i].beside = {{"bin_confidence", seeds[i].confidence},
                                  {"bin_targets", seeds[i].targets}};
@@ -342,8 +342,8 @@ TEST_F(ReliabilityTest, HasTheDiagonalAndDotsWhoseAreaIsTheShareOfTargets) {
 
 TEST_F(ReliabilityTest, HasDotsInThePanelsOfTheirSettings) {
   for (const char* label : {"a", "b"}) AddBins(label, {{{.2, .8}, {.2, .9}, {90, 10}}});
-  for (AnalysedSetting& setting : input_.analysed.settings) setting.style = kPlainStyle;
-  input_.analysed.settings.insert(input_.analysed.settings.begin(), {"late", 0, {}, 1, 0});
+  for (AnalyzedSetting& setting : input_.analyzed.settings) setting.style = kPlainStyle;
+  input_.analyzed.settings.insert(input_.analyzed.settings.begin(), {"late", 0, {}, 1, 0});
   const Figure figure = Drawn().figure;
   ASSERT_EQ(figure.panels.size(), 2u);
   for (const Panel& panel : figure.panels) {
@@ -358,9 +358,9 @@ TEST_F(ReliabilityTest, NeedsEveryArrayOfABin) {
               HasSubstr("key: bin_targets of label doesn't have one value per bin"));
 }
 
-class EigenvaluesTest : public AnalysedTest {
+class EigenvaluesTest : public AnalyzedTest {
  protected:
-  EigenvaluesTest() : AnalysedTest("eigenvalues") {}
+  EigenvaluesTest() : AnalyzedTest("eigenvalues") {}
 };
 
 TEST_F(EigenvaluesTest, AreSharesWithGeometricMeans) {
@@ -390,9 +390,9 @@ TEST_F(EigenvaluesTest, DrawNothingOfNothing) {
   EXPECT_THAT(Drawn().csv, HasSubstr("label,a,,,1,,,\n"));
 }
 
-class SitesTest : public AnalysedTest {
+class SitesTest : public AnalyzedTest {
  protected:
-  SitesTest() : AnalysedTest("matrix") { input_.analysed.options["estimator"] = {"debiased"}; }
+  SitesTest() : AnalyzedTest("matrix") { input_.analyzed.options["estimator"] = {"debiased"}; }
 };
 
 TEST_F(SitesTest, HaveNumbersAndCountWhatIsBeyondTheScale) {
@@ -408,7 +408,7 @@ TEST_F(SitesTest, HaveNumbersAndCountWhatIsBeyondTheScale) {
 }
 
 TEST_F(SitesTest, AreNamedInTheFootnoteIfTheyWereAskedFor) {
-  input_.analysed.options["sites"] = {"logits", "embedding"};
+  input_.analyzed.options["sites"] = {"logits", "embedding"};
   Add("a", {2, 2}, {{1, .5, .5, 1}});
   EXPECT_THAT(Texts(), HasSubstr("1: logits and 2: embedding"));
   EXPECT_THAT(Drawn().csv, HasSubstr(",logits,embedding,0.5\n"));
@@ -426,9 +426,9 @@ TEST_F(SitesTest, AreAsManyDownAsAcross) {
   EXPECT_TRUE(absl::IsFailedPrecondition(Draw(kind_, input_).status()));
 }
 
-class AttentionMapTest : public AnalysedTest {
+class AttentionMapTest : public AnalyzedTest {
  protected:
-  AttentionMapTest() : AnalysedTest("matrix", 2) {}
+  AttentionMapTest() : AnalyzedTest("matrix", 2) {}
 };
 
 TEST_F(AttentionMapTest, GoesDownAndIsWhiteWhereNoQueryMayLook) {
@@ -448,8 +448,8 @@ TEST_F(AttentionMapTest, GoesDownAndIsWhiteWhereNoQueryMayLook) {
 
 TEST_F(AttentionMapTest, HasTheCharactersOfThePromptAtItsAxes) {
   const auto ticks = [this](const std::string& prompt, size_t tokens) {
-    input_.analysed.settings.clear();
-    input_.analysed.prompt = prompt;
+    input_.analyzed.settings.clear();
+    input_.analyzed.prompt = prompt;
     Add("a", {1, tokens, tokens}, {std::vector<double>(tokens * tokens, .5)});
     const Drawing drawing = Drawn();
     std::string labels;
@@ -465,7 +465,7 @@ TEST_F(AttentionMapTest, HasTheCharactersOfThePromptAtItsAxes) {
 
 TEST_F(AttentionMapTest, HasTheTextsOfTokensWrittenUpwardsIfTheyWouldTouch) {
   Add("a", {1, 11, 11}, {std::vector<double>(121, .5)}).seeds[0].beside = GreekTokens();
-  input_.analysed.prompt = "not used";
+  input_.analyzed.prompt = "not used";
   input_.width = kColumnWidth;
   const Figure figure = Drawn().figure;
   std::vector<std::string> upright;
@@ -475,18 +475,18 @@ TEST_F(AttentionMapTest, HasTheTextsOfTokensWrittenUpwardsIfTheyWouldTouch) {
   EXPECT_THAT(upright, ElementsAre("|", "When", "·Mary", "·and", "·\uFFFD", "\uFFFD", "·went", "¶",
                                    HasSubstr("…"), ",", "·gave"));
   EXPECT_EQ(figure.panels[0].y.ticks[1].label, "When");
-  EXPECT_EQ(SignsText(TokenTexts(input_.analysed.settings[0].seeds[0], 11)),
+  EXPECT_EQ(SignsText(TokenTexts(input_.analyzed.settings[0].seeds[0], 11)),
             "|: the boundary token, ·: a space, ¶: a line feed, \uFFFD: a part of a character, or "
             "one that can't be drawn");
   // Another setting with other tokens: no label is right for both.
   Add("b", {1, 11, 11}, {std::vector<double>(121, .5)}).seeds[0].beside = GreekTokens();
-  input_.analysed.settings[1].seeds[0].beside["token_text"][0] = 'T';
+  input_.analyzed.settings[1].seeds[0].beside["token_text"][0] = 'T';
   EXPECT_EQ(Drawn().figure.panels[0].y.ticks[0].label, "1");
 }
 
-class ModelMapTest : public AnalysedTest {
+class ModelMapTest : public AnalyzedTest {
  protected:
-  ModelMapTest() : AnalysedTest("matrix", 1) {}
+  ModelMapTest() : AnalyzedTest("matrix", 1) {}
 };
 
 TEST_F(ModelMapTest, SaysOverWhatItIsAveraged) {
@@ -495,14 +495,14 @@ TEST_F(ModelMapTest, SaysOverWhatItIsAveraged) {
   EXPECT_THAT(kind_.caption(input_), HasSubstr("mean over heads and blocks."));
 }
 
-class AnalysedMapsTest : public AnalysedTest {
+class AnalyzedMapsTest : public AnalyzedTest {
  protected:
-  AnalysedMapsTest() : AnalysedTest("matrix") {}
+  AnalyzedMapsTest() : AnalyzedTest("matrix") {}
 };
 
-class HeadMapsTest : public AnalysedTest {
+class HeadMapsTest : public AnalyzedTest {
  protected:
-  HeadMapsTest() : AnalysedTest("matrix", 3) {}
+  HeadMapsTest() : AnalyzedTest("matrix", 3) {}
 };
 
 TEST_F(HeadMapsTest, HaveARowOfPanelsForEachBlock) {
@@ -537,7 +537,7 @@ TEST_F(HeadMapsTest, HaveTheSettingAboveItsFirstRow) {
   EXPECT_GT(above(2), above(1) + .1) << "with room for the other setting's name";
 }
 
-TEST_F(AnalysedMapsTest, BreakLongNamesInTheirTitles) {
+TEST_F(AnalyzedMapsTest, BreakLongNamesInTheirTitles) {
   for (const char* label : {"sinusoidal positions, tied false", "rotary positions, tied false"}) {
     Add(label, {2, 2}, {{1, .5, .5, 1}});
   }
@@ -567,7 +567,7 @@ TEST(TokenLabelTest, ShowsControlCharactersAsEscapes) {
 }
 
 TEST(TokenTextsTest, AreNotTrusted) {
-  AnalysedSeed seed;
+  AnalyzedSeed seed;
   EXPECT_THAT(TokenTexts(seed, 2), testing::IsEmpty());
   seed.beside = {{"token_text", {'a', 'b', 'c'}}, {"token_ends", {1, 3}}};
   EXPECT_THAT(TokenTexts(seed, 2), ElementsAre("a", "bc"));
@@ -598,10 +598,10 @@ TEST_F(AttentionMapTest, LeavesOutTicksThatWouldTouch) {
   }
 }
 
-class PatchMapTest : public AnalysedTest {
+class PatchMapTest : public AnalyzedTest {
  protected:
-  explicit PatchMapTest(size_t form = 5) : AnalysedTest("matrix", form) {
-    input_.analysed.options = {{"clean", {"x", "y"}}, {"part", {"residual"}}};
+  explicit PatchMapTest(size_t form = 5) : AnalyzedTest("matrix", form) {
+    input_.analyzed.options = {{"clean", {"x", "y"}}, {"part", {"residual"}}};
   }
 };
 
@@ -635,7 +635,7 @@ TEST_F(PatchMapTest, HasTheTokensOfTheFirstPrompt) {
 
 class PatchedHeadsTest : public PatchMapTest {
  protected:
-  PatchedHeadsTest() : PatchMapTest(4) { input_.analysed.options["part"] = {"head"}; }
+  PatchedHeadsTest() : PatchMapTest(4) { input_.analyzed.options["part"] = {"head"}; }
 };
 
 TEST_F(PatchedHeadsTest, AreBlocksTimesHeads) {
@@ -649,7 +649,7 @@ TEST_F(PatchedHeadsTest, AreBlocksTimesHeads) {
 
 class RemovedHeadsTest : public PatchMapTest {
  protected:
-  RemovedHeadsTest() : PatchMapTest(7) { input_.analysed.options = {{"replacement", {"mean"}}}; }
+  RemovedHeadsTest() : PatchMapTest(7) { input_.analyzed.options = {{"replacement", {"mean"}}}; }
 };
 
 TEST_F(RemovedHeadsTest, AreBlocksTimesHeads) {
