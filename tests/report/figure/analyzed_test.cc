@@ -55,11 +55,7 @@ class AnalyzedTest : public ::testing::Test {
     return input_.analyzed.settings.back();
   }
 
-  Drawing Drawn() {
-    auto drawing = Draw(kind_, input_);
-    EXPECT_TRUE(drawing.ok()) << drawing.status();
-    return drawing.ok() ? *std::move(drawing) : Drawing();
-  }
+  Drawing Drawn() { return DrawingOf(kind_, input_); }
 
   std::string Texts() { return TextsIn(Drawn().figure); }
 
@@ -182,12 +178,8 @@ TEST_F(PlanesTest, HaveLinesOfTheSameLossesWhereverThePanelHasThem) {
   Add("a", {1, 3, 3}, {{1, 1, 1, 10, 10, 10, 100, 100, 100}});
   Add("b", {1, 3, 3}, {{20, 20, 20, 20, 20, 20, 20, 20, 20}});
   const Figure figure = Drawn().figure;
-  const auto strokes = [](const Panel& panel) {
-    return std::count_if(panel.layers.begin(), panel.layers.end(),
-                         [](const Layer& layer) { return std::holds_alternative<Strokes>(layer); });
-  };
-  EXPECT_EQ(strokes(figure.panels[0]), 9 + 1) << "and the +";
-  EXPECT_EQ(strokes(figure.panels[1]), 1);
+  EXPECT_EQ(LayersOf<Strokes>(figure.panels[0]).size(), 9u + 1) << "and the +";
+  EXPECT_EQ(LayersOf<Strokes>(figure.panels[1]).size(), 1u);
   const auto& third = std::get<Strokes>(figure.panels[0].layers[3]);
   // Except for the padding at the axis's ends.
   EXPECT_NEAR(third.x[0], -1 + (std::pow(100, 0.3) - 1) / 9, 0.02) << "even in the logarithm";
@@ -236,13 +228,11 @@ TEST_F(TrajectoryFigureTest, HasTheLossBehindTheWay) {
   EXPECT_THAT(cells.x, ElementsAre(-3.5, 1.5, 6.5));
   EXPECT_THAT(cells.y, ElementsAre(-1.5, -.5, .5, 1.5));
   EXPECT_EQ(cells.colors[5].transparency, kInvisible.transparency) << "row by row from below";
-  const auto is_way = [](const Layer& layer) {
-    const Line* line = std::get_if<Line>(&layer);
-    return line != nullptr && line->x == std::vector<double>{-3, 1, 0} &&
-           line->y == std::vector<double>{-1, -1, 0};
+  const std::vector<Line> lines = LayersOf<Line>(panel);
+  const auto is_way = [](const Line& line) {
+    return line.x == std::vector<double>{-3, 1, 0} && line.y == std::vector<double>{-1, -1, 0};
   };
-  EXPECT_EQ(std::count_if(panel.layers.begin(), panel.layers.end(), is_way), 2)
-      << "with an edge behind it";
+  EXPECT_EQ(std::count_if(lines.begin(), lines.end(), is_way), 2) << "with an edge behind it";
   EXPECT_THAT(drawing.csv,
               AllOf(HasSubstr("label,a,100,0,0,-3,-1,9\n"), HasSubstr("label,a,100,0,2,0,0,2\n"),
                     HasSubstr("label,a,100,0,,-1,0,2\n"), HasSubstr("label,a,100,0,,4,1,\n")));

@@ -10,7 +10,6 @@
 #include <map>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "server/report/figure/curve_layers.h"
@@ -24,15 +23,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
-
-template <typename Kind>
-std::vector<Kind> LayersOf(const Panel& panel) {
-  std::vector<Kind> found;
-  for (const Layer& layer : panel.layers) {
-    if (const auto* one = std::get_if<Kind>(&layer)) found.push_back(*one);
-  }
-  return found;
-}
 
 Figure DrawnAs(const std::string& kind, const Example& example, double width = 6.75) {
   return DrawingOf(kind, example.grid, width, example.shapes).figure;

@@ -56,11 +56,7 @@ class DepthTest : public ::testing::Test {
     input_.family.push_back(std::move(setting));
   }
 
-  Drawing Drawn() {
-    auto drawing = Draw(*FindKind("depth"), input_);
-    EXPECT_TRUE(drawing.ok()) << drawing.status();
-    return drawing.ok() ? *std::move(drawing) : Drawing();
-  }
+  Drawing Drawn() { return DrawingOf(*FindKind("depth"), input_); }
 
   std::string Texts() { return TextsIn(Drawn().figure); }
 
@@ -272,22 +268,21 @@ class LevelsTest : public DepthTest {
 TEST_F(LevelsTest, HaveTheMeanOfEachSettingOverTheLevel) {
   AddLevels("a", {{{.1, .2}, {.4, 1}}, {{.1, .4}, {.4, 2}}});
   AddLevels("b", {{{.1, .1}, {.4, .5}}, {{.1, .1}, {.4, .5}}});
-  const auto drawing = Draw(kind_, input_);
-  ASSERT_TRUE(drawing.ok()) << drawing.status();
-  const Panel& panel = drawing->figure.panels[0];
+  const Drawing drawing = DrawingOf(kind_, input_);
+  const Panel& panel = drawing.figure.panels[0];
   EXPECT_EQ(panel.x.low, .1);
   EXPECT_EQ(panel.x.high, .4);
   EXPECT_FALSE(panel.x.log);
-  EXPECT_FALSE(drawing->figure.steps);
-  EXPECT_THAT(drawing->csv,
+  EXPECT_FALSE(drawing.figure.steps);
+  EXPECT_THAT(drawing.csv,
               AllOf(HasSubstr("key,setting,step,level,seed,value,low,high,mean\n"),
                     HasSubstr("robustness/replace_words@0.4/increase,a,100,0.4,,1.5,"),
                     HasSubstr("robustness/replace_words@0.1/increase,a,100,0.1,1,0.4,,,\n")));
-  EXPECT_THAT(TextsIn(drawing->figure),
+  EXPECT_THAT(TextsIn(drawing.figure),
               AllOf(HasSubstr("Level of replace_words"), HasSubstr("Increase of loss (nats)"),
                     HasSubstr("at step 100, mean of 2 seeds")));
-  EXPECT_THAT(drawing->figure.title, HasSubstr("increase of loss under replace_words over levels"));
-  EXPECT_THAT(drawing->figure.description,
+  EXPECT_THAT(drawing.figure.title, HasSubstr("increase of loss under replace_words over levels"));
+  EXPECT_THAT(drawing.figure.description,
               HasSubstr("from the lowest to the highest level: a from 0.300 to 1.50"));
   EXPECT_THAT(kind_.caption(input_),
               HasSubstr("Increase of loss under replace_words (robustness/replace_words@*/increase)"
@@ -296,17 +291,13 @@ TEST_F(LevelsTest, HaveTheMeanOfEachSettingOverTheLevel) {
 
 TEST_F(LevelsTest, HaveABarAtASingleLevel) {
   AddLevels("a", {{{.1, .2}}, {{.1, .4}}});
-  const auto drawing = Draw(kind_, input_);
-  ASSERT_TRUE(drawing.ok()) << drawing.status();
-  const std::vector<Layer>& layers = drawing->figure.panels[0].layers;
-  const auto bar = std::find_if(layers.begin(), layers.end(), [](const Layer& layer) {
-    return std::holds_alternative<Strokes>(layer);
-  });
-  ASSERT_NE(bar, layers.end());
-  const Strokes& strokes = std::get<Strokes>(*bar);
+  const Drawing drawing = DrawingOf(kind_, input_);
+  const std::vector<Strokes> bars = LayersOf<Strokes>(drawing.figure.panels[0]);
+  ASSERT_FALSE(bars.empty());
+  const Strokes& strokes = bars[0];
   EXPECT_NEAR(strokes.y[0] + strokes.dy[0] / 2, .3, 1e-12) << "around the mean";
   EXPECT_GT(strokes.dy[0], .2);
-  EXPECT_THAT(TextsIn(drawing->figure), HasSubstr("mean of 2 seeds, bar: its 95 % t interval"));
+  EXPECT_THAT(TextsIn(drawing.figure), HasSubstr("mean of 2 seeds, bar: its 95 % t interval"));
   EXPECT_THAT(kind_.caption(input_),
               AllOf(HasSubstr(". Dot: arithmetic mean"), HasSubstr(". Bar: its 95 % t interval")));
 }
@@ -317,9 +308,8 @@ TEST_F(LevelsTest, HaveANumberAtTheLastLevelOfSmallMultiples) {
     input_.family.back().style = kPlainStyle;
   }
   input_.width = kColumnWidth;
-  const auto drawing = Draw(kind_, input_);
-  ASSERT_TRUE(drawing.ok()) << drawing.status();
-  const Figure& figure = drawing->figure;
+  const Drawing drawing = DrawingOf(kind_, input_);
+  const Figure& figure = drawing.figure;
   EXPECT_EQ(figure.panels.back().x.ticks[0].label, "0.2");
   const auto last = [&](const Text& text) {
     return text.text == "0.4" && text.align == Align::kRight &&

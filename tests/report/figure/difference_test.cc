@@ -75,16 +75,15 @@ TEST(DifferenceFigureTest, HasRatiosAtItsAxisAndInItsNumbers) {
   }
   Input input = InputOf(comparison, post, pre);
   input.title = "norms";
-  const auto drawing = Draw(kDifference, input);
-  ASSERT_TRUE(drawing.ok()) << drawing.status();
-  EXPECT_EQ(drawing->figure.title, "norms: ratio of gradient norm to pre over steps");
-  const Axis& axis = drawing->figure.panels[0].y;
+  const Drawing drawing = DrawingOf(kDifference, input);
+  EXPECT_EQ(drawing.figure.title, "norms: ratio of gradient norm to pre over steps");
+  const Axis& axis = drawing.figure.panels[0].y;
   const auto tick = std::find_if(axis.ticks.begin(), axis.ticks.end(),
                                  [](const Tick& one) { return one.label == "×2"; });
   ASSERT_NE(tick, axis.ticks.end());
   EXPECT_NEAR(tick->at, std::log(2), 1e-12);
-  EXPECT_THAT(drawing->csv, HasSubstr("post,0,20,2,,\n"));
-  EXPECT_THAT(drawing->figure.description, HasSubstr("They end: post ×2.0 ["));
+  EXPECT_THAT(drawing.csv, HasSubstr("post,0,20,2,,\n"));
+  EXPECT_THAT(drawing.figure.description, HasSubstr("They end: post ×2.0 ["));
 }
 
 TEST(DifferenceFigureTest, CountsRunsThatDiverged) {
@@ -97,9 +96,8 @@ TEST(DifferenceFigureTest, CountsRunsThatDiverged) {
   }
   Input input = InputOf(comparison, post, pre);
   input.width = kDoubleWidth;
-  const auto drawing = Draw(kDifference, input);
-  ASSERT_TRUE(drawing.ok()) << drawing.status();
-  EXPECT_THAT(TextsIn(drawing->figure),
+  const Drawing drawing = DrawingOf(kDifference, input);
+  EXPECT_THAT(TextsIn(drawing.figure),
               HasSubstr("\npaired by seed: one seed, no interval; diverged, not drawn: pre 1 of 4 "
                         "and post 2 of 4\n"));
 }
@@ -114,9 +112,8 @@ TEST(DifferenceFigureTest, PointsToTheIntervalOverSequences) {
   const SettingCurves pre{"pre", 0, {{0, {0, 10}, {2, 2}}}},
       post{"post", 1, {{0, {0, 10}, {3, 2.5}}}};
   const Input input = InputOf(*comparison, post, pre);
-  const auto drawing = Draw(kDifference, input);
-  ASSERT_TRUE(drawing.ok()) << drawing.status();
-  EXPECT_THAT(TextsIn(drawing->figure),
+  const Drawing drawing = DrawingOf(kDifference, input);
+  EXPECT_THAT(TextsIn(drawing.figure),
               AllOf(HasSubstr("\none run per setting; the interval over sequences is in forest\n"),
                     Not(HasSubstr("seed"))));
   EXPECT_THAT(kDifference.caption(input),
@@ -131,16 +128,15 @@ TEST(DifferenceFigureTest, SaysAboveTheCurvesWhichSideIsBetter) {
   for (const double width : {3.25, 6.75}) {
     Input input = InputOf(comparison, post, pre);
     input.width = width;
-    const auto drawing = Draw(kDifference, input);
-    ASSERT_TRUE(drawing.ok()) << drawing.status();
-    const std::vector<Text>& texts = drawing->figure.texts;
+    const Drawing drawing = DrawingOf(kDifference, input);
+    const std::vector<Text>& texts = drawing.figure.texts;
     const auto sides = std::find_if(texts.begin(), texts.end(), [](const Text& text) {
       return text.text == "better ↓ · worse than pre ↑";
     });
     ASSERT_NE(sides, texts.end());
-    EXPECT_GT(sides->y - sides->size / 144, drawing->figure.panels[0].top);
-    EXPECT_THAT(Outside(drawing->figure), IsEmpty());
-    EXPECT_THAT(Overlapping(drawing->figure), IsEmpty());
+    EXPECT_GT(sides->y - sides->size / 144, drawing.figure.panels[0].top);
+    EXPECT_THAT(Outside(drawing.figure), IsEmpty());
+    EXPECT_THAT(Overlapping(drawing.figure), IsEmpty());
   }
 }
 
@@ -152,13 +148,12 @@ TEST(DifferenceFigureTest, KeepsItsTitleApartFromLongNumbers) {
   for (const double width : {3.25, 6.75}) {
     Input input = InputOf(comparison, post, pre);
     input.width = width;
-    const auto drawing = Draw(kDifference, input);
-    ASSERT_TRUE(drawing.ok()) << drawing.status();
-    const std::vector<Tick>& ticks = drawing->figure.panels[0].y.ticks;
+    const Drawing drawing = DrawingOf(kDifference, input);
+    const std::vector<Tick>& ticks = drawing.figure.panels[0].y.ticks;
     EXPECT_TRUE(std::any_of(ticks.begin(), ticks.end(),
                             [](const Tick& tick) { return tick.label.size() > 8; }));
-    EXPECT_THAT(Outside(drawing->figure), IsEmpty());
-    EXPECT_THAT(Overlapping(drawing->figure), IsEmpty());
+    EXPECT_THAT(Outside(drawing.figure), IsEmpty());
+    EXPECT_THAT(Overlapping(drawing.figure), IsEmpty());
   }
 }
 
@@ -177,18 +172,16 @@ TEST(DifferenceFigureTest, MarksWhatIsComparedBesideAnAverage) {
     }
   }
   for (const uint32_t smooth : {1u, 20u}) {
-    const auto drawing = Draw(kDifference, InputOf(comparison, post, pre, smooth));
-    ASSERT_TRUE(drawing.ok()) << drawing.status();
+    const Drawing drawing = DrawingOf(kDifference, InputOf(comparison, post, pre, smooth));
     size_t marks = 0;
-    for (const Layer& layer : drawing->figure.panels[0].layers) {
-      const auto* points = std::get_if<Points>(&layer);
-      if (points == nullptr || !points->open) continue;
+    for (const Points& points : LayersOf<Points>(drawing.figure.panels[0])) {
+      if (!points.open) continue;
       ++marks;
-      EXPECT_DOUBLE_EQ(points->x[0], 99);
-      EXPECT_DOUBLE_EQ(points->y[0], comparison.rows[1].difference.mean.value);
+      EXPECT_DOUBLE_EQ(points.x[0], 99);
+      EXPECT_DOUBLE_EQ(points.y[0], comparison.rows[1].difference.mean.value);
     }
     EXPECT_EQ(marks, smooth > 1 ? 1u : 0u);
-    EXPECT_EQ(absl::StrContains(drawing->figure.description, "20-step average"), smooth > 1);
+    EXPECT_EQ(absl::StrContains(drawing.figure.description, "20-step average"), smooth > 1);
   }
 }
 
@@ -204,18 +197,16 @@ TEST(DifferenceFigureTest, SaysThatOneGoesOnWhereLengthsDiffer) {
       pre.seeds.push_back({seed, {0, 10}, {3, 2}});
       post.seeds.push_back({seed, {0, 10, 40}, {4, 3, 2}});
     }
-    const auto drawing = Draw(kDifference, InputOf(comparison, post, pre));
-    ASSERT_TRUE(drawing.ok()) << drawing.status();
+    const Drawing drawing = DrawingOf(kDifference, InputOf(comparison, post, pre));
     std::string texts;
-    for (const Text& text : drawing->figure.texts) absl::StrAppend(&texts, text.text, " ");
+    for (const Text& text : drawing.figure.texts) absl::StrAppend(&texts, text.text, " ");
     EXPECT_EQ(absl::StrContains(texts, "only steps that both have"), longer) << texts;
-    EXPECT_THAT(drawing->figure.panels[0].rules, IsEmpty());
+    EXPECT_THAT(drawing.figure.panels[0].rules, IsEmpty());
 
     report::Comparison earlier = comparison;
     earlier.at = 10;
-    const auto marked = Draw(kDifference, InputOf(earlier, post, pre));
-    ASSERT_TRUE(marked.ok()) << marked.status();
-    const Panel& panel = marked->figure.panels[0];
+    const Drawing marked = DrawingOf(kDifference, InputOf(earlier, post, pre));
+    const Panel& panel = marked.figure.panels[0];
     ASSERT_EQ(panel.rules.size(), 1u) << "at the step that is compared";
     EXPECT_DOUBLE_EQ(panel.rules[0].x0, XInches(panel, 10));
     EXPECT_DOUBLE_EQ(panel.rules[0].x1, panel.rules[0].x0);
@@ -245,9 +236,7 @@ class ReversalTest : public testing::Test {
     }
     comparison_ = *report::Compare(Settings({{"pre", pre}, {"none", none}}));
     const Input input = InputOf(comparison_, of_none, of_pre);
-    const auto drawing = Draw(kDifference, input);
-    EXPECT_TRUE(drawing.ok()) << drawing.status();
-    if (drawing.ok()) description_ = drawing->figure.description;
+    description_ = DrawingOf(kDifference, input).figure.description;
     return ReversalTexts(input);
   }
 

@@ -9,7 +9,6 @@
 #include <cmath>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -58,10 +57,9 @@ std::vector<std::string> TextList(const Figure& figure) {
 // Returns markers of a kind in a panel, one layer after another.
 std::vector<Points> MarkersOf(const Panel& panel, const std::vector<Marker>& markers) {
   std::vector<Points> found;
-  for (const Layer& layer : panel.layers) {
-    const auto* points = std::get_if<Points>(&layer);
-    if (points == nullptr || points->radius < 1.2) continue;  // seeds are smaller
-    if (std::count(markers.begin(), markers.end(), points->marker) > 0) found.push_back(*points);
+  for (const Points& points : LayersOf<Points>(panel)) {
+    if (points.radius < 1.2) continue;  // seeds are smaller
+    if (std::count(markers.begin(), markers.end(), points.marker) > 0) found.push_back(points);
   }
   return found;
 }
@@ -170,9 +168,8 @@ TEST(DotPlotTest, BreaksALongLabelSoThatItCrossesNeitherMarksNorZero) {
     EXPECT_EQ(label, width < 5 ? "a|post, without|any_residual.|path|b|"
                                : "a|post, without any_residual.|path|b|");
     std::vector<double> means;  // inches, from the top
-    for (const Layer& layer : panel.layers) {
-      const auto* strokes = std::get_if<Strokes>(&layer);
-      if (strokes != nullptr && strokes->dx[0] > 0) means.push_back(strokes->y[0]);
+    for (const Strokes& strokes : LayersOf<Strokes>(panel)) {
+      if (strokes.dx[0] > 0) means.push_back(strokes.y[0]);
     }
     ASSERT_EQ(means.size(), 3u);
     EXPECT_NEAR(means[0] - means[1], means[1] - means[2], 1e-9) << "in the middle of its lines";
@@ -331,11 +328,10 @@ Drawing DrawnBySequence(const std::string& kind, bool diverged, double width) {
   input.comparison = &*comparison;
   input.key = comparison->key;
   input.width = width;
-  auto drawing = Draw(*FindKind(kind), input);
-  EXPECT_TRUE(drawing.ok()) << drawing.status();
-  EXPECT_THAT(Overlapping(drawing->figure), IsEmpty());
-  EXPECT_THAT(Outside(drawing->figure), IsEmpty());
-  return *std::move(drawing);
+  Drawing drawing = DrawingOf(*FindKind(kind), input);
+  EXPECT_THAT(Overlapping(drawing.figure), IsEmpty());
+  EXPECT_THAT(Outside(drawing.figure), IsEmpty());
+  return drawing;
 }
 
 TEST(ForestTest, CountsSequencesApartFromRuns) {

@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -365,12 +366,25 @@ inline std::vector<CurveShape> NormsShapes() {
   return {{"pre", 3.4, 2.4}, {"post", 3.45, 2.75}, {"none", 4.6, 2.36}};
 }
 
-// Returns the drawing of a kind, if it can be drawn.
+// Returns the drawing of an input. Throws the status, which fails a test, if there is none.
+inline Drawing DrawingOf(const Kind& kind, const Input& input) { return Draw(kind, input).value(); }
+
+// Returns the drawing of a kind over a grid. Throws as above.
 inline Drawing DrawingOf(absl::string_view kind, const report::ComparisonInput& grid, double width,
                          const std::vector<CurveShape>& shapes = {}) {
   const auto comparison = report::Compare(grid);
   const Kind& found = *FindKind(kind);
-  return *Draw(found, MakeInput(found, grid, *comparison, shapes, width));
+  return DrawingOf(found, MakeInput(found, grid, *comparison, shapes, width));
+}
+
+// Returns the layers of one type, in the panel's order, last setting first.
+template <typename L>
+std::vector<L> LayersOf(const Panel& panel) {
+  std::vector<L> found;
+  for (const Layer& layer : panel.layers) {
+    if (const auto* one = std::get_if<L>(&layer)) found.push_back(*one);
+  }
+  return found;
 }
 
 // Returns the texts of a figure, one per line.

@@ -28,19 +28,10 @@ const std::vector<double> kModelWidths = {16, 32, 64, 128};
 
 // A grid's figure of a kind, and its texts.
 struct Drawn {
-  absl::StatusOr<Drawing> drawing;
+  Drawing drawing;
   std::string caption, description, texts;
 
-  const Panel& panel() const { return drawing->figure.panels.at(0); }
-  // Returns the layers of one type, in the panel's order, last setting first.
-  template <typename L>
-  std::vector<L> Layers() const {
-    std::vector<L> layers;
-    for (const Layer& layer : panel().layers) {
-      if (const auto* one = std::get_if<L>(&layer)) layers.push_back(*one);
-    }
-    return layers;
-  }
+  const Panel& panel() const { return drawing.figure.panels.at(0); }
 };
 
 Drawn DrawnOf(const report::ComparisonInput& grid, double width = 3.25, const Kind& kind = kAxis) {
@@ -49,10 +40,9 @@ Drawn DrawnOf(const report::ComparisonInput& grid, double width = 3.25, const Ki
   const auto comparison = report::Compare(grid, options);
   EXPECT_TRUE(comparison.ok()) << comparison.status();
   const Input input = MakeInput(kind, grid, *comparison, {}, width);
-  Drawn drawn{Draw(kind, input), kind.caption(input), "", ""};
-  EXPECT_TRUE(drawn.drawing.ok()) << drawn.drawing.status();
-  drawn.description = drawn.drawing->figure.description;
-  drawn.texts = TextsIn(drawn.drawing->figure);
+  Drawn drawn{DrawingOf(kind, input), kind.caption(input), "", ""};
+  drawn.description = drawn.drawing.figure.description;
+  drawn.texts = TextsIn(drawn.drawing.figure);
   return drawn;
 }
 
@@ -67,7 +57,7 @@ std::vector<std::string> TickLabels(const Drawn& drawn) {
 // Rings around markers.
 size_t Rings(const Drawn& drawn) {
   size_t rings = 0;
-  for (const Points& points : drawn.Layers<Points>()) {
+  for (const Points& points : LayersOf<Points>(drawn.panel())) {
     if (points.open && points.radius > 3) rings += points.x.size();
   }
   return rings;
@@ -75,7 +65,7 @@ size_t Rings(const Drawn& drawn) {
 
 TEST(AxisTest, DrawsALineASettingOfTheOtherAxesInItsColour) {
   const Drawn drawn = DrawnOf(WidthsGrid(kModelWidths, 3));
-  const std::vector<Line> lines = drawn.Layers<Line>();
+  const std::vector<Line> lines = LayersOf<Line>(drawn.panel());
   ASSERT_EQ(lines.size(), 3u);
   for (size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(lines[i].x.size(), kModelWidths.size());
@@ -93,7 +83,7 @@ TEST(AxisTest, GivesTheBaselinesLineTheBaselinesColour) {
   report::ComparisonInput grid = WidthsGrid(kModelWidths, 3);
   grid.baseline["norm"] = "n1";
   std::vector<uint32_t> colors;
-  for (const Line& line : DrawnOf(grid).Layers<Line>()) colors.push_back(line.color.rgb);
+  for (const Line& line : LayersOf<Line>(DrawnOf(grid).panel())) colors.push_back(line.color.rgb);
   EXPECT_THAT(colors, ElementsAre(StyleOf(2).line.rgb, kInk.rgb, StyleOf(1).line.rgb));
 }
 
@@ -106,15 +96,15 @@ TEST(AxisTest, IsLogarithmicFromAFactorOfEightOn) {
 TEST(AxisTest, HasTicksAtTheValuesInAscendingOrder) {
   const Drawn drawn = DrawnOf(WidthsGrid({64, 16, 128, 32}, 2));
   EXPECT_THAT(TickLabels(drawn), ElementsAre("16", "32", "64", "128"));
-  for (const Line& line : drawn.Layers<Line>()) {
+  for (const Line& line : LayersOf<Line>(drawn.panel())) {
     EXPECT_TRUE(std::is_sorted(line.x.begin(), line.x.end()));
   }
 }
 
 TEST(AxisTest, DrawsOneLineWithoutALabelWhereNothingElseVaries) {
   const Drawn drawn = DrawnOf(WidthsGrid(kModelWidths, 1));
-  EXPECT_EQ(drawn.Layers<Line>().size(), 1u);
-  EXPECT_THAT(drawn.drawing->csv, HasSubstr("\nwidth,,16,,2."));
+  EXPECT_EQ(LayersOf<Line>(drawn.panel()).size(), 1u);
+  EXPECT_THAT(drawn.drawing.csv, HasSubstr("\nwidth,,16,,2."));
   EXPECT_THAT(drawn.texts, Not(HasSubstr("base\n")));
   EXPECT_THAT(drawn.description, StartsWith("Means of held-out loss over width: 2."));
   EXPECT_THAT(drawn.caption, Not(HasSubstr("Lines are")));
@@ -140,16 +130,16 @@ TEST(AxisTest, LeavesDivergedRunsOutOfMeansAndCountsThem) {
   Diverge({"32", "n1"}, &grid);
   Diverge({"64", "n1"}, &grid, 1);
   const Drawn drawn = DrawnOf(grid);
-  const Line line = drawn.Layers<Line>().at(0);
+  const Line line = LayersOf<Line>(drawn.panel()).at(0);
   EXPECT_TRUE(std::isnan(line.y[1])) << "no mean where all diverged";
   EXPECT_TRUE(std::isnan(line.y[2])) << "no line where some diverged";
   const double mean =
       (*grid.cells[grid.cells.size() - 5].value + *grid.cells[grid.cells.size() - 4].value) / 2;
-  EXPECT_THAT(drawn.drawing->csv, HasSubstr(absl::StrCat("\nwidth,n1,64,,", CsvNumber(mean), ",")));
+  EXPECT_THAT(drawn.drawing.csv, HasSubstr(absl::StrCat("\nwidth,n1,64,,", CsvNumber(mean), ",")));
   EXPECT_THAT(drawn.texts, AllOf(HasSubstr("\n3/3\n"), HasSubstr("\n1/3\n"), HasSubstr("hollow")));
   EXPECT_THAT(drawn.texts, Not(HasSubstr("in all")));
   EXPECT_THAT(drawn.caption, AllOf(HasSubstr("numbers above: runs"), HasSubstr("Hollow point")));
-  EXPECT_THAT(drawn.drawing->csv, HasSubstr("\nwidth,n1,32,,,,,3,3\n"));
+  EXPECT_THAT(drawn.drawing.csv, HasSubstr("\nwidth,n1,32,,,,,3,3\n"));
 }
 
 TEST(AxisTest, CountsDivergedRunsBelowWhereValuesStandTooClose) {
@@ -166,11 +156,11 @@ TEST(AxisTest, InterruptsALineAtAMissingCombination) {
   report::ComparisonInput grid = WidthsGrid(kModelWidths, 2);
   Exclude({"64", "n1"}, &grid);
   const Drawn drawn = DrawnOf(grid);
-  const Line line = drawn.Layers<Line>().at(0);
+  const Line line = LayersOf<Line>(drawn.panel()).at(0);
   ASSERT_EQ(line.y.size(), 4u);
   EXPECT_TRUE(std::isnan(line.y[2]));
   EXPECT_TRUE(std::isfinite(line.y[3]));
-  EXPECT_THAT(drawn.drawing->csv, AllOf(HasSubstr("width,n0,64,"), Not(HasSubstr("width,n1,64,"))));
+  EXPECT_THAT(drawn.drawing.csv, AllOf(HasSubstr("width,n0,64,"), Not(HasSubstr("width,n1,64,"))));
 
   Diverge({"16", "n1"}, &grid);
   const std::string counts = DrawnOf(grid).texts;
@@ -185,7 +175,7 @@ TEST(AxisTest, TakesTheAxisOfMostValues) {
   }
   const Drawn drawn = DrawnOf(grid);
   EXPECT_THAT(TickLabels(drawn), ElementsAre("1", "2", "4", "6"));
-  EXPECT_EQ(drawn.Layers<Line>().size(), 3u);
+  EXPECT_EQ(LayersOf<Line>(drawn.panel()).size(), 3u);
   EXPECT_THAT(drawn.texts, HasSubstr("\nwidth 32\n"));
 }
 
@@ -201,8 +191,8 @@ TEST(AxisTest, DrawsEachPointAtItsChosenValues) {
     grid.cells.push_back(worse);
   }
   const Drawn drawn = DrawnOf(grid);
-  const std::vector<Line> plain = DrawnOf(WidthsGrid(kModelWidths, 1)).Layers<Line>();
-  EXPECT_EQ(drawn.Layers<Line>().at(0).y, plain.at(0).y);
+  const std::vector<Line> plain = LayersOf<Line>(DrawnOf(WidthsGrid(kModelWidths, 1)).panel());
+  EXPECT_EQ(LayersOf<Line>(drawn.panel()).at(0).y, plain.at(0).y);
   EXPECT_THAT(drawn.caption, HasSubstr("Each point is at its selected lr."));
 }
 
@@ -241,7 +231,7 @@ TEST(AxisTest, NeedsAnAxisOfNumbersThatIsNotTuned) {
 
 TEST(AxisTest, StandsInAReportFromThreeValuesOn) {
   EXPECT_FALSE(WantedIn(WidthsGrid({16, 32}, 2)));
-  EXPECT_EQ(DrawnOf(WidthsGrid({16, 32}, 2)).Layers<Line>().size(), 2u);
+  EXPECT_EQ(LayersOf<Line>(DrawnOf(WidthsGrid({16, 32}, 2)).panel()).size(), 2u);
   EXPECT_TRUE(WantedIn(WidthsGrid({16, 32, 64}, 2)));
   std::vector<std::string> kinds;
   for (const Kind* kind : KindsInReport(*report::Compare(WidthsGrid(kModelWidths, 2)))) {
@@ -252,8 +242,8 @@ TEST(AxisTest, StandsInAReportFromThreeValuesOn) {
 
 TEST(AxisTest, DrawsManyLinesAsSmallMultiples) {
   const Drawn drawn = DrawnOf(WidthsGrid(kModelWidths, 12), 6.75);
-  EXPECT_EQ(drawn.drawing->figure.panels.size(), 12u);
-  EXPECT_EQ(drawn.Layers<Line>().size(), 12u);
+  EXPECT_EQ(drawn.drawing.figure.panels.size(), 12u);
+  EXPECT_EQ(LayersOf<Line>(drawn.panel()).size(), 12u);
   EXPECT_THAT(drawn.texts, HasSubstr("black: the baseline's line; grey: the other lines"));
 
   const report::ComparisonInput grid = WidthsGrid({16, 32}, 80, 1);
@@ -276,8 +266,8 @@ TEST(AxisTest, KeepsItsTextsInsideAndApart) {
       for (const double width : {3.25, 6.75}) {
         SCOPED_TRACE(absl::StrCat(values.size(), " values, ", lines, " lines, ", width));
         const Drawn drawn = DrawnOf(grid, width);
-        EXPECT_THAT(Outside(drawn.drawing->figure), IsEmpty());
-        EXPECT_THAT(Overlapping(drawn.drawing->figure), IsEmpty());
+        EXPECT_THAT(Outside(drawn.drawing.figure), IsEmpty());
+        EXPECT_THAT(Overlapping(drawn.drawing.figure), IsEmpty());
       }
     }
   }
@@ -289,7 +279,7 @@ TEST(SensitivityTest, DrawsNoLineThatRunsBack) {
   grid.axes[0].base = "64";
   const Drawn drawn = DrawnOf(grid, 3.25, kSensitivity);
   EXPECT_THAT(TickLabels(drawn), ElementsAre("16", "64", "128"));
-  for (const Line& line : drawn.Layers<Line>()) {
+  for (const Line& line : LayersOf<Line>(drawn.panel())) {
     EXPECT_TRUE(std::is_sorted(line.x.begin(), line.x.end()));
   }
   EXPECT_THAT(drawn.description, testing::ContainsRegex(" at 16, .* at 64 and .* at 128"));
