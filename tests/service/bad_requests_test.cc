@@ -62,8 +62,10 @@ Table RequestIds() {
   const std::string form = "expected 1 to 64 printable characters, new for each submission";
   return {
       {"NoRequest", kCreate, "", kInvalid,
-       "2 problems: request_id: missing; " + form + "; spec: missing; expected an experiment"},
-      {"NoSpec", kCreate, "request_id: \"r\"", kInvalid, "spec: missing; expected an experiment"},
+       "2 problems: request_id: missing; " + form +
+           "; spec: missing; expected an experiment, here or as text"},
+      {"NoSpec", kCreate, "request_id: \"r\"", kInvalid,
+       "spec: missing; expected an experiment, here or as text"},
       Create("RequestIdWithControlCharacter", "request_id: \"a\\nb\"",
              "request_id: \"a\\x0ab\" is invalid; " + form),
       Create("RequestIdTooLong", "request_id: \"" + Repeat("x", 65) + "\"",
