@@ -119,8 +119,9 @@ bool ShowsDiverged(const std::vector<std::string>& names, const v1::ListRunsResp
   if (std::find(names.begin(), names.end(), "state") != names.end()) return false;
   return std::any_of(runs.rows().begin(), runs.rows().end(), [&](const v1::RunRow& row) {
     if (row.state() != v1::RunState::DIVERGED) return false;
-    for (int i = 0; i < row.values_size(); ++i) {
-      if (summarises(names[i]) && row.values(i).has_number_value()) return true;
+    const size_t values = std::min(names.size(), static_cast<size_t>(row.values_size()));
+    for (size_t i = 0; i < values; ++i) {
+      if (summarises(names[i]) && row.values(static_cast<int>(i)).has_number_value()) return true;
     }
     return false;
   });

@@ -15,6 +15,7 @@
 #include "storage/sqlite/row_groups.h"
 #include "storage/sqlite/runs.h"
 #include "storage/sqlite/shares.h"
+#include "storage/sqlite/summaries.h"
 #include "storage/store.h"
 
 namespace ablate::storage {
