@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "base/random.h"
 #include "base/status_macros.h"
-#include "storage/sqlite/analyses.h"
+#include "storage/sqlite/analysis_progress.h"
 #include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/cell_fields.h"
 #include "storage/sqlite/database.h"

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "storage/sqlite/analyses.h"
+#include "storage/sqlite/analysis_progress.h"
 #include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/last_states.h"
 #include "storage/sqlite/maintenance.h"
