@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,9 +21,6 @@ using Labels = std::vector<std::pair<std::string, std::string>>;
 // Encode labels for a cell's row.
 std::string EncodeLabels(const Labels& labels);
 Labels DecodeLabels(absl::string_view bytes);
-
-// Reads a cell by its experiment and its place in the grid; without first_experiment.
-std::optional<CellRecord> LoadCell(Connection& db, int64_t experiment, uint32_t place);
 
 // Numbers the variants of an experiment from 1, in the order of their first cells.
 class VariantNumbers {

@@ -8,6 +8,7 @@
 
 #include "base/status_macros.h"
 #include "storage/sqlite/cell_fields.h"
+#include "storage/sqlite/cells.h"
 #include "storage/sqlite/database.h"
 #include "storage/sqlite/final_values.h"
 #include "storage/sqlite/ids.h"
