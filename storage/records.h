@@ -241,30 +241,35 @@ struct CellRecord {
   uint32_t origin_step = 0;
 };
 
-struct RunRecord {
-  std::string id;
-  std::string private_to;
-  std::string trajectory;
-  std::string growth;  // as in NewRun
-  uint32_t seed = 0;
+// How far a run is, and on what it was trained.
+struct RunStatus {
+  RunState state = RunState::kQueued;
   uint32_t step = 0;  // updates made and stored
   uint32_t steps = 0;
-  uint64_t parameters = 0;
-  RunState state = RunState::kQueued;
-  std::string spec;
-  std::string dataset_blob;
-  std::string initial_blob;
   uint32_t failures = 0;  // in a row without progress
   uint32_t losses = 0;    // consecutive lost workers without progress
   std::string failure;    // why it FAILED
   std::string trainer;
   std::string device, build, worker, environment;  // empty before its first lease
+  Spent spent;  // includes the cost of reaching the origin's step
+  Micros start_time = 0, end_time = 0;
+};
+
+struct RunRecord : RunStatus {
+  std::string id;
+  std::string private_to;
+  std::string trajectory;
+  std::string growth;  // as in NewRun
+  uint32_t seed = 0;
+  uint64_t parameters = 0;
+  std::string spec;
+  std::string dataset_blob;
+  std::string initial_blob;
   // The shorter run from whose saved training state it started, or will start if it is queued, and
   // that state's step; empty: it starts at step 0. That run may be gone.
   std::string origin;
   uint32_t origin_step = 0;
-  Spent spent;  // includes the cost of reaching the origin's step
-  Micros create_time = 0, start_time = 0, end_time = 0;
+  Micros create_time = 0;
 };
 
 struct RunEventRecord {

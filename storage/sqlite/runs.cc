@@ -59,23 +59,6 @@ void MoveTo(Transaction& t, RunRow* run, RunState state) {
   SaveRun(t, *run, before);
 }
 
-void ReadProvenance(const RunRow& row, RunRecord* record) {
-  record->step = row.step;
-  record->steps = row.steps;
-  record->state = row.state;
-  record->failures = row.failures;
-  record->losses = row.losses;
-  record->failure = row.failure;
-  record->trainer = row.trainer;
-  record->device = row.device;
-  record->build = row.build;
-  record->worker = row.worker;
-  record->environment = row.environment;
-  record->spent = row.spent;
-  record->start_time = row.start_time;
-  record->end_time = row.end_time;
-}
-
 // Returns true if it is queued or training and an active experiment of the owner has it.
 bool CountsFor(Connection& db, absl::string_view owner, int64_t run) {
   return Statement(db,
@@ -283,7 +266,7 @@ absl::StatusOr<RunRecord> Store::GetRun(absl::string_view id) {
     record.growth = fixed.Text(9);
     const std::optional<RunRow> row = LoadRun(db, fixed.Int(0));
     if (!row.has_value()) return NotFound("run", id);
-    ReadProvenance(*row, &record);
+    static_cast<RunStatus&>(record) = *row;
     if (std::optional<Origin> origin = FindOrigin(db, row->id); origin.has_value()) {
       record.origin = std::move(origin->name);
       record.origin_step = origin->step;

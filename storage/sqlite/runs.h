@@ -16,24 +16,15 @@
 namespace ablate::storage {
 
 // The mutable part of a run's row, and its name.
-struct RunRow {
+struct RunRow : RunStatus {
   int64_t id = 0;
   std::string name;
-  uint32_t steps = 0;
-  RunState state = RunState::kQueued;
   // The lease that it is LEASED under, or that its last event ended, which allows repeated events
   // of it to be recognised. Empty: none.
   std::string lease;
   std::string incarnation;  // incarnation of the lease's worker
   uint64_t acked = 0;       // number of the lease's last applied event
-  uint32_t step = 0;
-  uint32_t failures = 0;
-  uint32_t losses = 0;
-  std::string failure;
-  std::string trainer, device, build, worker, environment;
-  std::string charged;  // user; changed by SetClaim only
-  Spent spent;
-  Micros start_time = 0, end_time = 0;
+  std::string charged;      // user; changed by SetClaim only
 };
 
 std::optional<RunRow> FindRun(Connection& db, absl::string_view name);
