@@ -229,7 +229,6 @@ struct CellRecord {
   bool reused = false;
   // Number of the experiment that first had the run, or another run of the same growth; earlier
   // ones have lower numbers.
-  // Only ListCells sets it.
   int64_t first_experiment = 0;
   // State of the run:
   RunState state = RunState::kQueued;

@@ -11,7 +11,12 @@
 namespace ablate::storage {
 namespace {
 
-// Columns as in the three statements below.
+// Selects the columns that ReadCell reads, from cells of the experiment ?1.
+#define ABLATE_SELECT_CELLS                                                                     \
+  "SELECT cells.place, cells.name, labels, cells.seed, runs.name, reused, state, runs.step, "   \
+  "steps, failure, cells.change, origins.name, origins.step, first_experiment FROM cells JOIN " \
+  "runs ON runs.id = cells.run LEFT JOIN origins ON origins.run = runs.id WHERE experiment = ?1 "
+
 CellRecord ReadCell(const Statement& row) {
   CellRecord cell;
   cell.index = row.As<uint32_t>(0);
@@ -27,6 +32,7 @@ CellRecord ReadCell(const Statement& row) {
   cell.change = row.As<uint64_t>(10);
   cell.origin = row.Text(11);
   cell.origin_step = row.As<uint32_t>(12);
+  cell.first_experiment = row.Int(13);
   return cell;
 }
 
@@ -34,11 +40,9 @@ CellRecord ReadCell(const Statement& row) {
 void ReadChanged(Connection& db, int64_t experiment, uint64_t after, uint64_t last, uint32_t offset,
                  uint32_t limit, std::vector<CellRecord>* cells) {
   Statement row(db,
-                "SELECT cells.place, cells.name, labels, cells.seed, runs.name, reused, state, "
-                "runs.step, steps, failure, cells.change, origins.name, origins.step FROM cells "
-                "JOIN runs ON runs.id = cells.run LEFT JOIN origins ON origins.run = runs.id WHERE "
-                "experiment = ?1 AND cells.change > ?2 AND cells.change <= ?3 ORDER BY "
-                "cells.change, cells.place LIMIT ?5 OFFSET ?4",
+                ABLATE_SELECT_CELLS
+                "AND cells.change > ?2 AND cells.change <= ?3 ORDER BY cells.change, cells.place "
+                "LIMIT ?5 OFFSET ?4",
                 experiment, after, last, offset, limit);
   while (row.Row()) cells->push_back(ReadCell(row));
 }
@@ -46,13 +50,7 @@ void ReadChanged(Connection& db, int64_t experiment, uint64_t after, uint64_t la
 }  // namespace
 
 std::optional<CellRecord> LoadCell(Connection& db, int64_t experiment, uint32_t place) {
-  Statement row(
-      db,
-      "SELECT cells.place, cells.name, labels, cells.seed, runs.name, reused, state, runs.step, "
-      "steps, failure, cells.change, origins.name, origins.step FROM cells JOIN runs ON runs.id = "
-      "cells.run LEFT JOIN origins ON origins.run = runs.id WHERE experiment = ?1 AND cells.place "
-      "= ?2",
-      experiment, place);
+  Statement row(db, ABLATE_SELECT_CELLS "AND cells.place = ?2", experiment, place);
   if (!row.Row()) return std::nullopt;
   return ReadCell(row);
 }
@@ -62,17 +60,9 @@ absl::StatusOr<std::vector<CellRecord>> Store::ListCells(absl::string_view exper
   return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<CellRecord>> {
     ASSIGN_OR_RETURN(const auto id, FindExperimentRow(db, experiment));
     std::vector<CellRecord> cells;
-    Statement row(db,
-                  "SELECT cells.place, cells.name, labels, cells.seed, runs.name, reused, state, "
-                  "runs.step, steps, failure, cells.change, origins.name, origins.step, "
-                  "first_experiment FROM cells JOIN runs ON runs.id = cells.run LEFT JOIN origins "
-                  "ON origins.run = runs.id WHERE experiment = ?1 AND cells.place >= ?2 ORDER BY "
-                  "cells.place LIMIT ?3",
-                  id, first, limit);
-    while (row.Row()) {
-      cells.push_back(ReadCell(row));
-      cells.back().first_experiment = row.Int(13);
-    }
+    Statement row(db, ABLATE_SELECT_CELLS "AND cells.place >= ?2 ORDER BY cells.place LIMIT ?3", id,
+                  first, limit);
+    while (row.Row()) cells.push_back(ReadCell(row));
     return cells;
   });
 }

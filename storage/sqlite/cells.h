@@ -10,7 +10,7 @@
 
 namespace ablate::storage {
 
-// Reads a cell by its experiment and its place in the grid; without first_experiment.
+// Reads a cell by its experiment and its place in the grid.
 std::optional<CellRecord> LoadCell(Connection& db, int64_t experiment, uint32_t place);
 
 }  // namespace ablate::storage
