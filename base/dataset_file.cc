@@ -14,7 +14,6 @@
 namespace ablate {
 namespace {
 
-constexpr char kKindKey[] = "ablate.dataset";  // in the metadata
 constexpr char kTokenizerName[] = "tokenizer", kTokensName[] = "tokens";
 constexpr char kVocabularyTensor[] = "vocab.json", kMergesTensor[] = "merges.txt";
 constexpr char kTokensTensor[] = "tokens", kLengthsTensor[] = "lengths";
@@ -85,7 +84,7 @@ bool IsText(absl::string_view beginning) {
 std::string WriteTokenizerFile(const TokenizerFiles& tokenizer) {
   return *WriteSafetensors({FileTensor(kVocabularyTensor, tokenizer.vocabulary),
                             FileTensor(kMergesTensor, tokenizer.merges)},
-                           {{kKindKey, kTokenizerName}});
+                           {{kDatasetKindKey, kTokenizerName}});
 }
 
 std::string WriteTokenFile(const TokenizerFiles& tokenizer, uint32_t vocabulary,
@@ -108,7 +107,7 @@ std::string WriteTokenFile(const TokenizerFiles& tokenizer, uint32_t vocabulary,
          {static_cast<int64_t>(lengths.size())},
          {reinterpret_cast<const char*>(lengths.data()), lengths.size() * sizeof(uint32_t)}});
   }
-  return *WriteSafetensors(views, {{kKindKey, kTokensName}});
+  return *WriteSafetensors(views, {{kDatasetKindKey, kTokensName}});
 }
 
 size_t FindIdBytes(absl::Span<const uint32_t> ids, size_t id_bytes) {
@@ -129,14 +128,18 @@ size_t FindIdBytes(absl::Span<const uint32_t> ids, size_t id_bytes) {
 
 absl::StatusOr<DatasetFile> ReadDatasetFile(absl::string_view bytes) {
   ASSIGN_OR_RETURN(const SafetensorsFile file, ParseSafetensors(bytes));
-  const auto kind = file.metadata.find(kKindKey);
+  const auto kind = file.metadata.find(kDatasetKindKey);
   DatasetFile read;
+  if (kind != file.metadata.end() && kind->second == kFileSetName) {
+    read.kind = DatasetKind::kFiles;
+    return read;
+  }
   if (kind != file.metadata.end() && kind->second == kTokensName) {
     read.kind = DatasetKind::kTokens;
   } else if (kind == file.metadata.end() || kind->second != kTokenizerName) {
     return absl::InvalidArgumentError(absl::StrCat("its metadata don't say what it is; expected ",
-                                                   kKindKey, " to be ", kTokenizerName, " or ",
-                                                   kTokensName));
+                                                   kDatasetKindKey, " to be ", kTokenizerName, ", ",
+                                                   kTokensName, " or ", kFileSetName));
   }
   ASSIGN_OR_RETURN(const auto vocabulary, FindPart(file, kVocabularyTensor));
   ASSIGN_OR_RETURN(const auto merges, FindPart(file, kMergesTensor));

@@ -16,7 +16,12 @@
 namespace ablate {
 
 // Tagged sentences are text, too (base/conllu.h).
-enum class DatasetKind { kText, kTokenizer, kTokens, kTagged };
+// A file set is in base/file_set.h.
+enum class DatasetKind { kText, kTokenizer, kTokens, kTagged, kFiles };
+
+// The key of the kind in the metadata of a file that isn't text, and its value for a file set.
+inline constexpr char kDatasetKindKey[] = "ablate.dataset";
+inline constexpr char kFileSetName[] = "files";
 
 // The files of a GPT-2 tokenizer.
 struct TokenizerFiles {
@@ -33,7 +38,7 @@ struct DatasetFile {
   std::vector<uint32_t> lengths;
 };
 
-// The largest such file. It is read as a whole.
+// The largest such file, except a file set. It is read as a whole.
 inline constexpr uint64_t kMaxDatasetFileBytes = uint64_t{256} << 20;
 
 // Returns false for a file that ReadDatasetFile may accept, given its first eight bytes. Such a
@@ -54,7 +59,8 @@ std::string WriteTokenFile(const TokenizerFiles& tokenizer, uint32_t vocabulary,
 // zeros. At least 16 ids decide; fewer, or zeros alone, have the width that they were read with.
 size_t FindIdBytes(absl::Span<const uint32_t> ids, size_t id_bytes);
 
-// Returns INVALID_ARGUMENT with the problem. Doesn't read the tokenizer's files.
+// Returns INVALID_ARGUMENT with the problem. Doesn't read the tokenizer's files. Of a file set it
+// returns only the kind.
 absl::StatusOr<DatasetFile> ReadDatasetFile(absl::string_view file);
 
 }  // namespace ablate

@@ -115,7 +115,8 @@ TEST(DatasetFileTest, TellsTextFromFiles) {
 TEST(DatasetFileTest, NamesWhatIsWrong) {
   EXPECT_THAT(MessageOf("no such file"), ::testing::HasSubstr("safetensors"));
   EXPECT_EQ(MessageOf(FileOf({}, kParts)),
-            "its metadata don't say what it is; expected ablate.dataset to be tokenizer or tokens");
+            "its metadata don't say what it is; expected ablate.dataset to be tokenizer, tokens or "
+            "files");
   EXPECT_EQ(MessageOf(FileOf({{"ablate.dataset", "tokenizer"}}, {kParts[0]})),
             "it has no merges.txt");
   EXPECT_EQ(MessageOf(FileOf({{"ablate.dataset", "tokens"}}, kParts)), "it has no tensor tokens");
