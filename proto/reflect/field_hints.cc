@@ -198,7 +198,13 @@ std::string EndingHint(const Descriptor* root, absl::string_view ending) {
 
 std::string FieldHint(const UnknownName& unknown) {
   const Parts parts = absl::StrSplit(unknown.rest, '.');
-  std::vector<std::string> paths = FindMeant(unknown, parts);
+  std::vector<std::string> paths;
+  const std::string plural = absl::StrCat(unknown.rest, "s");
+  if (unknown.type->FindFieldByName(plural) != nullptr) {
+    paths = {plural};
+  } else {
+    paths = FindMeant(unknown, parts);
+  }
   if (paths.empty()) {
     const std::string nearest = Nearest(parts.front(), FieldNames(unknown.type));
     if (!nearest.empty()) paths = {nearest};

@@ -89,6 +89,20 @@ bool CheckAnything(const Value& value, const std::string& path, int depth, Probl
   return ok;
 }
 
+bool IsFree(const FieldDescriptor* field) {
+  return field->message_type() == google::protobuf::Struct::descriptor() && !field->is_repeated();
+}
+
+// Sets the value at `names` below `fields`, in structs that are created on the way. A value on the
+// way that isn't a struct is replaced by one.
+void SetBelow(const std::vector<std::string>& names, const Value& value,
+              google::protobuf::Struct* fields) {
+  for (size_t i = 0; i + 1 < names.size(); ++i) {
+    fields = (*fields->mutable_fields())[names[i]].mutable_struct_value();
+  }
+  (*fields->mutable_fields())[names.back()] = value;
+}
+
 // The message that a value is below: unknown fields are looked for in all of it. Inside of a list
 // it is the element, because nothing outside of that has the element's fields.
 struct Root {
@@ -113,6 +127,16 @@ bool PutMessage(const Target& target, const Value& value, const std::string& pat
   if (type == Value::descriptor()) {
     if (!CheckAnything(value, path, place.depth, problems)) return false;
     target.PutMessage()->CopyFrom(value);
+    return true;
+  }
+  if (type == google::protobuf::Struct::descriptor()) {
+    if (!value.has_struct_value()) {
+      return Refuse(value, path,
+                    {absl::StrCat(Quoted(value), " has no names"), "names and their values"},
+                    problems);
+    }
+    if (!CheckAnything(value, path, place.depth, problems)) return false;
+    target.PutMessage()->CopyFrom(value.struct_value());
     return true;
   }
   if (type == google::protobuf::Duration::descriptor()) {
@@ -247,14 +271,20 @@ void FillMessage(const Value& value, const std::string& path, const Place& place
   }
 }
 
-// Returns the fields along `path` below `root`; empty if there is a problem.
+// Returns the fields along `path` below `root`; empty if there is a problem. A path may lead on
+// into a field of free names (google.protobuf.Struct); `names` are then those.
 std::vector<const FieldDescriptor*> FieldsAlong(absl::string_view path, const Descriptor* root,
                                                 const Value& value, const std::string& reported_as,
+                                                std::vector<std::string>* names,
                                                 Problems* problems) {
   std::vector<const FieldDescriptor*> fields;
   const Descriptor* type = root;
   size_t begin = 0;  // of the name in the path
   for (const absl::string_view name : absl::StrSplit(path, '.')) {
+    if (!fields.empty() && IsFree(fields.back())) {
+      names->emplace_back(name);
+      continue;
+    }
     if (type == nullptr) {
       problems->push_back(
           MakeProblem(reported_as, ShortText(value),
@@ -302,10 +332,20 @@ void FromValue(const Value& value, const std::string& path, Message* message, Pr
 
 void SetPath(absl::string_view path, const Value& value, const std::string& reported_as,
              Message* message, Problems* problems) {
-  const auto fields = FieldsAlong(path, message->GetDescriptor(), value, reported_as, problems);
+  std::vector<std::string> names;
+  const auto fields =
+      FieldsAlong(path, message->GetDescriptor(), value, reported_as, &names, problems);
   if (fields.empty()) return;
   const FieldPath way(fields);
   const FieldDescriptor* last = way.field();
+  if (!names.empty()) {
+    const int depth = static_cast<int>(fields.size() + names.size());
+    if (!CheckDepth(depth, reported_as, problems)) return;
+    if (!CheckAnything(value, reported_as, depth, problems)) return;
+    Message* holder = way.MutableHolder(message);
+    Message* free = holder->GetReflection()->MutableMessage(holder, last);
+    return SetBelow(names, value, static_cast<google::protobuf::Struct*>(free));
+  }
   if (value.has_null_value()) {
     if (!way.IsSet(*message)) return;
     Message* holder = way.MutableHolder(message);

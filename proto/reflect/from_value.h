@@ -31,9 +31,9 @@ FieldProblem MakeProblem(const std::string& field, const std::string& value,
 // isn't a number, and a string is one only for integer fields 64 bits wide, as in proto JSON, or if
 // it has the digits of a whole number beyond 2^53, which a double would round). Enums are given by
 // name, bytes in base64, durations as "7200s"; null clears, and a value of no kind is a problem.
-// google.protobuf.Value fields take anything finite and in UTF-8. At most one member of a oneof may
-// be set. Appends every problem, with "did you mean" for unknown names, and paths prefixed with
-// `path`. Never aborts; depth is limited to kMaxDepth.
+// google.protobuf.Value fields take anything finite and in UTF-8, Struct fields any names. At most
+// one member of a oneof may be set. Appends every problem, with "did you mean" for unknown names,
+// and paths prefixed with `path`. Never aborts; depth is limited to kMaxDepth.
 void FromValue(const google::protobuf::Value& value, const std::string& path,
                google::protobuf::Message* message, std::vector<FieldProblem>* problems);
 
@@ -43,8 +43,9 @@ bool CheckValue(const google::protobuf::Value& value, const std::string& path,
                 std::vector<FieldProblem>* problems);
 
 // Sets the field at a dotted path (`model.norm.placement`) below `message`. Lists and messages
-// replace the old contents, null clears, and setting a member of a oneof clears the others.
-// Problems have the path `reported_as` (what the user wrote, such as
+// replace the old contents, null clears, and setting a member of a oneof clears the others. A path
+// may lead on into a google.protobuf.Struct, by the names in it (`settings.model.heads`), where
+// null is a value like others. Problems have the path `reported_as` (what the user wrote, such as
 // axes[0].settings[1].set["model.norm.placement"]), followed by the rest of the path; nothing is
 // changed then.
 void SetPath(absl::string_view path, const google::protobuf::Value& value,

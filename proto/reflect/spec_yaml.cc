@@ -115,6 +115,11 @@ Node OfMessage(const Message& message);
 
 Node OfSubmessage(const Message& message) {
   if (const auto* value = dynamic_cast<const Value*>(&message)) return OfValue(*value);
+  if (const auto* free = dynamic_cast<const google::protobuf::Struct*>(&message)) {
+    Value value;
+    *value.mutable_struct_value() = *free;
+    return OfValue(value);
+  }
   if (dynamic_cast<const google::protobuf::Duration*>(&message) != nullptr) {
     std::string json;
     const bool written = google::protobuf::util::MessageToJsonString(message, &json).ok();

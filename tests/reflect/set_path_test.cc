@@ -1,4 +1,6 @@
 // Tests SetPath: dotted paths below a message, null, oneofs, and problems that change nothing.
+#include <cmath>
+
 #include "ablate/v1/spec.pb.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/message_differencer.h"
@@ -74,10 +76,8 @@ TEST_F(SetPathTest, NamesThePartThatIsUnknown) {
   EXPECT_THAT(Set("model.nrom.eps", "1"),
               ElementsAre(WithFieldLists(
                   "here: unknown field \"nrom\" (did you mean norm?); expected {ModelSpec}")));
-  EXPECT_THAT(
-      Set("", "1"),
-      ElementsAre(
-          "here: unknown field \"\"; expected task, model, training, evaluation or model_from"));
+  EXPECT_THAT(Set("", "1"), ElementsAre("here: unknown field \"\"; expected task, model, training, "
+                                        "evaluation, model_from, program or settings"));
 }
 
 TEST_F(SetPathTest, RefusesToGoBelowValuesAndLists) {
@@ -101,6 +101,35 @@ TEST_F(SetPathTest, AProblemChangesNothing) {
   EXPECT_THAT(Set("training.betas", "[0.5, \"x\"]"),
               ElementsAre("here[1]: \"x\" is not a number; expected a number"));
   EXPECT_TRUE(MessageDifferencer::Equals(base_, before));
+}
+
+TEST_F(SetPathTest, LeadsOnIntoFreeNames) {
+  EXPECT_THAT(Set("settings", R"({"lr": 0.1, "model": {"heads": 4}, "name": "a"})"), ElementsAre());
+  EXPECT_THAT(Set("settings.lr", "0.2"), ElementsAre());
+  EXPECT_THAT(Set("settings.model.heads", "8"), ElementsAre());
+  EXPECT_THAT(Set("settings.model.norm.kind", "\"rms\""), ElementsAre());
+  EXPECT_THAT(Set("settings.name", "null"), ElementsAre());
+  EXPECT_TRUE(MessageDifferencer::Equals(
+      base_.settings(),
+      FromJson(R"({"lr": 0.2, "model": {"heads": 8, "norm": {"kind": "rms"}}, "name": null})")
+          .struct_value()));
+  EXPECT_THAT(Set("settings", "null"), ElementsAre());
+  EXPECT_FALSE(base_.has_settings());
+}
+
+TEST_F(SetPathTest, ChangesNoFreeNamesAfterAProblem) {
+  google::protobuf::Value infinite;
+  infinite.set_number_value(HUGE_VAL);
+  std::vector<FieldProblem> problems;
+  SetPath("settings.lr", infinite, "here", &base_, &problems);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_THAT(problems[0].message, ::testing::HasSubstr("here: "));
+  std::string deep = "settings";
+  for (int i = 0; i < kMaxDepth + 1; ++i) deep += ".a";
+  EXPECT_THAT(Set(deep, "1"), ElementsAre(::testing::HasSubstr("deep")));
+  EXPECT_THAT(Set("settings", "[1]"), ElementsAre("here: [1] has no names; expected names and "
+                                                  "their values"));
+  EXPECT_FALSE(base_.has_settings());
 }
 
 }  // namespace
