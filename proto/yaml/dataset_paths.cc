@@ -23,10 +23,24 @@ absl::string_view LastPart(absl::string_view path) {
 // Returns true for the names of fields whose value is a data set.
 bool NamesDataset(absl::string_view field) { return field == "dataset" || field == "tokenizer"; }
 
+constexpr char kFilesPath[] = "program.files";
+
+// Returns true for names that don't mean a data set of the server.
+bool NamesFiles(const std::string& files) {
+  return !files.empty() && !absl::StartsWith(files, "datasets/");
+}
+
 // Adds the paths in `value`, which is set at `path` below base. `place` has its field.
 void CollectPaths(absl::string_view path, const DatasetPath& place, Value* value,
                   std::vector<DatasetPath>* found) {
+  if (absl::StartsWith(path, "settings.")) return;  // of a program, whose names are its own
   DatasetPath here = place;
+  if (path == kFilesPath && value->has_string_value()) {
+    here.name = value->mutable_string_value();
+    here.is_files = true;
+    if (NamesFiles(*here.name)) found->push_back(here);
+    return;
+  }
   if (value->kind_case() == Value::kStructValue) {
     for (auto& [name, member] : *value->mutable_struct_value()->mutable_fields()) {
       here.field = absl::StrCat(place.field, ".", name);
@@ -77,6 +91,7 @@ struct BaseDataset {
 
 std::vector<BaseDataset> FindBaseDatasets(v1::ExperimentSpec* spec) {
   std::vector<BaseDataset> found;
+  if (!spec->base().has_task()) return found;
   v1::TaskSpec* task = spec->mutable_base()->mutable_task();
   if (task->documents().has_dataset()) {
     found.push_back({"documents", "dataset", task->mutable_documents()->mutable_dataset()});
@@ -119,6 +134,13 @@ std::vector<DatasetPath> FindDatasetPaths(v1::ExperimentSpec* spec, Overrides* o
     if (!IsPath(*base.name) || IsOverridden(*overrides, base)) continue;
     found.push_back(InFile(absl::StrCat("base.task.", base.kind, ".", base.field)));
     found.back().name = base.name;
+  }
+  v1::ProgramSpec* program =
+      spec->mutable_base()->has_program() ? spec->mutable_base()->mutable_program() : nullptr;
+  if (program != nullptr && NamesFiles(program->files()) && overrides->count(kFilesPath) == 0) {
+    found.push_back(InFile(absl::StrCat("base.", kFilesPath)));
+    found.back().name = program->mutable_files();
+    found.back().is_files = true;
   }
   for (int i = 0; i < spec->analyses_size(); ++i) {
     if (!IsPath(spec->analyses(i).inputs().dataset())) continue;

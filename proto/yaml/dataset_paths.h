@@ -18,6 +18,7 @@ struct DatasetPath {
   std::string* name = nullptr;
   bool is_override = false;
   bool is_label = false;  // labels have no '/': the id alone stands for the data set
+  bool is_files = false;  // it names a program's files, by paths and patterns divided by commas
 };
 
 // Returns true if a data set's name means a file: it has a '/' or '.' and doesn't begin with

@@ -7,10 +7,14 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "absl/types/span.h"
 #include "base/status_macros.h"
 #include "google/protobuf/descriptor.h"
 #include "proto/reflect/text.h"
@@ -136,6 +140,78 @@ void ExpandAxis(Value* axis, const std::string& path,
   fields->erase("values");
 }
 
+// A command of one text is a line for the shell, which gets the arguments as "$@".
+void ExpandCommand(Value* command) {
+  if (!command->has_string_value()) return;
+  const std::string line = command->string_value();
+  auto* parts = command->mutable_list_value();
+  for (const std::string& part :
+       {std::string("sh"), std::string("-c"), absl::StrCat(line, " \"$@\""), std::string("sh")}) {
+    parts->add_values()->set_string_value(part);
+  }
+}
+
+// Several patterns of files are one text, divided by commas.
+void ExpandFiles(Value* files) {
+  if (!files->has_list_value()) return;
+  std::vector<std::string> patterns;
+  for (const Value& one : files->list_value().values()) {
+    if (!one.has_string_value()) return;
+    patterns.push_back(one.string_value());
+  }
+  files->set_string_value(absl::StrJoin(patterns, ", "));
+}
+
+// A unit of a number, such as GB, and its size.
+struct Unit {
+  absl::string_view name;
+  double size;
+};
+constexpr Unit kTimes[] = {{"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}};
+constexpr Unit kSizes[] = {{"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}};
+
+// Returns the number that a text such as 1.5h stands for, in the units' base; nothing if it has
+// none of them.
+std::optional<double> ReadUnit(const Value& value, absl::Span<const Unit> units) {
+  for (const Unit& unit : units) {
+    absl::string_view text = value.string_value();
+    double number = 0;
+    if (!absl::ConsumeSuffix(&text, unit.name)) continue;
+    if (!absl::SimpleAtod(absl::StripAsciiWhitespace(text), &number)) continue;
+    if (std::isfinite(number) && number >= 0 && number < 1e9) return number * unit.size;
+  }
+  return std::nullopt;
+}
+
+void ExpandProgram(Value* program) {
+  auto* fields = program->mutable_struct_value()->mutable_fields();
+  if (const auto found = fields->find("command"); found != fields->end()) {
+    ExpandCommand(&found->second);
+  }
+  if (const auto found = fields->find("files"); found != fields->end()) {
+    ExpandFiles(&found->second);
+  }
+  const auto limits = fields->find("limits");
+  if (limits == fields->end() || !limits->second.has_struct_value()) return;
+  for (auto& [name, value] : *limits->second.mutable_struct_value()->mutable_fields()) {
+    const bool is_time = name == "time";
+    const auto number = ReadUnit(value, is_time ? absl::MakeSpan(kTimes) : absl::MakeSpan(kSizes));
+    if (!number.has_value()) continue;
+    if (is_time) {
+      value.set_string_value(absl::StrFormat("%.0fs", *number));
+    } else {
+      value.set_number_value(std::round(*number));
+    }
+  }
+}
+
+// Returns the member of fields in `value`; null if it has none.
+Value* MutableFields(Value* value, const char* name) {
+  auto* fields = value->mutable_struct_value()->mutable_fields();
+  const auto found = fields->find(name);
+  return found == fields->end() || !found->second.has_struct_value() ? nullptr : &found->second;
+}
+
 }  // namespace
 
 std::vector<double> RangeValues(double first, double last, uint32_t count, bool log, bool whole) {
@@ -204,6 +280,10 @@ void ExpandShorthands(Value* root, std::vector<reflect::FieldProblem>* problems)
   auto* fields = root->mutable_struct_value()->mutable_fields();
   if (const auto seeds = fields->find("seeds"); seeds != fields->end()) {
     ExpandSeeds(&seeds->second, problems);
+  }
+  Value* base = MutableFields(root, "base");
+  if (Value* program = base == nullptr ? nullptr : MutableFields(base, "program")) {
+    ExpandProgram(program);
   }
   const auto axes = fields->find("axes");
   if (axes == fields->end() || !axes->second.has_list_value()) return;

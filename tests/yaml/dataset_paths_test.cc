@@ -55,6 +55,27 @@ TEST(FindDatasetPathsTest, LooksEverywhere) {
                                    "exclude[0].where[\"dataset\"] = data/a.txt"));
 }
 
+TEST(FindDatasetPathsTest, FindsAProgramsFilesAndNoneOfItsSettings) {
+  ExperimentText file = ReadExperiment(R"(name: a
+base:
+  program: {command: [x], files: [a.py, "lib/*.py"]}
+  settings: {dataset: data/a.txt, nested: {dataset: b.txt}}
+axes:
+  - {field: settings.dataset, values: [c.txt]}
+  - {name: code, settings: [{label: b, set: {program.files: b.py, settings.dataset: d.txt}}]}
+)");
+  ASSERT_THAT(file.problems, IsEmpty());
+  Overrides overrides;
+  overrides["settings.dataset"].set_string_value("e.txt");
+  EXPECT_THAT(Found(&file, &overrides),
+              UnorderedElementsAre("base.program.files = a.py, lib/*.py",
+                                   "axes[1].settings[0].set[\"program.files\"] = b.py"));
+  overrides["program.files"].set_string_value("datasets/a-1a2b3c");
+  EXPECT_THAT(Found(&file, &overrides),
+              UnorderedElementsAre("axes[1].settings[0].set[\"program.files\"] = b.py"))
+      << "a data set of the server isn't a path";
+}
+
 TEST(FindDatasetPathsTest, LeavesOutWhatTheCommandLineReplaces) {
   ExperimentText file = ReadExperiment("name: a\nbase: {task: {documents: {dataset: gone.txt}}}\n");
   Overrides overrides;

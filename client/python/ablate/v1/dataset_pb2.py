@@ -16,7 +16,7 @@ from google.protobuf import empty_pb2 as google_dot_protobuf_dot_empty__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x61\x62late/v1/dataset.proto\x12\tablate.v1\x1a\x16\x61\x62late/v1/access.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"X\n\x0b\x44\x61tasetKind\"I\n\x05Value\x12\x0f\n\x0bunspecified\x10\x00\x12\x08\n\x04text\x10\x01\x12\r\n\ttokenizer\x10\x02\x12\n\n\x06tokens\x10\x03\x12\n\n\x06tagged\x10\x04\"\xd7\x02\n\x07\x44\x61taset\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x02 \x01(\t\x12\x0e\n\x06sha256\x18\x03 \x01(\t\x12\r\n\x05\x62ytes\x18\x04 \x01(\x04\x12\x11\n\tdocuments\x18\x05 \x01(\x04\x12\x12\n\ncharacters\x18\x06 \x01(\r\x12/\n\x0b\x63reate_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x14\n\x07\x64\x61maged\x18\x08 \x01(\x08H\x00\x88\x01\x01\x12\r\n\x05owner\x18\t \x01(\t\x12\x0f\n\x07private\x18\n \x01(\x08\x12/\n\x0b\x65xpire_time\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12*\n\x04kind\x18\x0b \x01(\x0e\x32\x1c.ablate.v1.DatasetKind.Value\x12\x12\n\nvocabulary\x18\x0c \x01(\rB\n\n\x08_damaged\"\x83\x01\n\x14UploadDatasetRequest\x12\x14\n\x0c\x64isplay_name\x18\x01 \x01(\t\x12\x0e\n\x06sha256\x18\x02 \x01(\t\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\x0c\x12\x0f\n\x07private\x18\x04 \x01(\x08\x12\x16\n\x0e\x66or_experiment\x18\x06 \x01(\x08\x12\x0e\n\x06offset\x18\x05 \x01(\x04\"\"\n\x10GetUploadRequest\x12\x0e\n\x06sha256\x18\x01 \x01(\t\".\n\rPartialUpload\x12\r\n\x05\x62ytes\x18\x01 \x01(\x04\x12\x0e\n\x06in_use\x18\x02 \x01(\x08\"R\n\x11GetDatasetRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06verify\x18\x02 \x01(\x08\x12\x0e\n\x06sha256\x18\x03 \x01(\t\x12\x0f\n\x07private\x18\x04 \x01(\x08\"6\n\x16\x44ownloadDatasetRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x04\"\x1c\n\x0c\x44\x61tasetChunk\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\"<\n\x13ListDatasetsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\"U\n\x14ListDatasetsResponse\x12$\n\x08\x64\x61tasets\x18\x01 \x03(\x0b\x32\x12.ablate.v1.Dataset\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"$\n\x14\x44\x65leteDatasetRequest\x12\x0c\n\x04name\x18\x01 \x01(\t2\xf2\x03\n\x08\x44\x61tasets\x12N\n\rUploadDataset\x12\x1f.ablate.v1.UploadDatasetRequest\x1a\x12.ablate.v1.Dataset\"\x06\xba\xbb\x18\x02\x08\x02(\x01\x12J\n\tGetUpload\x12\x1b.ablate.v1.GetUploadRequest\x1a\x18.ablate.v1.PartialUpload\"\x06\xba\xbb\x18\x02\x08\x02\x12\x46\n\nGetDataset\x12\x1c.ablate.v1.GetDatasetRequest\x1a\x12.ablate.v1.Dataset\"\x06\xba\xbb\x18\x02\x08\x01\x12W\n\x0f\x44ownloadDataset\x12!.ablate.v1.DownloadDatasetRequest\x1a\x17.ablate.v1.DatasetChunk\"\x06\xba\xbb\x18\x02\x08\x01\x30\x01\x12W\n\x0cListDatasets\x12\x1e.ablate.v1.ListDatasetsRequest\x1a\x1f.ablate.v1.ListDatasetsResponse\"\x06\xba\xbb\x18\x02\x08\x01\x12P\n\rDeleteDataset\x12\x1f.ablate.v1.DeleteDatasetRequest\x1a\x16.google.protobuf.Empty\"\x06\xba\xbb\x18\x02\x08\x02\x42\x02H\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x61\x62late/v1/dataset.proto\x12\tablate.v1\x1a\x16\x61\x62late/v1/access.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"c\n\x0b\x44\x61tasetKind\"T\n\x05Value\x12\x0f\n\x0bunspecified\x10\x00\x12\x08\n\x04text\x10\x01\x12\r\n\ttokenizer\x10\x02\x12\n\n\x06tokens\x10\x03\x12\n\n\x06tagged\x10\x04\x12\t\n\x05\x66iles\x10\x05\"\xd7\x02\n\x07\x44\x61taset\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x02 \x01(\t\x12\x0e\n\x06sha256\x18\x03 \x01(\t\x12\r\n\x05\x62ytes\x18\x04 \x01(\x04\x12\x11\n\tdocuments\x18\x05 \x01(\x04\x12\x12\n\ncharacters\x18\x06 \x01(\r\x12/\n\x0b\x63reate_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x14\n\x07\x64\x61maged\x18\x08 \x01(\x08H\x00\x88\x01\x01\x12\r\n\x05owner\x18\t \x01(\t\x12\x0f\n\x07private\x18\n \x01(\x08\x12/\n\x0b\x65xpire_time\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12*\n\x04kind\x18\x0b \x01(\x0e\x32\x1c.ablate.v1.DatasetKind.Value\x12\x12\n\nvocabulary\x18\x0c \x01(\rB\n\n\x08_damaged\"\x83\x01\n\x14UploadDatasetRequest\x12\x14\n\x0c\x64isplay_name\x18\x01 \x01(\t\x12\x0e\n\x06sha256\x18\x02 \x01(\t\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\x0c\x12\x0f\n\x07private\x18\x04 \x01(\x08\x12\x16\n\x0e\x66or_experiment\x18\x06 \x01(\x08\x12\x0e\n\x06offset\x18\x05 \x01(\x04\"\"\n\x10GetUploadRequest\x12\x0e\n\x06sha256\x18\x01 \x01(\t\".\n\rPartialUpload\x12\r\n\x05\x62ytes\x18\x01 \x01(\x04\x12\x0e\n\x06in_use\x18\x02 \x01(\x08\"R\n\x11GetDatasetRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06verify\x18\x02 \x01(\x08\x12\x0e\n\x06sha256\x18\x03 \x01(\t\x12\x0f\n\x07private\x18\x04 \x01(\x08\"6\n\x16\x44ownloadDatasetRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x04\"\x1c\n\x0c\x44\x61tasetChunk\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\"<\n\x13ListDatasetsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\"U\n\x14ListDatasetsResponse\x12$\n\x08\x64\x61tasets\x18\x01 \x03(\x0b\x32\x12.ablate.v1.Dataset\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"$\n\x14\x44\x65leteDatasetRequest\x12\x0c\n\x04name\x18\x01 \x01(\t2\xf2\x03\n\x08\x44\x61tasets\x12N\n\rUploadDataset\x12\x1f.ablate.v1.UploadDatasetRequest\x1a\x12.ablate.v1.Dataset\"\x06\xba\xbb\x18\x02\x08\x02(\x01\x12J\n\tGetUpload\x12\x1b.ablate.v1.GetUploadRequest\x1a\x18.ablate.v1.PartialUpload\"\x06\xba\xbb\x18\x02\x08\x02\x12\x46\n\nGetDataset\x12\x1c.ablate.v1.GetDatasetRequest\x1a\x12.ablate.v1.Dataset\"\x06\xba\xbb\x18\x02\x08\x01\x12W\n\x0f\x44ownloadDataset\x12!.ablate.v1.DownloadDatasetRequest\x1a\x17.ablate.v1.DatasetChunk\"\x06\xba\xbb\x18\x02\x08\x01\x30\x01\x12W\n\x0cListDatasets\x12\x1e.ablate.v1.ListDatasetsRequest\x1a\x1f.ablate.v1.ListDatasetsResponse\"\x06\xba\xbb\x18\x02\x08\x01\x12P\n\rDeleteDataset\x12\x1f.ablate.v1.DeleteDatasetRequest\x1a\x16.google.protobuf.Empty\"\x06\xba\xbb\x18\x02\x08\x02\x42\x02H\x02\x62\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'ablate.v1.dataset_pb2', globals())
@@ -37,29 +37,29 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _DATASETS.methods_by_name['DeleteDataset']._options = None
   _DATASETS.methods_by_name['DeleteDataset']._serialized_options = b'\272\273\030\002\010\002'
   _DATASETKIND._serialized_start=124
-  _DATASETKIND._serialized_end=212
+  _DATASETKIND._serialized_end=223
   _DATASETKIND_VALUE._serialized_start=139
-  _DATASETKIND_VALUE._serialized_end=212
-  _DATASET._serialized_start=215
-  _DATASET._serialized_end=558
-  _UPLOADDATASETREQUEST._serialized_start=561
-  _UPLOADDATASETREQUEST._serialized_end=692
-  _GETUPLOADREQUEST._serialized_start=694
-  _GETUPLOADREQUEST._serialized_end=728
-  _PARTIALUPLOAD._serialized_start=730
-  _PARTIALUPLOAD._serialized_end=776
-  _GETDATASETREQUEST._serialized_start=778
-  _GETDATASETREQUEST._serialized_end=860
-  _DOWNLOADDATASETREQUEST._serialized_start=862
-  _DOWNLOADDATASETREQUEST._serialized_end=916
-  _DATASETCHUNK._serialized_start=918
-  _DATASETCHUNK._serialized_end=946
-  _LISTDATASETSREQUEST._serialized_start=948
-  _LISTDATASETSREQUEST._serialized_end=1008
-  _LISTDATASETSRESPONSE._serialized_start=1010
-  _LISTDATASETSRESPONSE._serialized_end=1095
-  _DELETEDATASETREQUEST._serialized_start=1097
-  _DELETEDATASETREQUEST._serialized_end=1133
-  _DATASETS._serialized_start=1136
-  _DATASETS._serialized_end=1634
+  _DATASETKIND_VALUE._serialized_end=223
+  _DATASET._serialized_start=226
+  _DATASET._serialized_end=569
+  _UPLOADDATASETREQUEST._serialized_start=572
+  _UPLOADDATASETREQUEST._serialized_end=703
+  _GETUPLOADREQUEST._serialized_start=705
+  _GETUPLOADREQUEST._serialized_end=739
+  _PARTIALUPLOAD._serialized_start=741
+  _PARTIALUPLOAD._serialized_end=787
+  _GETDATASETREQUEST._serialized_start=789
+  _GETDATASETREQUEST._serialized_end=871
+  _DOWNLOADDATASETREQUEST._serialized_start=873
+  _DOWNLOADDATASETREQUEST._serialized_end=927
+  _DATASETCHUNK._serialized_start=929
+  _DATASETCHUNK._serialized_end=957
+  _LISTDATASETSREQUEST._serialized_start=959
+  _LISTDATASETSREQUEST._serialized_end=1019
+  _LISTDATASETSRESPONSE._serialized_start=1021
+  _LISTDATASETSRESPONSE._serialized_end=1106
+  _DELETEDATASETREQUEST._serialized_start=1108
+  _DELETEDATASETREQUEST._serialized_end=1144
+  _DATASETS._serialized_start=1147
+  _DATASETS._serialized_end=1645
 # @@protoc_insertion_point(module_scope)

@@ -49,6 +49,7 @@ class DatasetKind(_message.Message):
     __slots__ = []
     class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = []
+    files: DatasetKind.Value
     tagged: DatasetKind.Value
     text: DatasetKind.Value
     tokenizer: DatasetKind.Value

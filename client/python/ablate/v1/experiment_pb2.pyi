@@ -309,14 +309,16 @@ class ListExperimentsResponse(_message.Message):
     def __init__(self, experiments: _Optional[_Iterable[_Union[Experiment, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
 class NamedFile(_message.Message):
-    __slots__ = ["field", "in_text", "path"]
+    __slots__ = ["field", "in_text", "is_files", "path"]
     FIELD_FIELD_NUMBER: _ClassVar[int]
     IN_TEXT_FIELD_NUMBER: _ClassVar[int]
+    IS_FILES_FIELD_NUMBER: _ClassVar[int]
     PATH_FIELD_NUMBER: _ClassVar[int]
     field: str
     in_text: bool
+    is_files: bool
     path: str
-    def __init__(self, path: _Optional[str] = ..., field: _Optional[str] = ..., in_text: bool = ...) -> None: ...
+    def __init__(self, path: _Optional[str] = ..., field: _Optional[str] = ..., in_text: bool = ..., is_files: bool = ...) -> None: ...
 
 class Problem(_message.Message):
     __slots__ = ["allowed", "column", "field", "line", "message", "value"]

@@ -81,6 +81,24 @@ class Provenance(_message.Message):
     worker: str
     def __init__(self, trainer: _Optional[str] = ..., device: _Optional[str] = ..., build: _Optional[str] = ..., worker: _Optional[str] = ..., device_time: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., contended_time: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., tokens: _Optional[int] = ..., environment: _Optional[str] = ..., continued_from: _Optional[str] = ..., continued_step: _Optional[int] = ...) -> None: ...
 
+class ReadRunLogRequest(_message.Message):
+    __slots__ = ["position", "run"]
+    POSITION_FIELD_NUMBER: _ClassVar[int]
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    position: int
+    run: str
+    def __init__(self, run: _Optional[str] = ..., position: _Optional[int] = ...) -> None: ...
+
+class ReadRunLogResponse(_message.Message):
+    __slots__ = ["complete", "next", "text"]
+    COMPLETE_FIELD_NUMBER: _ClassVar[int]
+    NEXT_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    complete: bool
+    next: int
+    text: str
+    def __init__(self, text: _Optional[str] = ..., next: _Optional[int] = ..., complete: bool = ...) -> None: ...
+
 class Run(_message.Message):
     __slots__ = ["attempts", "create_time", "end_time", "failure", "name", "parameters", "provenance", "resolved_spec", "stalled", "start_time", "state", "step", "steps", "summaries", "trajectory"]
     ATTEMPTS_FIELD_NUMBER: _ClassVar[int]

@@ -88,6 +88,17 @@ class AnalyzedRuns(_message.Message):
     unspecified: AnalyzedRuns.Value
     def __init__(self) -> None: ...
 
+class Arguments(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    flags: Arguments.Value
+    hydra: Arguments.Value
+    json: Arguments.Value
+    none: Arguments.Value
+    unspecified: Arguments.Value
+    def __init__(self) -> None: ...
+
 class AttentionKind(_message.Message):
     __slots__ = []
     class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
@@ -123,18 +134,22 @@ class Axis(_message.Message):
     def __init__(self, name: _Optional[str] = ..., field: _Optional[str] = ..., values: _Optional[_Iterable[_Union[_struct_pb2.Value, _Mapping]]] = ..., settings: _Optional[_Iterable[_Union[Setting, _Mapping]]] = ..., tune: bool = ...) -> None: ...
 
 class BaseSpec(_message.Message):
-    __slots__ = ["evaluation", "model", "model_from", "task", "training"]
+    __slots__ = ["evaluation", "model", "model_from", "program", "settings", "task", "training"]
     EVALUATION_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
     MODEL_FROM_FIELD_NUMBER: _ClassVar[int]
+    PROGRAM_FIELD_NUMBER: _ClassVar[int]
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
     TRAINING_FIELD_NUMBER: _ClassVar[int]
     evaluation: EvaluationSpec
     model: ModelSpec
     model_from: str
+    program: ProgramSpec
+    settings: _struct_pb2.Struct
     task: TaskSpec
     training: TrainingSpec
-    def __init__(self, task: _Optional[_Union[TaskSpec, _Mapping]] = ..., model: _Optional[_Union[ModelSpec, _Mapping]] = ..., training: _Optional[_Union[TrainingSpec, _Mapping]] = ..., evaluation: _Optional[_Union[EvaluationSpec, _Mapping]] = ..., model_from: _Optional[str] = ...) -> None: ...
+    def __init__(self, task: _Optional[_Union[TaskSpec, _Mapping]] = ..., model: _Optional[_Union[ModelSpec, _Mapping]] = ..., training: _Optional[_Union[TrainingSpec, _Mapping]] = ..., evaluation: _Optional[_Union[EvaluationSpec, _Mapping]] = ..., model_from: _Optional[str] = ..., program: _Optional[_Union[ProgramSpec, _Mapping]] = ..., settings: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ...) -> None: ...
 
 class Better(_message.Message):
     __slots__ = []
@@ -417,6 +432,49 @@ class Priority(_message.Message):
     interactive: Priority.Value
     normal: Priority.Value
     unspecified: Priority.Value
+    def __init__(self) -> None: ...
+
+class ProgramLimits(_message.Message):
+    __slots__ = ["disk", "memory", "time"]
+    DISK_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    disk: int
+    memory: int
+    time: _duration_pb2.Duration
+    def __init__(self, time: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., memory: _Optional[int] = ..., disk: _Optional[int] = ...) -> None: ...
+
+class ProgramSpec(_message.Message):
+    __slots__ = ["arguments", "checkpoint", "command", "environment", "files", "limits", "reuse", "seed", "start", "threads"]
+    ARGUMENTS_FIELD_NUMBER: _ClassVar[int]
+    CHECKPOINT_FIELD_NUMBER: _ClassVar[int]
+    COMMAND_FIELD_NUMBER: _ClassVar[int]
+    ENVIRONMENT_FIELD_NUMBER: _ClassVar[int]
+    FILES_FIELD_NUMBER: _ClassVar[int]
+    LIMITS_FIELD_NUMBER: _ClassVar[int]
+    REUSE_FIELD_NUMBER: _ClassVar[int]
+    SEED_FIELD_NUMBER: _ClassVar[int]
+    START_FIELD_NUMBER: _ClassVar[int]
+    THREADS_FIELD_NUMBER: _ClassVar[int]
+    arguments: Arguments.Value
+    checkpoint: bool
+    command: _containers.RepeatedScalarFieldContainer[str]
+    environment: str
+    files: str
+    limits: ProgramLimits
+    reuse: bool
+    seed: str
+    start: ProgramStart.Value
+    threads: int
+    def __init__(self, command: _Optional[_Iterable[str]] = ..., arguments: _Optional[_Union[Arguments.Value, str]] = ..., files: _Optional[str] = ..., environment: _Optional[str] = ..., checkpoint: bool = ..., threads: _Optional[int] = ..., reuse: bool = ..., seed: _Optional[str] = ..., limits: _Optional[_Union[ProgramLimits, _Mapping]] = ..., start: _Optional[_Union[ProgramStart.Value, str]] = ...) -> None: ...
+
+class ProgramStart(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    cold: ProgramStart.Value
+    unspecified: ProgramStart.Value
+    warm: ProgramStart.Value
     def __init__(self) -> None: ...
 
 class RecallTask(_message.Message):

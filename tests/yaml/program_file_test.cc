@@ -1,0 +1,105 @@
+// Tests shorthands of files whose runs are programs.
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/yaml/dataset_paths.h"
+#include "proto/yaml/experiment_text.h"
+
+namespace ablate::yaml {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Reads a file whose program has these lines.
+ExperimentText ReadProgram(const std::string& program, const std::string& settings = "{lr: 0.1}") {
+  return ReadExperiment(
+      absl::StrCat("name: a\nbase:\n  program: ", program, "\n  settings: ", settings, "\n"));
+}
+
+std::string ProblemOf(const std::string& program) {
+  const ExperimentText file = ReadProgram(program);
+  return file.problems.empty() ? "" : ToString(file.problems[0], "f");
+}
+
+TEST(ProgramFileTest, TakesATextAsAShellLine) {
+  EXPECT_THAT(
+      ReadProgram("{command: \"python train.py | tee log\"}").spec.base().program().command(),
+      ElementsAre("sh", "-c", "python train.py | tee log \"$@\"", "sh"));
+  EXPECT_THAT(ReadProgram("{command: [python, train.py]}").spec.base().program().command(),
+              ElementsAre("python", "train.py"));
+}
+
+TEST(ProgramFileTest, JoinsListsOfFiles) {
+  EXPECT_EQ(ReadProgram("{command: a, files: [\"*.py\", lib]}").spec.base().program().files(),
+            "*.py, lib");
+  EXPECT_EQ(ReadProgram("{command: a, files: .}").spec.base().program().files(), ".");
+}
+
+TEST(ProgramFileTest, ReadsUnits) {
+  struct Case {
+    std::string limits;
+    int64_t seconds;
+    uint64_t memory, disk;
+  };
+  for (const Case& test :
+       {Case{"{time: 2h, memory: 8GB, disk: 5 GB}", 7200, 8'000'000'000, 5'000'000'000},
+        Case{"{time: 90m, memory: 500MB, disk: 200kB}", 5400, 500'000'000, 200'000},
+        Case{"{time: 1.5d, memory: 0.5GB, disk: 1TB}", 129'600, 500'000'000, 1'000'000'000'000},
+        Case{"{time: 45s, memory: 1e9, disk: 1000000}", 45, 1'000'000'000, 1'000'000}}) {
+    const ExperimentText file =
+        ReadProgram(absl::StrCat("{command: a, limits: ", test.limits, "}"));
+    EXPECT_THAT(file.problems, IsEmpty()) << test.limits << ToString(file.problems[0], "f");
+    const v1::ProgramLimits& limits = file.spec.base().program().limits();
+    EXPECT_EQ(limits.time().seconds(), test.seconds) << test.limits;
+    EXPECT_EQ(limits.memory(), test.memory) << test.limits;
+    EXPECT_EQ(limits.disk(), test.disk) << test.limits;
+  }
+}
+
+TEST(ProgramFileTest, RefusesBadUnits) {
+  for (const std::string limit :
+       {"time: 2x", "time: h", "time: -2h", "time: 1 week", "memory: 8G B", "memory: -1GB",
+        "memory: nanGB", "disk: 5h", "disk: 1e300TB", "memory: [8GB]"}) {
+    EXPECT_THAT(ProblemOf(absl::StrCat("{command: a, limits: {", limit, "}}")),
+                HasSubstr(absl::StrCat("limits.", limit.substr(0, limit.find(':')))))
+        << limit;
+  }
+  EXPECT_THAT(ProblemOf("{command: {a: b}}"), HasSubstr("program.command"));
+  EXPECT_THAT(ProblemOf("{command: a, files: [1]}"), HasSubstr("program.files"));
+  EXPECT_THAT(ProblemOf("{command: a, shell: true}"), HasSubstr("unknown field"));
+}
+
+TEST(ProgramFileTest, KeepsSettingsAsTheyAre) {
+  const ExperimentText file = ReadProgram(
+      "{command: a}", "{lr: 1e-3, on: true, text: \"0.1\", none: null, a: {b: [1, x]}}");
+  EXPECT_THAT(file.problems, IsEmpty());
+  const auto& settings = file.spec.base().settings().fields();
+  EXPECT_EQ(settings.at("lr").number_value(), 0.001);
+  EXPECT_TRUE(settings.at("on").bool_value());
+  EXPECT_EQ(settings.at("text").string_value(), "0.1");
+  EXPECT_TRUE(settings.at("none").has_null_value());
+  EXPECT_EQ(settings.at("a").struct_value().fields().at("b").list_value().values_size(), 2);
+}
+
+TEST(ProgramFileTest, FindsFilesButNoDataSetsAmongSettings) {
+  ExperimentText file =
+      ReadProgram("{command: a, files: \"train.py, lib\"}", "{dataset: data/corpus.txt}");
+  Overrides overrides;
+  overrides["settings.dataset"].set_string_value("other/corpus.txt");
+  const auto found = FindDatasetPaths(&file.spec, &overrides);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_TRUE(found[0].is_files);
+  EXPECT_EQ(*found[0].name, "train.py, lib");
+  overrides["program.files"].set_string_value("src");
+  const auto replaced = FindDatasetPaths(&file.spec, &overrides);
+  ASSERT_EQ(replaced.size(), 1u);
+  EXPECT_EQ(*replaced[0].name, "src");
+  EXPECT_TRUE(replaced[0].is_override);
+  overrides["program.files"].set_string_value("datasets/src-123456");
+  EXPECT_THAT(FindDatasetPaths(&file.spec, &overrides), IsEmpty());
+}
+
+}  // namespace
+}  // namespace ablate::yaml
