@@ -12,7 +12,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 torch_version=2.13.0
 
 packages=(
-  build-essential ca-certificates ccache cmake fonts-liberation git ninja-build pkg-config python3 python3-venv
+  bubblewrap build-essential ca-certificates ccache cmake fonts-liberation git ninja-build pkg-config python3 python3-venv
   libabsl-dev libboost-math-dev libcli11-dev libfmt-dev libgmock-dev libgrpc++-dev libgtest-dev
   libhwy-dev libpcre2-dev libprotobuf-dev librsvg2-dev libspdlog-dev libsqlite3-dev libssl-dev libyaml-cpp-dev
   nlohmann-json3-dev protobuf-compiler protobuf-compiler-grpc

@@ -21,7 +21,7 @@ SPEAK_TLS = ("base/openssl.", "base/certificate_facts.", "server/access/", "serv
 HASHES = "base/sha256.cc"
 SQLITE = re.compile(r"^sqlite3")
 # Each folder of the server includes only folders that come after it.
-ORDER = ("service", "submit", "results", "analysis", "rpc", "net", "lookup", "experiment", "schedule", "worker", "config", "engine")
+ORDER = ("service", "submit", "results", "analysis", "rpc", "net", "lookup", "experiment", "schedule", "worker", "program", "config", "engine")
 OURS = re.compile(r"^(base|proto|storage|server|client)/")
 # What the engine may use beside the standard library and its own headers.
 ENGINE_ALLOWED = re.compile(r"^(absl|torch|ATen|c10|hwy|pcre2|nlohmann|base|server/engine)\b")
@@ -61,6 +61,10 @@ def problems_of(path: str, include: str):
         yield "server/report/compare/ is below figures, tables and pages"
     if inside("server/engine/") and not (ENGINE_ALLOWED.match(include) or STANDARD.match(include)):
         yield "engine/ includes the standard library, Abseil, LibTorch, Highway, PCRE2, nlohmann-json and base/ only"
+    if inside("server/program/") and OURS.match(include) and not include.startswith(("base/", "server/program/")):
+        yield "server/program/ includes base/ only"
+    if inside("server/program/") and (PROTO.search(include) or GRPC.search(include)):
+        yield "server/program/ knows no messages and no calls"
     if inside("server/worker/") and re.match(r"server/engine/.+/", include):
         yield "server/worker/ sees only the headers directly in server/engine/"
     if inside(("server/report/", "server/results/", "server/analysis/")) and GRPC.search(include):
@@ -115,7 +119,8 @@ def check_rules():
            ("server/experiment/resolve.cc", "server/results/compare.h"),
            ("client/connection.cc", "openssl/ssl.h"), ("proto/join/channel.cc", "openssl/ssl.h"),
            ("base/openssl.cc", "server/access/certificates.h"), ("storage/blobs.cc", "openssl/evp.h"),
-           ("server/access/certificates.cc", "grpcpp/server.h")]
+           ("server/access/certificates.cc", "grpcpp/server.h"), ("server/program/run.cc", "server/config/fields.h"),
+           ("server/program/run.cc", "server/worker/run_control.h"), ("server/program/run.cc", "ablate/v1/spec.pb.h")]
     return [f"rule does not catch {p} including {i}" for p, i in bad if not list(problems_of(p, i))]
 
 

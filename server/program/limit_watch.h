@@ -1,0 +1,54 @@
+// Checks the limits of a run now and then.
+#ifndef ABLATE_SERVER_PROGRAM_LIMIT_WATCH_H_
+#define ABLATE_SERVER_PROGRAM_LIMIT_WATCH_H_
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "server/program/process.h"
+#include "server/program/request.h"
+
+namespace ablate::program {
+
+// Names a limit that a run has reached.
+struct Breach {
+  std::string limit;   // time, memory, disk or processes
+  std::string reason;  // such as "memory: 1.2 GB used; limit 1 GB"
+};
+
+// Compares a run with its limits. A check costs some tens of microseconds per process; the size of
+// the folder is measured less often, so that it takes at most a twentieth of the time.
+class LimitWatch {
+ public:
+  // `started` is by MonotonicNow.
+  LimitWatch(const Request& request, absl::Duration started);
+
+  // Returns the time of the next check.
+  absl::Duration next() const { return next_; }
+  // Returns the limit that the run has reached, if any.
+  std::optional<Breach> Check(const Process& process, absl::Duration now);
+  // Returns a breach if the folder is full. Call it when the program has failed: it may have been
+  // ended by that.
+  std::optional<Breach> CheckDisk();
+
+ private:
+  std::optional<Breach> CheckMemory(const std::vector<pid_t>& pids) const;
+
+  const Limits limits_;
+  const std::string folder_;
+  const bool sandboxed_;
+  const absl::Duration time_end_;
+  absl::Duration period_;      // short while processes are being started
+  size_t last_processes_ = 0;  // at the last check
+  absl::Duration next_;
+  absl::Duration next_disk_;
+};
+
+}  // namespace ablate::program
+
+#endif  // ABLATE_SERVER_PROGRAM_LIMIT_WATCH_H_

@@ -1,0 +1,200 @@
+// Tests the outputs and the end of programs.
+#include "server/program/run.h"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "server/program/layout.h"
+#include "server/program/process_tree.h"
+#include "tests/program/run_fixture.h"
+
+namespace ablate::program {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+TEST_F(RunTest, ReportsExitCodesAndTheLastLines) {
+  const Output output = RunToEnd(Shell("echo fine; echo broken >&2; exit 3"));
+  EXPECT_EQ(output.log, "fine\nbroken\n");
+  EXPECT_EQ(output.ended->exit_code, 3);
+  EXPECT_EQ(output.ended->reason, "exit code 3");
+  EXPECT_EQ(output.ended->last_lines, "fine\nbroken");
+  EXPECT_FALSE(output.ended->ok());
+  EXPECT_FALSE(output.ended->stopped);
+  EXPECT_TRUE(RunToEnd(Command({"true"})).ended->ok());
+}
+
+TEST_F(RunTest, NamesTheSignalThatKilledTheProgram) {
+  const Output crash = RunToEnd(Shell("kill -SEGV $$"));
+  EXPECT_EQ(crash.ended->signal, "SIGSEGV");
+  EXPECT_EQ(crash.ended->exit_code, std::nullopt);
+  EXPECT_EQ(crash.ended->reason, "killed by SIGSEGV");
+  EXPECT_THAT(RunToEnd(Shell("kill -KILL $$")).ended->reason, HasSubstr("killed by SIGKILL"));
+}
+
+TEST_F(RunTest, NamesACommandThatDoesNotExist) {
+  const absl::Status missing = program::Run::Start(Command({"no-such-command", "x"})).status();
+  EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(missing.message(), "command not found: no-such-command");
+  EXPECT_EQ(program::Run::Start(Command({"./train.sh"})).status().message(),
+            "command not found: ./train.sh");
+  EXPECT_EQ(program::Run::Start(Command({folder_.Script("outside", "")})).status().code(),
+            absl::StatusCode::kNotFound)
+      << "it isn't in the sandbox";
+}
+
+TEST_F(RunTest, NamesAFileThatCannotBeExecuted) {
+  folder_.Write("work/train.sh", "echo hi");
+  EXPECT_THAT(std::string(program::Run::Start(Command({"./train.sh"})).status().message()),
+              HasSubstr("./train.sh isn't executable"));
+  folder_.Script("work/odd.sh", "");
+  folder_.Write("work/odd.sh", "#!/no/such -x\n");
+  EXPECT_THAT(std::string(program::Run::Start(Command({"./odd.sh"})).status().message()),
+              HasSubstr("/no/such, doesn't exist"));
+}
+
+TEST_F(RunTest, NamesAProgramWhoseLoaderIsMissing) {
+  folder_.Script("work/program", "");
+  // An ELF file whose interpreter is /no/such.
+  std::string elf = ReadText("/usr/bin/true");
+  const size_t loader = elf.find("/lib64/ld-linux");
+  if (loader == std::string::npos) GTEST_SKIP() << "another kind of machine";
+  elf.replace(loader, 10, "/no/such12");
+  folder_.Write("work/program", elf);
+  const Output output = RunToEnd(Command({"./program"}));
+  EXPECT_THAT(output.ended->reason, HasSubstr("command not found: ./program or its interpreter"));
+}
+
+TEST_F(RunTest, RejectsAMalformedRequest) {
+  Request zero = Shell("true");
+  zero.variables["A"] = std::string("x\0--share-net", 13);
+  EXPECT_EQ(program::Run::Start(zero).status().code(), absl::StatusCode::kInvalidArgument);
+  Request outside = Shell("true");
+  outside.data = {{"../x", folder_.path()}};
+  EXPECT_EQ(program::Run::Start(outside).status().code(), absl::StatusCode::kInvalidArgument);
+  Request missing = Shell("true");
+  missing.data = {{"set", folder_ / "no/such"}};
+  EXPECT_THAT(std::string(program::Run::Start(missing).status().message()), HasSubstr("no"));
+  EXPECT_EQ(program::Run::Start(Command({})).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(RunTest, TakesPointsFromAShell) {
+  const Output output =
+      RunToEnd(Shell("echo '{\"step\": 1, \"loss\": 0.5}' >&\"$ABLATE_METRICS\"\n"
+                     "echo '{\"progress\": 1, \"of\": 2}' >/dev/fd/$ABLATE_METRICS\n"
+                     "printf '{\"step\": 2, \"loss\": NaN}' >&$ABLATE_METRICS"));
+  ASSERT_EQ(output.points.size(), 2u);
+  EXPECT_EQ(output.points[0], (Point{"loss", 1, 0.5}));
+  EXPECT_EQ(output.points[1].step, 2u);
+  EXPECT_EQ(output.progress, (Progress{1, 2}));
+  EXPECT_TRUE(output.ended->ok()) << output.log;
+}
+
+TEST_F(RunTest, PutsRemarksIntoTheLog) {
+  const Output output = RunToEnd(Shell("echo start; echo loss=1 >&$ABLATE_METRICS"));
+  EXPECT_THAT(output.log, HasSubstr("ablate: metrics: a line isn't a JSON object"));
+}
+
+TEST_F(RunTest, AnswersCheckpoints) {
+  const auto run =
+      Start(Shell("echo before; echo '{\"step\": 4, \"a\": 1}' >&$ABLATE_METRICS\n"
+                  "echo '{\"checkpoint\": 4}' >&$ABLATE_METRICS\n"
+                  "echo '{\"step\": 5, \"a\": 2}' >&$ABLATE_METRICS\n"
+                  "read -r answer <&$ABLATE_REPLIES; echo \"got $answer\""));
+  Output before;
+  while (!before.checkpoint.has_value()) Append(run->Poll(kTestDeadline), &before);
+  EXPECT_EQ(before.checkpoint, 4u);
+  EXPECT_THAT(before.points, ElementsAre(Point{"a", 4, 1}));
+  EXPECT_EQ(before.log, "before\n");
+  EXPECT_TRUE(run->Poll(absl::ZeroDuration()).empty()) << "the next line waits for the reply";
+  run->Reply("kept 4");
+  const Output after = AwaitEnd(run.get());
+  EXPECT_THAT(after.points, ElementsAre(Point{"a", 5, 2}));
+  EXPECT_EQ(after.log, "got kept 4\n");
+  EXPECT_TRUE(run->Poll(kTestDeadline).empty()) << "the end is reported once";
+}
+
+TEST_F(RunTest, AnswersACheckpointBelowTheLastStepByAnError) {
+  const Output output =
+      RunToEnd(Shell("echo '{\"step\": 4, \"a\": 1}' >&$ABLATE_METRICS\n"
+                     "echo '{\"checkpoint\": 3}' >&$ABLATE_METRICS\n"
+                     "read -r answer <&$ABLATE_REPLIES; echo \"got $answer\""));
+  EXPECT_EQ(output.checkpoint, std::nullopt);
+  EXPECT_THAT(output.log, HasSubstr("got {\"error\""));
+}
+
+TEST_F(RunTest, HandsOutACheckpointThatTheProgramDidNotWaitFor) {
+  const Output output =
+      RunToEnd(Shell("echo '{\"checkpoint\": 3}' >&$ABLATE_METRICS; exec 4<&-; exit 0"));
+  EXPECT_EQ(output.checkpoint, 3u);
+  EXPECT_TRUE(output.ended->ok());
+}
+
+TEST_F(RunTest, BoundsALogOfTwoHundredMegabytes) {
+  const Output output = RunToEnd(
+      Shell("echo first; head -c 200000000 /dev/zero | tr '\\0' 'x' | fold -w 99; echo last"));
+  EXPECT_TRUE(output.ended->ok());
+  EXPECT_LT(output.log.size(), kLogHeadBytes + kLogTailBytes + 1000);
+  EXPECT_THAT(output.log, HasSubstr("… 201.7 MB left out …"));
+  EXPECT_EQ(output.log.substr(0, 6), "first\n");
+  EXPECT_THAT(output.log, ::testing::EndsWith("xlast\n"));
+  EXPECT_THAT(output.ended->last_lines, ::testing::EndsWith("last"));
+}
+
+TEST_F(RunTest, SurvivesAFloodOfMetricsWithoutLineEnds) {
+  const Output output =
+      RunToEnd(Shell("head -c 100000000 /dev/zero >&$ABLATE_METRICS\n"
+                     "echo >&$ABLATE_METRICS; echo '{\"a\": 1}' >&$ABLATE_METRICS"));
+  EXPECT_TRUE(output.ended->ok());
+  EXPECT_THAT(output.points, ElementsAre(Point{"a", 0, 1}));
+  EXPECT_THAT(output.log, HasSubstr("longer than 64 KiB"));
+}
+
+TEST_F(RunTest, TakesAFloodOfLines) {
+  const Output output =
+      RunToEnd(Shell("yes '{\"a\": 1}' | head -n 200000 >&$ABLATE_METRICS\n"
+                     "echo '{\"step\": 9, \"a\": 2}' >&$ABLATE_METRICS"));
+  EXPECT_TRUE(output.ended->ok());
+  EXPECT_THAT(output.points, ElementsAre(Point{"a", 0, 1}, Point{"a", 9, 2}));
+}
+
+TEST_F(RunTest, RunsInItsFolderWithItsVariables) {
+  Request request = Shell("pwd; echo \"$SETTING|$HOME\"; echo kept >result");
+  request.variables["SETTING"] = "a b\n\"c\"";
+  EXPECT_EQ(RunToEnd(request).log, "/program\na b\n\"c\"|/tmp\n");
+  EXPECT_EQ(ReadText(work_ + "/result"), "kept\n");
+}
+
+TEST_F(RunTest, ReturnsAtOnceWhenAnEndedProgramAwaitsAReply) {
+  const auto run = Start(Shell("echo '{\"checkpoint\": 3}' >&$ABLATE_METRICS"));
+  Output output;
+  while (!output.checkpoint.has_value()) Append(run->Poll(kTestDeadline), &output);
+  while (!Children(getpid()).empty()) run->Poll(absl::Milliseconds(10));
+  EXPECT_TRUE(run->Poll(absl::InfiniteDuration()).empty());
+  run->Reply("ok");
+  EXPECT_TRUE(AwaitEnd(run.get()).ended->ok());
+}
+
+TEST_F(RunTest, RunsWithoutASandbox) {
+  Request request = Shell(
+      "pwd; echo '{\"step\": 1, \"a\": 2}' >&$ABLATE_METRICS\n"
+      "echo '{\"checkpoint\": 1}' >&$ABLATE_METRICS; read -r answer <&$ABLATE_REPLIES\n"
+      "echo \"$answer\"; exit 4");
+  request.sandboxed = false;
+  const Output output = RunToEnd(request);
+  EXPECT_EQ(output.log, work_ + "\nok\n");
+  EXPECT_THAT(output.points, ElementsAre(Point{"a", 1, 2}));
+  EXPECT_EQ(output.ended->reason, "exit code 4");
+  request.command = {"sh", "-c", "kill -SEGV $$"};
+  EXPECT_EQ(RunToEnd(request).ended->signal, "SIGSEGV");
+  request.command = {"no-such-command"};
+  EXPECT_EQ(program::Run::Start(request).status().message(), "command not found: no-such-command");
+}
+
+}  // namespace
+}  // namespace ablate::program
