@@ -78,7 +78,11 @@ struct StartedEvent {};
 struct PointsEvent {
   std::vector<Column> columns;
   uint32_t step = 0;
-  Spent spent;  // since the run's last points
+  Spent spent;                  // since the run's last points
+  uint32_t expected_steps = 0;  // of a run with open steps; 0: unknown
+};
+struct LogEvent {
+  std::string text;
 };
 struct CheckpointEvent {
   uint32_t step = 0;
@@ -96,6 +100,7 @@ struct FinishedEvent {
 };
 struct FailedEvent {
   std::string message;
+  bool is_final = false;  // another attempt would fail in the same way
 };
 struct ReleasedEvent {
   // Why the resume state can't be used; empty if that isn't the reason for the release.
@@ -106,7 +111,7 @@ struct LeaseEvent {
   std::string lease;
   uint64_t seq = 0;  // from 1, without gaps
   std::variant<StartedEvent, PointsEvent, CheckpointEvent, ResumeStateEvent, FinishedEvent,
-               FailedEvent, ReleasedEvent>
+               FailedEvent, ReleasedEvent, LogEvent>
       event;
 };
 

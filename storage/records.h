@@ -83,6 +83,8 @@ struct NewRun {
   std::string origin;        // a shorter run from whose saved training state it starts; or empty
   uint64_t expected_bytes = 0;  // estimate of what it stores permanently; 0: unknown
   uint32_t lanes = 1;           // that train it together
+  // Its number of steps isn't known before it ends: `steps` is 0.
+  bool open_steps = false;
 };
 
 // A DONE run with a saved training state, from which an equal run with more steps can continue.
@@ -464,6 +466,16 @@ struct AnalysisEnd {
   uint64_t artifact_bytes = 0;
   std::string failure;
 };
+
+// Part of what a run's program has written to its standard output and error.
+struct RunLog {
+  std::string text;
+  uint64_t next = 0;      // position behind it
+  bool complete = false;  // the run has ended, and nothing follows
+};
+
+// Bound on the stored log of a run; its end is kept.
+inline constexpr int64_t kMaxLogBytes = 4 << 20;
 
 inline constexpr size_t kMaxKeyBytes = 200;  // bytes of a metric's key
 

@@ -25,7 +25,7 @@ struct RunKey {
     kTags,        // text: the experiment's tags, each between spaces: " paper lr "
     kState,       // number: a RunState
     kSeed,        // number
-    kParameters,  // number: learned parameters
+    kParameters,  // number: learned parameters; missing if it is unknown, as for most programs
     kCreated,     // number, in Micros: creation of the experiment
     kStarted,     // number, likewise: of the run; missing until then
     kEnded,       // number, likewise
@@ -95,6 +95,7 @@ struct FoundCell {
 struct QueryNames {
   std::vector<std::string> axes;
   std::vector<std::string> metrics;
+  std::vector<std::string> settings;  // of programs: settings.model.heads
 };
 
 }  // namespace ablate::storage

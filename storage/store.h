@@ -226,6 +226,9 @@ class Store final : public LeaseStore {
   absl::StatusOr<std::vector<std::string>> VisibleRuns(const Viewer& viewer,
                                                        const std::vector<std::string>& runs);
   absl::StatusOr<std::vector<RunEventRecord>> RunEvents(absl::string_view run);
+  // Returns the log of a run's program from a position on, some 256 KiB at most. What is no longer
+  // kept is skipped.
+  absl::StatusOr<RunLog> ReadRunLog(absl::string_view run, uint64_t position);
   // Returns the cells that a query asks for, in its order (run_query.h). NOT_FOUND if it, or
   // its position, names an experiment that doesn't exist or that the viewer doesn't see.
   absl::StatusOr<std::vector<FoundCell>> FindCells(const RunQuery& query);

@@ -207,7 +207,7 @@ bool Scheduler::TakesNewRuns(const WorkerState& worker) const {
 uint32_t Scheduler::RunsPerLane(const storage::QueuedRun& run) {
   const std::optional<double> micros = StepMicros(run.shape);
   if (!micros.has_value()) return options_.runs_per_lane;
-  const double work = std::max(*micros * run.steps / run.lanes, 1.0);
+  const double work = std::max(*micros * std::max(run.steps, 1u) / run.lanes, 1.0);
   const double runs = std::ceil(absl::ToDoubleMicroseconds(options_.work_per_lane) / work);
   return std::max(options_.runs_per_lane,
                   static_cast<uint32_t>(std::min<double>(runs, kMaxRunsPerLane)));

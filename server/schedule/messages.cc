@@ -27,6 +27,7 @@ constexpr uint64_t kMaxTokens = 1'000'000'000'000'000;               // likewise
 constexpr uint32_t kMaxLanes = 4096;
 constexpr int kMaxHeld = 100'000;
 constexpr int kMaxTrainers = 16;
+constexpr size_t kMaxLogBytes = 64 << 10;
 constexpr int kMaxColumns = 100'000;
 
 absl::Status Bad(absl::string_view field, absl::string_view value, absl::string_view allowed) {
@@ -77,6 +78,7 @@ absl::StatusOr<storage::PointsEvent> ToPoints(const v1::Points& points) {
   }
   storage::PointsEvent event;
   event.step = points.step();
+  event.expected_steps = points.expected_steps();
   if (points.busy_us() > kMaxBusy) {
     return Bad("points.busy_us", absl::StrCat(points.busy_us()),
                absl::StrCat("at most ", kMaxBusy));
@@ -136,7 +138,13 @@ absl::StatusOr<Kind> ToKind(const v1::Event& event) {
     case v1::Event::kFinished:
       return Kind(storage::FinishedEvent{event.finished().diverged(), event.finished().step()});
     case v1::Event::kFailed:
-      return Kind(storage::FailedEvent{event.failed().message()});
+      return Kind(storage::FailedEvent{event.failed().message(), event.failed().is_final()});
+    case v1::Event::kLog:
+      if (event.log().text().size() > kMaxLogBytes) {
+        return Bad("log.text", absl::StrCat(event.log().text().size(), " bytes"),
+                   absl::StrCat("at most ", kMaxLogBytes));
+      }
+      return Kind(storage::LogEvent{event.log().text()});
     case v1::Event::kReleased:
       return Kind(storage::ReleasedEvent{event.released().state_refused()});
     case v1::Event::KIND_NOT_SET:
@@ -160,7 +168,8 @@ absl::Status CheckHello(const v1::Hello& hello) {
   for (const absl::Status& status :
        {CheckName("hello.worker", hello.worker()),
         CheckName("hello.incarnation", hello.incarnation()),
-        CheckWords("hello.device", hello.device()), CheckWords("hello.build", hello.build())}) {
+        CheckWords("hello.device", hello.device()), CheckWords("hello.build", hello.build()),
+        CheckWords("hello.no_programs", hello.no_programs())}) {
     if (!status.ok()) return status;
   }
   if (hello.trainers_size() > kMaxTrainers) {

@@ -77,6 +77,7 @@ std::vector<WorkerInfo> Scheduler::Workers() const {
     info.device_kind = worker.device_kind;
     info.build = worker.build;
     info.trainers = worker.trainers;
+    info.no_programs = worker.no_programs;
     info.analysis = worker.analysis;
     info.lanes = worker.lanes;
     info.memory_bytes = worker.memory_bytes;

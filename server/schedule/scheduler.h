@@ -71,6 +71,7 @@ struct WorkerInfo {
   std::string device_kind;
   std::string build;
   std::map<std::string, std::string> trainers;  // as in WorkerState
+  std::string no_programs;                      // likewise
   bool analysis = false;                        // its role: it gets analyses and never a run
   uint32_t lanes = 0;
   uint64_t memory_bytes = 0;  // for all lanes together; 0: unknown

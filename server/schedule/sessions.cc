@@ -150,6 +150,7 @@ void Scheduler::RegisterWorker(Session id, const v1::Hello& hello) {
   worker.device = hello.device();
   worker.device_kind = hello.device_kind();
   worker.build = hello.build();
+  worker.no_programs = hello.no_programs();
   worker.trainers.clear();
   for (const v1::TrainerInfo& info : hello.trainers()) {
     worker.trainers[info.name()] = info.environment();

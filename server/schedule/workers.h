@@ -56,6 +56,7 @@ struct WorkerState {
   std::string build;
   // Its trainers, each with the environment that its bits depend on; empty if unknown.
   std::map<std::string, std::string> trainers;
+  std::string no_programs;  // as in Hello
   uint32_t numerics_version = 0;
   uint32_t config_version = 0;
   uint32_t lanes = 0;  // now

@@ -119,7 +119,8 @@ class DeletionSum {
         run, "SELECT device_time FROM runs WHERE id = ?1",
         "SELECT '', length(data) FROM row_groups WHERE run = ?1 UNION ALL SELECT '', length(data) "
         "FROM chunks WHERE run = ?1 UNION ALL SELECT '', length(data) FROM summaries WHERE run = "
-        "?1 UNION ALL SELECT blob, bytes FROM artifacts WHERE run = ?1 UNION ALL SELECT blob, "
+        "?1 UNION ALL SELECT '', length(text) FROM run_logs WHERE run = ?1 UNION ALL SELECT blob, "
+        "bytes FROM artifacts WHERE run = ?1 UNION ALL SELECT blob, "
         "bytes FROM resume_states WHERE run = ?1 UNION ALL SELECT blob, bytes FROM last_states "
         "WHERE run = ?1 UNION ALL SELECT initial_blob, 0 FROM runs WHERE id = ?1 AND initial_blob "
         "<> ''");

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +15,7 @@
 #include "storage/sqlite/last_states.h"
 #include "storage/sqlite/leases.h"
 #include "storage/sqlite/row_groups.h"
+#include "storage/sqlite/run_logs.h"
 #include "storage/sqlite/runs.h"
 #include "storage/sqlite/shares.h"
 #include "storage/sqlite/summaries.h"
@@ -34,7 +37,7 @@ struct Context {
 };
 
 absl::Status CheckStep(const Context& c, uint32_t step) {
-  if (step <= c.run->steps) return absl::OkStatus();
+  if (step <= c.run->steps || c.run->open_steps) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("step: ", step, "; expected at most ", c.run->steps));
 }
@@ -48,21 +51,23 @@ absl::Status CheckProgress(const Context& c, uint32_t step) {
 
 // A point of step s is sent by the event that ends there or later: an evaluation at s by one that
 // ends at s, the loss of the update s → s+1 by one that ends at s+1, or at s if the run diverges
-// there.
+// there. A program may count its progress in other steps than its points.
 absl::Status CheckPlaces(const Context& c, const PointsEvent& event) {
+  const uint32_t first = c.run->open_steps ? 0 : c.run->step;
   for (const Column& column : event.columns) {
     for (const uint32_t step : column.steps) {
-      if (step >= c.run->step && step <= event.step) continue;
+      if (step >= first && step <= event.step) continue;
       return absl::InvalidArgumentError(
           absl::StrCat("points: key '", absl::CHexEscape(column.key.substr(0, kMaxKeyBytes)),
-                       "': step ", step, "; expected ", c.run->step, " to ", event.step));
+                       "': step ", step, "; expected ", first, " to ", event.step));
     }
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckEnd(const Context& c, const FinishedEvent& event) {
-  if (event.diverged || event.step >= c.run->steps) return CheckProgress(c, event.step);
+  if (event.diverged || c.run->open_steps || event.step >= c.run->steps)
+    return CheckProgress(c, event.step);
   return absl::InvalidArgumentError(
       absl::StrCat("finished.step: ", event.step, "; expected ", c.run->steps));
 }
@@ -87,12 +92,52 @@ absl::Status ApplyTo(const Context& c, const StartedEvent&) {
   return absl::OkStatus();
 }
 
-absl::Status ApplyTo(const Context& c, const PointsEvent& event) {
+// Drops points that a run with open steps reports again after it has continued from a state: those
+// at or before the last step of their key.
+absl::Status KeepNew(const Context& c, std::vector<Column>* columns) {
+  ASSIGN_OR_RETURN(const auto summaries, LoadSummaries(c.t.db, c.run->id, c.run->name));
+  std::map<absl::string_view, uint32_t> last;
+  for (const KeySummary& known : summaries) last[known.summary.key] = known.last_step;
+  for (Column& column : *columns) {
+    const auto known = last.find(column.key);
+    if (known == last.end()) continue;
+    const auto kept = std::upper_bound(column.steps.begin(), column.steps.end(), known->second);
+    column.values.erase(column.values.begin(),
+                        column.values.begin() + (kept - column.steps.begin()));
+    column.steps.erase(column.steps.begin(), kept);
+  }
+  std::erase_if(*columns, [](const Column& column) { return column.steps.empty(); });
+  return absl::OkStatus();
+}
+
+// Takes the last value of a program's metric `parameters` as the run's number of parameters.
+void KeepParameters(const Context& c, const std::vector<Column>& columns) {
+  constexpr double kMost = 9e15;  // exact in a double
+  for (const Column& column : columns) {
+    if (column.key != "parameters" || column.values.empty()) continue;
+    const double value = column.values.back();
+    if (!(value >= 0 && value <= kMost)) continue;  // also if it isn't a number
+    Statement(c.t.db, "UPDATE runs SET parameters = ?2 WHERE id = ?1", c.run->id,
+              static_cast<int64_t>(std::llround(value)))
+        .Run();
+  }
+}
+
+absl::Status ApplyTo(const Context& c, const PointsEvent& sent) {
+  PointsEvent event = sent;
+  if (c.run->open_steps) {
+    RETURN_IF_ERROR(KeepNew(c, &event.columns));
+  }
   absl::Status valid = CheckProgress(c, event.step);
   if (valid.ok()) valid = CheckPlaces(c, event);
   if (valid.ok()) valid = CheckSpent(c, event.spent);
   if (!valid.ok()) return valid;
   c.run->step = event.step;
+  // Otherwise they stay 0: a client couldn't tell a run that is done from one that goes on.
+  if (c.run->open_steps && event.expected_steps > 0) {
+    c.run->steps = std::max(event.expected_steps, event.step);
+  }
+  if (c.run->open_steps) KeepParameters(c, event.columns);
   Spent& spent = c.run->spent;
   spent.device_time += event.spent.device_time;
   spent.contended_time += event.spent.contended_time;
@@ -147,6 +192,7 @@ absl::Status ApplyTo(const Context& c, const FinishedEvent& event) {
   RETURN_IF_ERROR(CheckEnd(c, event));
   RunRow& run = *c.run;
   run.step = event.step;
+  if (run.open_steps) run.steps = run.step;
   run.failures = run.losses = 0;
   RecordEvent(c.t, run, event.diverged ? "diverged" : "done");
   if (event.diverged) {
@@ -156,11 +202,13 @@ absl::Status ApplyTo(const Context& c, const FinishedEvent& event) {
   } else {
     KeepLastState(c.t, c.blobs, run.id, c.last_states_bytes);
   }
-  if (run.step > 0 && run.spent.device_time > 0) {
+  // A run with open steps counts as one: its steps can't be foreseen.
+  const uint32_t measured = run.open_steps ? 1 : run.step;
+  if (measured > 0 && run.spent.device_time > 0) {
     Statement(c.t.db,
               "INSERT INTO step_times SELECT shape, ?2, ?3 FROM runs WHERE id = ?1 ON CONFLICT "
               "(shape) DO UPDATE SET device_time = device_time + ?2, steps = steps + ?3",
-              run.id, run.spent.device_time, run.step)
+              run.id, run.spent.device_time, measured)
         .Run();
   }
   Statement(c.t.db, "INSERT OR IGNORE INTO uncompacted VALUES (?1)", run.id).Run();
@@ -170,7 +218,13 @@ absl::Status ApplyTo(const Context& c, const FinishedEvent& event) {
 }
 
 absl::Status ApplyTo(const Context& c, const FailedEvent& event) {
-  FailRun(c.t, c.run, event.message);
+  FailRun(c.t, c.run, event.message, event.is_final);
+  return absl::OkStatus();
+}
+
+absl::Status ApplyTo(const Context& c, const LogEvent& event) {
+  AppendLog(c.t, c.run->id, event.text);
+  SaveProgress(c.t, *c.run);
   return absl::OkStatus();
 }
 

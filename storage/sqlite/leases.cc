@@ -234,10 +234,11 @@ absl::string_view ShortenMessage(absl::string_view message) {
   return message.substr(0, size);
 }
 
-void FailRun(Transaction& t, RunRow* run, absl::string_view message) {
+void FailRun(Transaction& t, RunRow* run, absl::string_view message, bool is_final) {
   message = ShortenMessage(message);
   RecordEvent(t, *run, "failed", message);
-  if (++run->failures < kMaxFailuresWithoutProgress) return Requeue(t, run);
+  ++run->failures;
+  if (!is_final && run->failures < kMaxFailuresWithoutProgress) return Requeue(t, run);
   run->failure = std::string(message);
   EndRun(t, run, RunState::kFailed);
 }
@@ -262,7 +263,7 @@ absl::StatusOr<std::optional<double>> Store::MeasuredStepTime(absl::string_view 
     if (finished.Row()) return finished.Real(0) / finished.Real(1);
     Statement training(db,
                        "SELECT sum(device_time), sum(step) FROM runs WHERE state = 1 AND shape = "
-                       "?1 AND step > 0 AND device_time >= ?2",
+                       "?1 AND step > 0 AND device_time >= ?2 AND open_steps = 0",
                        shape, kLeastMeasured);
     training.Row();
     const double steps = training.Real(1);

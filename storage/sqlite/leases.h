@@ -16,8 +16,9 @@ namespace ablate::storage {
 // Returns at most 4,000 bytes of a worker's message, cut between characters; its log has all of it.
 absl::string_view ShortenMessage(absl::string_view message);
 
-// Records a failure of the run: queues it again, or sets FAILED if there were too many. Saves.
-void FailRun(Transaction& t, RunRow* run, absl::string_view message);
+// Records a failure of the run: queues it again, or sets FAILED if there were too many or if this
+// one is final. Saves.
+void FailRun(Transaction& t, RunRow* run, absl::string_view message, bool is_final = false);
 
 }  // namespace ablate::storage
 

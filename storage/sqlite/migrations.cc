@@ -434,10 +434,22 @@ ALTER TABLE datasets ADD COLUMN unused_until INTEGER NOT NULL DEFAULT 0;  -- 0: 
 CREATE INDEX datasets_unused_until ON datasets (unused_until) WHERE unused_until > 0;
 )sql";
 
+// Runs that are programs: their steps aren't known before they end, and they write logs.
+constexpr char kPrograms[] = R"sql(
+ALTER TABLE runs ADD COLUMN open_steps INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE run_logs (
+  run INTEGER NOT NULL,
+  begin INTEGER NOT NULL,              -- bytes of the log before this part
+  text BLOB NOT NULL,
+  PRIMARY KEY (run, begin)
+) STRICT, WITHOUT ROWID;
+)sql";
+
 constexpr SchemaStep kStoreSteps[] = {
     {kStoreTables}, {kDatasetKinds}, {kInitialBlobs},         {kModels},
     {kLanes},       {kRunFacts},     {kAnnotations},          {kStateDevices},
-    {kCellNames},   {kVisible},      {"", CorrectLastValues}, {kUnusedUploads}};
+    {kCellNames},   {kVisible},      {"", CorrectLastValues}, {kUnusedUploads},
+    {kPrograms}};
 
 // Versions 1 to 14 were never released.
 constexpr Schema kStoreSchema = {0x61626c61 /* "abla" */, 15, kStoreSteps};

@@ -66,6 +66,9 @@ constexpr RunRows kRunRows[] = {
     {"DELETE FROM final_values WHERE (name, last, run) IN (SELECT name, last, run FROM "
      "final_values WHERE run = ?1 LIMIT ?2) RETURNING 1",
      1},
+    {"DELETE FROM run_logs WHERE (run, begin) IN (SELECT run, begin FROM run_logs WHERE run = ?1 "
+     "LIMIT ?2) RETURNING 1",
+     kPointsCost},
     {"DELETE FROM run_events WHERE id IN (SELECT id FROM run_events WHERE run = ?1 LIMIT ?2) "
      "RETURNING 1",
      1},

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "base/status_macros.h"
 #include "storage/sqlite/cell_fields.h"
 #include "storage/sqlite/cells.h"
@@ -378,6 +379,9 @@ absl::StatusOr<QueryNames> Store::ListQueryNames(const Viewer& viewer) {
   return db_->Read([&](Connection& db) {
     QueryNames names;
     names.axes = ReadNames(db, viewer, NameKind::kAxis);
+    names.settings = ReadNames(db, viewer, NameKind::kField);
+    std::erase_if(names.settings,
+                  [](const std::string& name) { return !absl::StartsWith(name, "settings."); });
     const std::vector<std::string> final = ReadNames(db, viewer, NameKind::kMetric);
     std::set<std::string> metrics(final.begin(), final.end());
     for (const auto& [run, summaries] : ReadOpenRuns(db, ReadPrivacy(db, viewer))) {

@@ -116,7 +116,7 @@ RunValue RunNumber(const Statement& row, RunKey::Kind kind) {
     case RunKey::Kind::kEnded:
       return Time(row.Int(3));
     default:
-      return static_cast<double>(row.Int(4));
+      return row.Int(4) == 0 ? RunValue() : RunValue(static_cast<double>(row.Int(4)));
   }
 }
 

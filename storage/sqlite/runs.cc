@@ -105,7 +105,8 @@ std::optional<RunRow> LoadRun(Connection& db, int64_t id) {
   Statement row(db,
                 "SELECT steps, state, lease, step, failures, losses, failure, trainer, device, "
                 "build, worker, device_time, contended_time, tokens, start_time, end_time, "
-                "environment, charged, incarnation, acked, name FROM runs WHERE id = ?1",
+                "environment, charged, incarnation, acked, name, open_steps FROM runs WHERE id "
+                "= ?1",
                 id);
   if (!row.Row()) return std::nullopt;
   RunRow run;
@@ -129,6 +130,7 @@ std::optional<RunRow> LoadRun(Connection& db, int64_t id) {
   run.incarnation = row.Text(18);
   run.acked = row.As<uint64_t>(19);
   run.name = row.Text(20);
+  run.open_steps = row.Int(21) != 0;
   return run;
 }
 
@@ -169,11 +171,11 @@ void SaveRun(Transaction& t, const RunRow& run, RunState before) {
       "UPDATE runs SET state = ?2, lease = nullif(?3, ''), step = ?4, failures = ?5, losses = ?6, "
       "failure = ?7, trainer = ?8, device = ?9, build = ?10, worker = ?11, device_time = ?12, "
       "contended_time = ?13, tokens = ?14, start_time = ?15, end_time = ?16, environment = ?17, "
-      "change = ?18, incarnation = ?19, acked = ?20 WHERE id = ?1",
+      "change = ?18, incarnation = ?19, acked = ?20, steps = ?21 WHERE id = ?1",
       run.id, static_cast<int>(run.state), run.lease, run.step, run.failures, run.losses,
       run.failure, run.trainer, run.device, run.build, run.worker, run.spent.device_time,
       run.spent.contended_time, run.spent.tokens, run.start_time, run.end_time, run.environment,
-      change, run.incarnation, run.acked)
+      change, run.incarnation, run.acked, run.steps)
       .Run();
   Statement(t.db, "UPDATE cells SET change = ?2 WHERE run = ?1", run.id, change).Run();
   if (run.state == before) return;
@@ -190,9 +192,9 @@ uint64_t SaveProgress(Transaction& t, const RunRow& run) {
   const uint64_t change = t.NextChange();
   Statement(t.db,
             "UPDATE runs SET step = ?2, device_time = ?3, contended_time = ?4, tokens = ?5, change "
-            "= ?6, acked = ?7 WHERE id = ?1",
+            "= ?6, acked = ?7, steps = ?8 WHERE id = ?1",
             run.id, run.step, run.spent.device_time, run.spent.contended_time, run.spent.tokens,
-            change, run.acked)
+            change, run.acked, run.steps)
       .Run();
   Statement(t.db, "UPDATE cells SET change = ?2 WHERE run = ?1", run.id, change).Run();
   return change;

@@ -19,6 +19,7 @@ namespace ablate::storage {
 struct RunRow : RunStatus {
   int64_t id = 0;
   std::string name;
+  bool open_steps = false;  // as in NewRun; steps is then what is expected so far
   // The lease that it is LEASED under, or that its last event ended, which allows repeated events
   // of it to be recognised. Empty: none.
   std::string lease;

@@ -98,10 +98,11 @@ absl::StatusOr<DeviceShares> Store::GetShares() {
     Statement used(db, "SELECT user, device_time, time FROM shares");
     while (used.Row()) shares[used.Text(0)].used = Decayed(used.Real(1), now - used.Int(2));
     Statement training(db,
-                       "SELECT charged, runs.steps - step, runs.steps, iif(own, runs.device_time, "
-                       "step_times.device_time), iif(own, step, step_times.steps), runs.lanes FROM "
-                       "(SELECT *, step > 0 AND device_time >= ?1 AS own FROM runs WHERE state = "
-                       "1) AS runs LEFT JOIN step_times ON step_times.shape = runs.shape",
+                       "SELECT charged, iif(open_steps, 1, runs.steps - step), iif(open_steps, 1, "
+                       "runs.steps), iif(own, runs.device_time, step_times.device_time), iif(own, "
+                       "step, step_times.steps), runs.lanes FROM (SELECT *, step > 0 AND "
+                       "device_time >= ?1 AND NOT open_steps AS own FROM runs WHERE state = 1) AS "
+                       "runs LEFT JOIN step_times ON step_times.shape = runs.shape",
                        kLeastMeasured);
     while (training.Row()) {
       DeviceShare& share = shares[training.Text(0)];

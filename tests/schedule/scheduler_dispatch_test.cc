@@ -214,6 +214,32 @@ TEST_F(SchedulerDispatchTest, GrantsARunOnlyToAWorkerThatHasItsTrainer) {
   EXPECT_EQ(Run("t-0").environment, "");
 }
 
+TEST_F(SchedulerDispatchTest, GrantsAProgramOnlyToAWorkerThatHasItsEnvironment) {
+  Queue("jax", 1, 0, 0, "program:jax");
+  Queue("default", 1, 0, 0, "program");
+  const auto with = [](wire::FromWorker hello, const std::vector<std::string>& trainers) {
+    for (const std::string& name : trainers) {
+      wire::TrainerInfo* info = hello.mutable_hello()->add_trainers();
+      info->set_name(name);
+      info->set_environment("python of " + name);
+    }
+    return hello;
+  };
+  wire::FromWorker refusing = Hello("none", "n#1", 2);
+  refusing.mutable_hello()->set_no_programs("bwrap isn't installed");
+  EXPECT_THAT(Attach(refusing).grants(), IsEmpty());
+  EXPECT_EQ(scheduler_->Workers().at(0).no_programs, "bwrap isn't installed");
+  const Peer plain = Attach(with(Hello("plain", "p#1", 2), {"program"}));
+  ASSERT_THAT(plain.grants(), SizeIs(1));
+  EXPECT_EQ(plain.grants()[0].run().run(), "default-0");
+  EXPECT_EQ(Run("default-0").environment, "python of program");
+  EXPECT_EQ(Run("jax-0").state, RunState::kQueued);
+  const Peer both = Attach(with(Hello("both", "b#1", 2), {"program", "program:jax"}));
+  ASSERT_THAT(both.grants(), SizeIs(1));
+  EXPECT_EQ(both.grants()[0].run().run(), "jax-0");
+  EXPECT_EQ(Run("jax-0").environment, "python of program:jax");
+}
+
 // Otherwise a stream of short runs would go before it forever.
 TEST_F(SchedulerDispatchTest, GrantsNothingPastARunThatWaitsForThoseWhoTrainIt) {
   Queue("t", 3);
