@@ -31,8 +31,10 @@ absl::StatusOr<v1::RunSpec> SpecOfRunWithText(const storage::RunRecord& run) {
 absl::Status CheckTokenizerFits(const storage::DatasetRecord& tokenizer,
                                 const storage::ModelRecord& model) {
   const std::string name = lookup::DatasetName(tokenizer.id);
-  if (tokenizer.kind == DatasetKind::kText || tokenizer.kind == DatasetKind::kTagged) {
-    return lookup::InvalidField(kTokenizerField, absl::StrCat(name, " is a text"),
+  if (tokenizer.kind != DatasetKind::kTokenizer && tokenizer.kind != DatasetKind::kTokens) {
+    const bool files = tokenizer.kind == DatasetKind::kFiles;
+    return lookup::InvalidField(kTokenizerField,
+                                absl::StrCat(name, files ? " holds files" : " is a text"),
                                 "a tokenizer, or tokens");
   }
   if (tokenizer.characters <= model.vocabulary) return absl::OkStatus();

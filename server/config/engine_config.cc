@@ -26,12 +26,11 @@ absl::Status CheckNumbers(const Message& message, const std::string& path) {
                   "the fields of this program's version");
 }
 
-// Checks the message and everything below it; its lists hold numbers only, so messages are
-// singular.
+// Checks the message and every message below it. Lists hold numbers, and maps what programs have.
 absl::Status CheckFields(const Message& message, const std::string& path) {
   RETURN_IF_ERROR(CheckNumbers(message, path));
   for (const FieldDescriptor* field : reflect::SetFields(message)) {
-    if (field->message_type() == nullptr) continue;
+    if (field->message_type() == nullptr || field->is_repeated()) continue;
     RETURN_IF_ERROR(CheckFields(message.GetReflection()->GetMessage(message, field),
                                 reflect::Below(path, field->name())));
   }

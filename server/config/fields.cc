@@ -12,6 +12,7 @@
 #include "google/protobuf/descriptor.h"
 #include "proto/reflect/option.h"
 #include "proto/reflect/text.h"
+#include "server/config/program.h"
 
 namespace ablate::spec {
 namespace {
@@ -84,6 +85,7 @@ void AddLeaves(const google::protobuf::Descriptor* type, const std::string& abov
   for (int i = 0; i < type->field_count(); ++i) {
     const FieldDescriptor* field = type->field(i);
     const std::string path = reflect::Below(above, field->name());
+    if (path == "program" || path == "settings") continue;  // not of a model: program.h
     if (field->message_type() == nullptr) {
       leaves->push_back({path, field});
     } else {
@@ -340,6 +342,7 @@ bool NamesTokenizer(absl::string_view tokenizer) {
 }
 
 void FillFields(v1::BaseSpec* base) {
+  if (base->has_program()) return FillProgram(base);
   const auto is_constant = [](const FieldRule& rule) {
     return rule.condition == nullptr && rule.computed == nullptr;
   };
@@ -365,6 +368,7 @@ void FillFields(v1::BaseSpec* base) {
 }
 
 void FillDefaults(bool cuda, v1::BaseSpec* base) {
+  if (base->has_program()) return FillProgram(base);
   v1::TrainingSpec* training = base->mutable_training();
   if (!training->has_trainer()) training->set_trainer(v1::Trainer::auto_);
   FillFields(base);
@@ -378,10 +382,11 @@ bool LeavesDeviceOpen(const v1::TrainingSpec& training) {
 }
 
 bool ReadStoredRun(const std::string& bytes, v1::RunSpec* run) {
-  // Every run has a task. Without this check, bytes that aren't a spec would become one of
-  // defaults.
+  // Every run has a task or a program. Without this check, bytes that aren't a spec would become
+  // one of defaults.
   const bool read =
-      run->ParseFromString(bytes) && run->spec().task().kind_case() != v1::TaskSpec::KIND_NOT_SET;
+      run->ParseFromString(bytes) &&
+      (run->spec().has_program() || run->spec().task().kind_case() != v1::TaskSpec::KIND_NOT_SET);
   if (read) FillFields(run->mutable_spec());
   return read;
 }

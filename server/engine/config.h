@@ -19,7 +19,7 @@ namespace ablate::engine {
 // request gains (tests/config/engine_config_test.cc checks it). A worker declares it when it
 // attaches. A server grants runs and hands analyses only to workers whose version covers what it
 // may ask for. It isn't part of a fingerprint; kNumericsVersion covers changes of the numbers.
-inline constexpr uint32_t kConfigVersion = 14;
+inline constexpr uint32_t kConfigVersion = 15;
 
 // Describes a norm's formula, x̂ = (x − μ)/√(Σ(x − μ)²/m + ε). Sums are over the features of a
 // token; for kBatch they are over the positions of a batch.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/decimal.h"
 #include "server/config/fields.h"
+#include "server/experiment/program_checks.h"
 
 namespace ablate::spec {
 namespace {
@@ -54,8 +56,8 @@ std::vector<Problem> PathProblems(const std::string& path, const std::string& so
 
 class AxisReader {
  public:
-  AxisReader(const v1::Axis& axis, int index, Problems* problems)
-      : axis_(axis), problems_(problems) {
+  AxisReader(const v1::Axis& axis, const v1::BaseSpec& base, int index, Problems* problems)
+      : axis_(axis), base_(base), problems_(problems) {
     plan_.source = absl::StrCat("axes[", index, "]");
     plan_.tuned = axis.tune();
     plan_.is_field = axis.has_field() || axis.values_size() > 0;
@@ -188,6 +190,12 @@ class AxisReader {
       v1::BaseSpec scratch;
       std::vector<Problem> found;
       reflect::SetPath(write.path, write.value, write.source, &scratch, &found);
+      std::optional<Problem> wrong = CheckSetting(base_, write);
+      if (wrong.has_value()) {
+        problems_->Add(*std::move(wrong));
+        point->bad.insert(write.path);
+        continue;
+      }
       if (!found.empty()) point->bad.insert(write.path);
       problems_->Add(std::move(found));
       point->bad.merge(CheckFields(
@@ -203,6 +211,7 @@ class AxisReader {
   }
 
   const v1::Axis& axis_;
+  const v1::BaseSpec& base_;
   Problems* problems_;
   AxisPlan plan_;
   std::set<std::string> labels_;
@@ -244,7 +253,7 @@ std::vector<AxisPlan> ReadAxes(const v1::ExperimentSpec& spec, Problems* problem
   }
   std::set<std::string> names;
   for (int i = 0; i < spec.axes_size(); ++i) {
-    plans.push_back(AxisReader(spec.axes(i), i, problems).Read());
+    plans.push_back(AxisReader(spec.axes(i), spec.base(), i, problems).Read());
     const std::string& name = plans.back().name;
     if (!name.empty() && !names.insert(name).second) {
       problems->Add(absl::StrCat("axes[", i, "].name"), reflect::ShortText(name),

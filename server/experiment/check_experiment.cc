@@ -17,19 +17,23 @@
 #include "server/experiment/checks.h"
 #include "server/experiment/experiment_analyses.h"
 #include "server/experiment/metrics.h"
+#include "server/experiment/program_checks.h"
 
 namespace ablate::spec {
 namespace {
 
 constexpr size_t kMaxQuestionBytes = 2000;
 
-void CheckMetric(const std::string& field, const std::string& key, Problems* problems) {
-  if (FindMetric(key).has_value()) return;
+// `free`: the runs are programs, which may log any metric.
+void CheckMetric(const std::string& field, const std::string& key, bool free, Problems* problems) {
+  if (FindMetric(key).has_value() || (free && IsProgramMetric(key))) return;
   const std::string complaint = key.empty()
                                     ? "missing"
                                     : absl::StrCat(reflect::Quoted(key), " isn't a metric",
                                                    reflect::DidYouMean(key, Metrics(), " (", ")"));
-  problems->Add(field, reflect::ShortText(key), complaint, MetricNames());
+  problems->Add(
+      field, reflect::ShortText(key), complaint,
+      free ? "a name that the program logs: 1 to 100 printable characters" : MetricNames());
 }
 
 void CheckQuestion(const std::string& question, Problems* problems) {
@@ -58,7 +62,7 @@ void CheckWindow(const v1::ExperimentSpec& spec, const v1::Window& window, const
                                " is a number of an analysis, which has no series to summarize"),
                   MetricNames());
   } else {
-    CheckMetric(key, window.key(), problems);
+    CheckMetric(key, window.key(), spec.base().has_program(), problems);
   }
   if (window.has_first() && window.has_last()) {
     problems->Add(path, "", "first and last exclude each other", "first, last or neither");
@@ -70,7 +74,9 @@ void CheckWindow(const v1::ExperimentSpec& spec, const v1::Window& window, const
 void CheckPrimary(const v1::ExperimentSpec& spec, Problems* problems) {
   const std::string& primary = spec.report().primary();
   const auto entry = AnalysisOf(spec, primary);
-  if (!entry.has_value()) return CheckMetric("report.primary", primary, problems);
+  if (!entry.has_value()) {
+    return CheckMetric("report.primary", primary, spec.base().has_program(), problems);
+  }
   const size_t slash = std::min(primary.find('/'), primary.size());
   const std::string number = primary.substr(std::min(slash + 1, primary.size()));
   const auto complaint = NumberComplaint(entry->analysis, entry->label, number);
@@ -150,6 +156,13 @@ class Walker {
       reflect::CheckValue(static_cast<const google::protobuf::Value&>(message), path, &found);
       return problems_->Add(std::move(found));
     }
+    if (type == google::protobuf::Struct::descriptor()) {
+      google::protobuf::Value free;
+      *free.mutable_struct_value() = static_cast<const google::protobuf::Struct&>(message);
+      std::vector<Problem> found;
+      reflect::CheckValue(free, path, &found);
+      return problems_->Add(std::move(found));
+    }
     if (type->map_key() == nullptr) return Walk(message, path);  // not a map's entry
     const auto key = std::get<std::string>(reflect::Read(message, type->map_key()));
     const std::string below = absl::StrCat(path, reflect::Subscript(key));
@@ -184,6 +197,11 @@ bool CheckBounds(const Message& message, const std::string& path, Problems* prob
 
 void CheckExperiment(const v1::ExperimentSpec& spec, Problems* problems) {
   CheckName("name", spec.name(), problems);
+  if (!spec.base().has_program()) CheckProgram(spec.base(), problems);
+  if (spec.base().has_program() && spec.analyses_size() > 0) {
+    problems->Add("analyses", absl::StrCat(spec.analyses_size()),
+                  "the runs are programs, which have no model to analyze", "no analyses");
+  }
   CheckQuestion(spec.question(), problems);
   CheckBounds(spec.report(), "report", problems);
   CheckBounds(spec.limits(), "limits", problems);

@@ -304,6 +304,8 @@ class RunChecker {
       Report({dataset.path}, Complaint(facts.status()), kUploaded);
     } else if (facts->kind == DatasetKind::kTokenizer) {
       Report({dataset.path}, absl::StrCat(name, " is a tokenizer"), "a data set of text");
+    } else if (facts->kind == DatasetKind::kFiles) {
+      Report({dataset.path}, absl::StrCat(name, " holds a program's files"), "a data set of text");
     } else if (facts->kind == DatasetKind::kTagged) {
       Report({dataset.path}, absl::StrCat(name, " holds tagged sentences, for inputs of analyses"),
              "a data set of text");

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <map>
 #include <optional>
-#include <unordered_set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -21,6 +20,7 @@
 #include "server/experiment/field_values.h"
 #include "server/experiment/fingerprint.h"
 #include "server/experiment/initial_model.h"
+#include "server/experiment/merge.h"
 #include "server/experiment/trainer_choice.h"
 
 namespace ablate::spec {
@@ -95,38 +95,29 @@ class Expander {
         models_(surroundings),
         problems_(problems),
         resolution_(resolution),
-        merged_(input.grid.axes.size() + 1) {
-    merged_[0] = input.base;
-  }
+        merger_(input) {}
 
   void Visit(const Indexes& indexes, size_t changed) {
-    bool broken = false;
-    BadPaths bad = input_.bad;
-    for (size_t axis = 0; axis < indexes.size(); ++axis) {
-      const Point& point = PointOf(indexes, axis);
-      broken |= point.broken;
-      bad.insert(point.bad.begin(), point.bad.end());
-      if (axis < changed) continue;
-      merged_[axis + 1] = merged_[axis];
-      std::vector<Problem> known;  // reported when the axis was read
-      Apply(point.writes, &merged_[axis + 1], &known);
+    Merged merged = merger_.Merge(indexes, changed);
+    if (input_.labels_are_good) merger_.CheckName(indexes, problems_);
+    any_broken_ |= merged.broken;
+    if (merged.broken) return;
+    if (merged.spec.has_program()) {
+      problems_->Add("base.program", "", "missing, but an axis sets a part of it",
+                     "the program in base; an axis may change it there");
+      any_broken_ = true;
+      return;
     }
-    if (input_.labels_are_good) CheckName(indexes);
-    any_broken_ |= broken;
-    if (broken) return;
-    std::vector<const std::vector<Write>*> points;
-    for (size_t axis = 0; axis < indexes.size(); ++axis) {
-      points.push_back(&PointOf(indexes, axis).writes);
-    }
-    const Sources sources(input_.overrides, points);
-    v1::BaseSpec filled = merged_.back();
+    BadPaths& bad = merged.bad;
+    const Sources sources(input_.overrides, merged.points);
+    v1::BaseSpec filled = merged.spec;
     const absl::StatusOr<ModelFacts>* initial = nullptr;
     if (filled.has_model_from() && !AnyBad(bad, {"model_from"})) {
       initial = &models_.Find(filled.model_from());
       if (initial->ok()) BeginWith(**initial, &filled);
     }
     FillDefaults(/*cuda=*/false, &filled);  // until the device is chosen
-    const RunToCheck run{merged_.back(), filled, sources, bad, initial};
+    const RunToCheck run{merged.spec, filled, sources, bad, initial};
     BadPaths found = CheckRun(run, surroundings_, datasets_, problems_);
     bad.merge(std::move(found));
     bad.merge(effects_.Check(run, problems_));
@@ -192,27 +183,6 @@ class Expander {
     size_t cells = 0;    // on devices of this kind
   };
 
-  const Point& PointOf(const Indexes& indexes, size_t axis) const {
-    return input_.grid.axes[axis].points[static_cast<size_t>(indexes[axis])];
-  }
-
-  // Returns the part of a cell's name before its seed.
-  std::string NameOf(const Indexes& indexes) const {
-    std::vector<absl::string_view> parts;
-    for (size_t axis = 0; axis < indexes.size(); ++axis) {
-      parts.push_back(PointOf(indexes, axis).part);
-    }
-    return absl::StrJoin(parts, "-");
-  }
-
-  void CheckName(const Indexes& indexes) {
-    const std::string name = NameOf(indexes);
-    if (names_.insert(name).second || name.empty()) return;
-    problems_->Add("axes", reflect::ShortText(name),
-                   absl::StrCat("two cells have the name ", reflect::ShortText(name)),
-                   "labels that make the names of cells unique");
-  }
-
   const ModelSize& SizeOf(const engine::RunConfig& config, const std::string& model) {
     const std::string key = absl::StrCat(model, engine::NameOf(config.training.rule));
     const auto known = sizes_.find(key);
@@ -233,9 +203,7 @@ class Expander {
       FillDefaults(/*cuda=*/false, &filled);
     }
     ResolvedCell cell;
-    for (size_t axis = 0; axis < indexes.size(); ++axis) {
-      cell.labels.emplace_back(input_.grid.axes[axis].name, PointOf(indexes, axis).label);
-    }
+    cell.labels = merger_.LabelsOf(indexes);
     std::string* name = MutableDatasetOf(filled.mutable_task());
     if (name != nullptr && !AnyBad(run.bad, {"task"})) {
       *facts = &*datasets_->FindRead(filled.task());
@@ -431,8 +399,8 @@ class Expander {
     const auto trainer = run.filled.training().trainer();
     Canonical canonical(spec, pattern.dataset_sha256, pattern.initial_sha256);
     Combination& combination = combinations_.emplace_back(
-        Combination{std::move(pattern), NameOf(indexes), *std::move(config), std::move(canonical),
-                    std::move(bad), trainer == v1::Trainer::auto_});
+        Combination{std::move(pattern), merger_.NameOf(indexes), *std::move(config),
+                    std::move(canonical), std::move(bad), trainer == v1::Trainer::auto_});
     combination.device_open = LeavesDeviceOpen(run.merged.training());
     if (combination.config.precision == engine::Precision::kTf32) {
       combination.gpu_by = run.sources.Find("training.precision", run.merged);
@@ -518,10 +486,9 @@ class Expander {
   InitialModels models_;
   Problems* problems_;
   Resolution* resolution_;
-  std::vector<v1::BaseSpec> merged_;  // after so many axes
+  Merger merger_;
   EffectChecker effects_;
-  bool any_broken_ = false;  // a setting could not be read
-  std::unordered_set<std::string> names_;
+  bool any_broken_ = false;                 // a setting could not be read
   std::map<std::string, ModelSize> sizes_;  // keyed by Canonical::ModelText and rule
   std::map<std::string, Largest> largest_;  // by device kind
   // By tuned axis, then by the combination of the other axes: evaluation data of the first setting.

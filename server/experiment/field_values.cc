@@ -8,8 +8,10 @@
 #include "absl/strings/str_join.h"
 #include "base/decimal.h"
 #include "google/protobuf/descriptor.h"
+#include "google/protobuf/struct.pb.h"
 #include "proto/reflect/read.h"
 #include "server/config/fields.h"
+#include "server/config/program.h"
 
 namespace ablate::spec {
 namespace {
@@ -25,6 +27,19 @@ std::string ListOf(const Message& message, const FieldDescriptor* field) {
   return absl::StrCat("[", absl::StrJoin(elements, ", "), "]");
 }
 
+// Adds settings of a program by their names: model.heads.
+void CollectFree(const google::protobuf::Struct& fields, const std::string& above,
+                 FieldValues* values) {
+  for (const auto& [name, value] : fields.fields()) {
+    const std::string path = reflect::Below(above, name);
+    if (value.has_struct_value()) {
+      CollectFree(value.struct_value(), path, values);
+    } else {
+      values->emplace(path, TextOfSetting(value));
+    }
+  }
+}
+
 void Collect(const Message& message, const std::string& above, FieldValues* values) {
   for (const FieldDescriptor* field : reflect::SetFields(message)) {
     const std::string path = reflect::Below(above, field->name());
@@ -34,7 +49,11 @@ void Collect(const Message& message, const std::string& above, FieldValues* valu
     }
     const reflect::FieldValue value = reflect::Read(message, field);
     if (const auto* below = std::get_if<const Message*>(&value)) {
-      Collect(**below, path, values);
+      if (const auto* free = dynamic_cast<const google::protobuf::Struct*>(*below)) {
+        CollectFree(*free, path, values);
+      } else {
+        Collect(**below, path, values);
+      }
     } else {
       values->emplace(path, reflect::TextOf(value));
     }
@@ -60,6 +79,7 @@ void CollectPaths(const google::protobuf::Descriptor* type, const std::string& a
   for (int i = 0; i < type->field_count(); ++i) {
     const FieldDescriptor* field = type->field(i);
     SpecPath path{reflect::Below(above, field->name()), KindOf(field), {}};
+    if (field->message_type() == google::protobuf::Struct::descriptor()) continue;
     if (field->message_type() != nullptr && !field->is_repeated()) {
       CollectPaths(field->message_type(), path.path, paths);
       continue;
@@ -189,6 +209,7 @@ FieldValues EvaluationData(const v1::BaseSpec& filled, const std::string& datase
 
 FieldValues ScoredData(const v1::BaseSpec& filled, const std::string& dataset_sha256,
                        uint64_t longest, absl::string_view metric) {
+  if (filled.has_program()) return {};  // it chooses its own data
   FieldValues scored = EvaluationData(filled, dataset_sha256, longest);
   if (absl::StartsWith(metric, "train/")) {
     scored.erase("evaluation.batches");

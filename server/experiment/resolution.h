@@ -1,5 +1,5 @@
-// Holds the input and the result of resolving a spec: facts about data sets and models; cells, notes
-// and problems.
+// Holds the input and the result of resolving a spec: facts about data sets and models; cells,
+// notes and problems.
 #ifndef ABLATE_SERVER_EXPERIMENT_RESOLUTION_H_
 #define ABLATE_SERVER_EXPERIMENT_RESOLUTION_H_
 
@@ -67,6 +67,9 @@ struct Surroundings {
   uint32_t most_lanes = 0;  // of a worker on cores; 0: unknown
   // By kind, for the device with the most memory; absent if unknown.
   std::map<std::string, DeviceMemory> memory = {};
+  // Environments of the attached workers that take programs, by name: what their bits depend on.
+  std::map<std::string, std::string> environments = {};
+  std::string no_programs = {};  // why a worker takes none
 };
 
 // A cell's run with a trainer or on a device that it did not get.
@@ -96,12 +99,12 @@ struct ResolvedCell {
   std::vector<OtherRun> others;  // that auto could have become, if its trainer or device was auto
   std::string dataset_sha256;    // empty if the task has no data set
   std::string initial_sha256;    // of the checkpoint of model_from; empty if parameters are drawn
-  uint64_t parameters = 0;
-  uint64_t bytes = 0;         // estimate of its permanent storage
-  uint64_t resume_bytes = 0;  // estimate of a resume state, which exists while it trains
-  double flops_per_step = 0;  // forward and backward, for a guess of its time
-  EvaluationCost evaluation;  // cost of each evaluation, for the same
-  Speed guessed_speed;        // of its trainer, for the same
+  uint64_t parameters = 0;       // 0 for a program
+  uint64_t bytes = 0;            // estimate of its permanent storage
+  uint64_t resume_bytes = 0;     // estimate of a resume state, which exists while it trains
+  double flops_per_step = 0;     // forward and backward, for a guess of its time
+  EvaluationCost evaluation;     // cost of each evaluation, for the same
+  Speed guessed_speed;           // of its trainer, for the same
 };
 
 struct Resolution {
@@ -112,8 +115,9 @@ struct Resolution {
   std::vector<v1::SettingParameters> parameters;
   // Cost of one analysis for each entry of the spec except samples.
   std::vector<EntryCost> analyses;
-  std::vector<engine::RunConfig> configs;  // one per setting, like `parameters`, for its first seed
-  std::vector<BadPaths> bad;               // likewise: paths with problems
+  // One per setting, like `parameters`, for its first seed; none if the runs are programs.
+  std::vector<engine::RunConfig> configs;
+  std::vector<BadPaths> bad;  // likewise: paths with problems
   std::vector<std::string> notes;
   std::vector<Problem> problems;
   // True if all cells exist and none has a problem. If false, the existing cells serve only to find

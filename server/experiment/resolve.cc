@@ -16,10 +16,12 @@
 #include "server/experiment/checks.h"
 #include "server/experiment/datasets.h"
 #include "server/experiment/expand.h"
+#include "server/experiment/expand_program.h"
 #include "server/experiment/experiment_analyses.h"
 #include "server/experiment/grid.h"
 #include "server/experiment/metrics.h"
 #include "server/experiment/notes.h"
+#include "server/experiment/program_checks.h"
 #include "server/experiment/writes.h"
 
 namespace ablate::spec {
@@ -48,7 +50,8 @@ class Resolver {
     const bool labels_are_good = ReadGrid();
     CheckWriters();
     if (CheckSize(resolution_.spec.limits(), &grid_, &problems_) && well_formed) {
-      Expand({resolution_.spec.base(), grid_, overrides_, bad_, resolution_.spec.report().primary(),
+      const auto expand = resolution_.spec.base().has_program() ? ExpandProgram : Expand;
+      expand({resolution_.spec.base(), grid_, overrides_, bad_, resolution_.spec.report().primary(),
               labels_are_good},
              surroundings_, &datasets_, &problems_, &resolution_);
     }
@@ -73,7 +76,12 @@ class Resolver {
       }
     }
     std::vector<Problem> found;
+    const v1::BaseSpec declared = *base;
     for (const Write& write : overrides_) {
+      if (std::optional<Problem> wrong = CheckSetting(declared, write)) {
+        found.push_back(*std::move(wrong));
+        continue;
+      }
       // An override that can't be applied must not count as a writer later.
       const size_t before = found.size();
       reflect::SetPath(write.path, write.value, write.source, base, &found);
@@ -230,7 +238,9 @@ class Resolver {
 
   // Replaces display names, whose meaning may change, by datasets/ID.
   void NameDatasets() {
-    v1::TaskSpec* task = resolution_.spec.mutable_base()->mutable_task();
+    v1::BaseSpec* base = resolution_.spec.mutable_base();
+    if (base->has_program()) return NameFiles(base->mutable_program());
+    v1::TaskSpec* task = base->mutable_task();
     std::string* name = MutableDatasetOf(task);
     if (name != nullptr) Rename(name);
     if (std::string* found = MutableTokenizerOf(task)) RenameTokenizer(found);
@@ -250,6 +260,10 @@ class Resolver {
         }
       }
     }
+  }
+
+  void NameFiles(v1::ProgramSpec* program) {
+    if (program->has_files()) Rename(program->mutable_files());
   }
 
   // Returns the text that a setting writes at `rest`, which may be below a message that it

@@ -79,6 +79,7 @@ Source Sources::Find(const std::string& path, const v1::BaseSpec& merged) const 
   }
   std::string source = WrittenBy(overrides_, path);
   if (!source.empty()) return {Rank::kOverride, std::move(source)};
+  if (absl::StartsWith(path, "settings.")) return {Rank::kBase, absl::StrCat("base.", path)};
   // A path may end in an element of a list.
   const reflect::FieldPath field(merged.GetDescriptor(), path.substr(0, path.find('[')));
   return {field.IsSet(merged) ? Rank::kBase : Rank::kDefault, absl::StrCat("base.", path)};

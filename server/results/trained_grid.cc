@@ -16,6 +16,7 @@
 #include "server/analysis/document_facts.h"
 #include "server/analysis/subjects.h"
 #include "server/config/fields.h"
+#include "server/config/program.h"
 #include "server/experiment/analysis.h"
 #include "server/experiment/axes.h"
 #include "server/experiment/field_values.h"
@@ -424,10 +425,14 @@ class Loader {
     if (!grid_.cells.empty() && labels == labels_) return absl::OkStatus();
     ASSIGN_OR_RETURN(const auto stored, analysis::SpecOf(run));
     const v1::BaseSpec& run_spec = stored.spec();
-    if (grid_.cells.empty()) FillBase(run_spec.training());
+    if (grid_.cells.empty()) FillBase(run_spec);
     labels_ = labels;
     changed_ = ChangedFrom(grid_.base, run_spec);
     follows_ = FollowsFor(labels);
+    if (run_spec.has_program()) {
+      spec_hash_ = spec::ShortHash(spec::ProgramIdentity(run_spec, run.dataset_blob, ""));
+      return absl::OkStatus();
+    }
     // If the store has no data sets, their names are used.
     const v1::TaskSpec& task = run_spec.task();
     const spec::NamedDataset dataset = spec::DatasetOf(task);
@@ -483,23 +488,24 @@ class Loader {
 
   // Resolves the base on the device kind of the first cell, which `auto` was resolved to
   // everywhere, and with its trainer.
-  void FillBase(const v1::TrainingSpec& first) {
-    const bool cuda = first.device() == v1::Device::cuda;
+  void FillBase(const v1::BaseSpec& first) {
+    const bool cuda = first.training().device() == v1::Device::cuda;
     if (cuda) grid_.input.axes = AxesOf(grid_.spec, true);
     if (query_.reference != nullptr) {
       grid_.base = query_.reference->base;
       return;
     }
     v1::BaseSpec base = grid_.spec.base();
-    v1::TrainingSpec* training = base.mutable_training();
-    const bool resolved =
-        training->trainer() == v1::Trainer::torch || training->trainer() == v1::Trainer::native;
-    if (!resolved) training->set_trainer(first.trainer());
+    const auto trainer = base.training().trainer();
+    const bool resolved = trainer == v1::Trainer::torch || trainer == v1::Trainer::native;
+    if (!resolved && !first.has_program()) {
+      base.mutable_training()->set_trainer(first.training().trainer());
+    }
     grid_.base = spec::FilledValues(base, {}, cuda);
   }
 
   void Describe(const storage::RunRecord& run, report::Cell* cell) const {
-    cell->parameters = static_cast<int64_t>(run.parameters);
+    if (run.parameters > 0) cell->parameters = static_cast<int64_t>(run.parameters);
     if (run.worker.empty()) return;  // nothing has trained it yet
     cell->trainer = run.trainer;
     cell->version = run.build;
@@ -518,7 +524,8 @@ class Loader {
     // With damage it is unknown which values existed.
     if (any_value_ || any_damage_) return absl::OkStatus();
     // A primary number of analyses that aren't computed yet, or have failed.
-    if (query_.key.empty() && IsOfAnalyses(value_.key)) return absl::OkStatus();
+    const bool trains_models = !grid_.spec.base().has_program();
+    if (query_.key.empty() && trains_models && IsOfAnalyses(value_.key)) return absl::OkStatus();
     if (!done_.empty()) return NoSuchValue(store_, grid_.metrics, grid_.record.id, value_, done_);
     if (query_.key.empty()) return absl::OkStatus();
     return CheckKnownKey(store_, "key", value_.key, grid_.record.id);
@@ -633,7 +640,8 @@ std::string PrimaryMetric(const v1::ExperimentSpec& spec) {
 
 std::string ChoiceMetric(const v1::ExperimentSpec& spec) {
   const std::string primary = PrimaryMetric(spec);
-  return absl::StartsWith(primary, "eval/") ? primary : "eval/loss";
+  const bool is_evaluation = absl::StartsWith(primary, "eval/");
+  return is_evaluation || spec.base().has_program() ? primary : "eval/loss";
 }
 
 report::Better BetterOf(const v1::ExperimentSpec& spec, const std::string& key) {

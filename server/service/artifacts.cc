@@ -1,5 +1,6 @@
 #include "ablate/v1/artifact.pb.h"
 #include "base/status_macros.h"
+#include "server/config/program.h"
 #include "server/lookup/names.h"
 #include "server/rpc/blob_streams.h"
 #include "server/rpc/call.h"
@@ -10,13 +11,19 @@
 namespace ablate::service {
 namespace {
 
+constexpr char kOutput[] = "output";  // kind of the files that a program has kept
+
 absl::Status ListArtifacts(const Backend& backend, const lookup::View& view,
                            const v1::ListArtifactsRequest& request,
                            v1::ListArtifactsResponse* response) {
   ASSIGN_OR_RETURN(const auto run, lookup::FindRun(view, request.run(), "run"));
   ASSIGN_OR_RETURN(const auto artifacts, backend.store->ListArtifacts(run));
+  if (artifacts.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const storage::RunRecord record, backend.store->GetRun(run));
   for (const storage::ArtifactRecord& artifact : artifacts) {
-    *response->add_artifacts() = ToProto(artifact);
+    v1::Artifact* message = response->add_artifacts();
+    *message = ToProto(artifact);
+    if (spec::IsProgramTrainer(record.trainer)) message->set_kind(kOutput);
   }
   return absl::OkStatus();
 }

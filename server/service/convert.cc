@@ -320,6 +320,10 @@ v1::Dataset ToProto(const storage::DatasetRecord& record) {
       message.set_kind(v1::DatasetKind::tokenizer);
       message.set_vocabulary(record.characters);
       break;
+    case DatasetKind::kFiles:
+      message.set_kind(v1::DatasetKind::files);
+      message.set_documents(record.documents);
+      break;
     case DatasetKind::kTokens:
       message.set_kind(v1::DatasetKind::tokens);
       message.set_documents(record.documents);

@@ -246,7 +246,7 @@ absl::StatusOr<storage::DatasetCounts> UploadDatasetReactor::Inspect(
   return lookup::InvalidField(
       "data", problem.message(),
       "UTF-8 text without control characters other than tabs and line breaks, tagged sentences in "
-      "CoNLL-U, or a file of a tokenizer or of tokens");
+      "CoNLL-U, or a file of a tokenizer, of tokens or of a program's files");
 }
 
 constexpr absl::string_view kDatasetList = "datasets";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
 #include <utility>
 #include <vector>
@@ -53,7 +54,8 @@ constexpr size_t kShownLabels = 12;
 
 constexpr absl::string_view kFunctions = "axis, last, min, max or best";
 
-// Types of values: the form of a constant, and the operators.
+// Types of values: the form of a constant, and the operators. A label, or a program's setting, is a
+// text that may be a number.
 enum class Type { kNumber, kTime, kState, kText, kTags, kEnum, kBoolean, kLabel };
 
 bool Refuse(size_t column, std::string complaint, std::string expected, Mistake* mistake) {
@@ -74,9 +76,12 @@ bool IsTime(Kind kind) {
   return kind == Kind::kCreated || kind == Kind::kStarted || kind == Kind::kEnded;
 }
 
+// Returns the field that a key names; null for other keys, also for a program's setting, whose
+// values are texts, numbers or booleans as programs have them.
 const spec::SpecPath* PathOf(const RunKey& key) {
   if (key.kind != Kind::kField) return nullptr;
-  return &spec::SpecPaths().at(key.name);
+  const auto path = spec::SpecPaths().find(key.name);
+  return path == spec::SpecPaths().end() ? nullptr : &path->second;
 }
 
 Type TypeOf(const RunKey& key) {
@@ -92,7 +97,7 @@ Type TypeOf(const RunKey& key) {
         return Type::kText;
     }
   }
-  if (key.kind == Kind::kAxis) return Type::kLabel;
+  if (key.kind == Kind::kAxis || key.kind == Kind::kField) return Type::kLabel;
   if (key.kind == Kind::kState) return Type::kState;
   if (key.kind == Kind::kExperiment || key.kind == Kind::kOwner) return Type::kText;
   if (key.kind == Kind::kTags) return Type::kTags;
@@ -272,6 +277,14 @@ bool RunNames::ResolveMetric(const filter::Name& name, RunKey* key, Mistake* mis
   return true;
 }
 
+std::vector<std::string> RunNames::SettingsEnding(const std::string& name) const {
+  std::vector<std::string> found;
+  std::copy_if(
+      names_.settings.begin(), names_.settings.end(), std::back_inserter(found),
+      [&name](const std::string& path) { return absl::EndsWith(path, absl::StrCat(".", name)); });
+  return found;
+}
+
 bool RunNames::Resolve(const filter::Name& name, RunKey* key, Mistake* mistake) const {
   const std::string& text = name.text;
   const bool is_axis = Contains(names_.axes, text);
@@ -298,7 +311,7 @@ bool RunNames::Resolve(const filter::Name& name, RunKey* key, Mistake* mistake) 
     }
     known.emplace_back(property.name);
   }
-  if (spec::SpecPaths().count(text) > 0) {
+  if (spec::SpecPaths().count(text) > 0 || Contains(names_.settings, text)) {
     *key = {Kind::kField, text};
     return true;
   }
@@ -310,15 +323,22 @@ bool RunNames::Resolve(const filter::Name& name, RunKey* key, Mistake* mistake) 
   if (absl::StrContains(text, '/') || Contains(names_.metrics, text)) {
     return ResolveMetric(name, key, mistake);
   }
-  for (const auto& [path, ignored] : spec::SpecPaths()) known.push_back(path);
-  known.insert(known.end(), names_.axes.begin(), names_.axes.end());
-  known.insert(known.end(), names_.metrics.begin(), names_.metrics.end());
-  known.insert(known.end(), spec::Metrics().begin(), spec::Metrics().end());
+  const std::vector<std::string> settings = SettingsEnding(text);
+  if (settings.size() == 1) {
+    *key = {Kind::kField, settings.front()};
+    return true;
+  }
   std::vector<std::string> meant = reflect::PathsEnding(v1::BaseSpec::descriptor(), text);
   const auto is_message = [](const std::string& path) {
     return spec::SpecPaths().count(path) == 0;
   };
   meant.erase(std::remove_if(meant.begin(), meant.end(), is_message), meant.end());
+  meant.insert(meant.end(), settings.begin(), settings.end());
+  for (const auto& [path, ignored] : spec::SpecPaths()) known.push_back(path);
+  known.insert(known.end(), names_.settings.begin(), names_.settings.end());
+  known.insert(known.end(), names_.axes.begin(), names_.axes.end());
+  known.insert(known.end(), names_.metrics.begin(), names_.metrics.end());
+  known.insert(known.end(), spec::Metrics().begin(), spec::Metrics().end());
   return Refuse(
       name.column,
       absl::StrCat("unknown name ", reflect::Quoted(text),
@@ -369,7 +389,8 @@ bool RunNames::ConvertTest(const Comparison& comparison, RunTest* test, Mistake*
         test->constant = number;
         return true;
       }
-      if (comparison.op != Operator::kHas && !CheckLabel(comparison, test->key.name, mistake)) {
+      if (test->key.kind == Kind::kAxis && comparison.op != Operator::kHas &&
+          !CheckLabel(comparison, test->key.name, mistake)) {
         return false;
       }
       break;
@@ -496,7 +517,9 @@ google::protobuf::Value ToColumn(const RunKey& key, const storage::RunValue& val
     }
   } else if (const auto* text = std::get_if<std::string>(&value)) {
     double parsed = 0;
-    if (TypeOf(key) == Type::kNumber && absl::SimpleAtod(*text, &parsed)) {
+    const bool may_be_number =
+        TypeOf(key) == Type::kNumber || (key.kind == Kind::kField && PathOf(key) == nullptr);
+    if (may_be_number && absl::SimpleAtod(*text, &parsed) && std::isfinite(parsed)) {
       column.set_number_value(parsed);
     } else {
       const bool is_list = key.kind == Kind::kTags;  // with spaces around it

@@ -23,9 +23,10 @@ struct RunOrder {
 };
 
 // Resolves names against what is visible to one viewer. In the order of precedence a name is a
-// property of the cell (state, seed, …), a field of the spec, an axis, or a metric; the functions
-// axis(), last(), min(), max() and best() say which. Errors are INVALID_ARGUMENT about `field` of
-// the request, with the column, and the nearest name for an unknown one.
+// property of the cell (state, seed, …), a field of the spec or a setting of a program, an axis, a
+// metric, or the end of one setting's name (lr for settings.lr); the functions axis(), last(),
+// min(), max() and best() say which. Errors are INVALID_ARGUMENT about `field` of the request, with
+// the column, and the nearest name for an unknown one.
 class RunNames {
  public:
   // Returns the labels on an axis.
@@ -47,6 +48,8 @@ class RunNames {
   absl::StatusOr<storage::RunKey> Column(absl::string_view field, absl::string_view text) const;
 
  private:
+  // Returns the settings of programs that `name` may stand for: settings.model.heads for heads.
+  std::vector<std::string> SettingsEnding(const std::string& name) const;
   // Each returns false and sets the mistake.
   bool Resolve(const filter::Name& name, storage::RunKey* key, filter::Mistake* mistake) const;
   bool ResolveMetric(const filter::Name& name, storage::RunKey* key,

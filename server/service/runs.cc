@@ -12,8 +12,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "base/clean.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 #include "server/analysis/metrics.h"
 #include "server/experiment/experiment_analyses.h"
 #include "server/lookup/cancelled.h"
@@ -304,6 +306,23 @@ absl::Status ListRunEvents(const Backend& backend, const lookup::View& view,
   return absl::OkStatus();
 }
 
+// Returns the text with U+FFFD for each byte that isn't UTF-8.
+std::string AsUtf8(absl::string_view text) {
+  std::string clean;
+  while (!text.empty()) clean += text::EncodeUtf8(text::TakeCharacter(&text));
+  return clean;
+}
+
+absl::Status ReadRunLog(const Backend& backend, const lookup::View& view,
+                        const v1::ReadRunLogRequest& request, v1::ReadRunLogResponse* response) {
+  ASSIGN_OR_RETURN(const auto id, lookup::FindRun(view, request.run(), "run"));
+  ASSIGN_OR_RETURN(const auto log, backend.store->ReadRunLog(id, request.position()));
+  response->set_text(AsUtf8(log.text));
+  response->set_next(log.next);
+  response->set_complete(log.complete);
+  return absl::OkStatus();
+}
+
 grpc::ServerUnaryReactor* ListRuns(Backend* backend, grpc::CallbackServerContext* context,
                                    const v1::ListRunsRequest* request,
                                    v1::ListRunsResponse* response) {
@@ -325,6 +344,7 @@ std::unique_ptr<grpc::Service> MakeRunsService(Backend* backend) {
   methods->Answer(GetRun);
   methods->Begin(ListRuns);
   methods->Answer(ListRunEvents);
+  methods->Answer(ReadRunLog);
   return methods;
 }
 

@@ -79,6 +79,10 @@ bool IsOfKind(const v1::ExperimentSpec& stored, const v1::ExperimentSpec& planne
          results::ScaleOf(stored, results::PrimaryMetric(stored)) ==
              results::ScaleOf(planned, results::PrimaryMetric(planned)) &&
          stored.base().model_from() == planned.base().model_from() &&
+         std::equal(stored.base().program().command().begin(),
+                    stored.base().program().command().end(),
+                    planned.base().program().command().begin(),
+                    planned.base().program().command().end()) &&
          MessageDifferencer::Equals(stored.base().task(), planned.base().task()) &&
          MessageDifferencer::Equals(stored.base().model(), planned.base().model());
 }

@@ -82,6 +82,7 @@ Devices KnownDevices(schedule::SchedulerThread* scheduler) {
       if (worker.device_kind == "cpu") {
         devices.most_lanes = std::max(devices.most_lanes, worker.lanes);
       }
+      if (!worker.no_programs.empty()) devices.no_programs = worker.no_programs;
       for (const auto& [trainer, environment] : worker.trainers) {
         if (!worker.attached) break;
         devices.environments[{worker.device_kind, trainer}].insert(environment);

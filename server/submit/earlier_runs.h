@@ -24,6 +24,7 @@ struct Devices {
   std::map<std::string, spec::DeviceMemory> memory;  // as in spec::Surroundings
   // Environments of the attached training workers, by kind and trainer; "" for an unknown one.
   std::map<std::pair<std::string, std::string>, std::set<std::string>> environments;
+  std::string no_programs;  // why the last worker on cores takes no programs
 };
 
 // Returns the devices of all usable workers that train; before the first one has attached, this

@@ -35,6 +35,7 @@ std::vector<v1::NamedFile> ReplacePaths(v1::CreateExperimentRequest* request) {
       file.set_field(place.is_override ? absl::StrCat("overrides", reflect::Subscript(place.field))
                                        : place.field);
       file.set_in_text(!place.is_override);
+      file.set_is_files(place.is_files);
       continue;
     }
     absl::string_view name = given->second;

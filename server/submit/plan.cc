@@ -7,9 +7,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "server/analysis/document_facts.h"
 #include "server/analysis/inputs.h"
+#include "server/config/program.h"
 #include "server/engine/trainer.h"
 #include "server/experiment/experiment_analyses.h"
 #include "server/experiment/fingerprint.h"
@@ -23,6 +27,9 @@
 
 namespace ablate::submit {
 namespace {
+
+constexpr absl::Duration kWorkerStart = absl::Seconds(10);
+constexpr absl::Duration kWorkerPoll = absl::Milliseconds(100);
 
 // Looks a data set up for an experiment that is private to `private_to`, or public if empty. Adds
 // an upload that will be deleted unless the experiment uses it to `plan`.
@@ -95,10 +102,11 @@ std::vector<RunCost> CollectRuns(Plan* plan) {
     if (!is_new) continue;
     plan->runs.push_back(ToRun(cell));
     plan->runs.back().expected_bytes = cell.bytes;
-    costs.push_back({cell.shape, plan->runs.back().steps, cell.flops_per_step, cell.bytes,
-                     cell.resume_bytes, !cell.growth.empty(), cell.run.spec().evaluation().every(),
-                     cell.evaluation, cell.guessed_speed, cell.device_kind,
-                     plan->runs.back().lanes});
+    // A program's steps aren't known before it runs: its time is that of a run.
+    const uint32_t steps = std::max(plan->runs.back().steps, 1u);
+    costs.push_back({cell.shape, steps, cell.flops_per_step, cell.bytes, cell.resume_bytes,
+                     !cell.growth.empty(), cell.run.spec().evaluation().every(), cell.evaluation,
+                     cell.guessed_speed, cell.device_kind, plan->runs.back().lanes});
   }
   return costs;
 }
@@ -151,6 +159,31 @@ absl::Status AddAnalyses(const lookup::View& view, const std::string& private_to
   return absl::OkStatus();
 }
 
+// Returns true if some worker has said which programs it takes, or why it takes none.
+bool KnowsPrograms(const Devices& devices) {
+  return !devices.no_programs.empty() ||
+         std::any_of(devices.environments.begin(), devices.environments.end(),
+                     [](const auto& one) { return spec::IsProgramTrainer(one.first.second); });
+}
+
+// Returns the known devices. Only a worker knows the environments of programs, so a plan with a
+// program waits a while for one: after the server's start, or while a lost one is replaced.
+Devices AwaitDevices(const Backend& backend, const v1::ExperimentSpec& spec) {
+  const absl::Duration end = MonotonicNow() + kWorkerStart;
+  while (true) {
+    Devices devices = KnownDevices(backend.scheduler);
+    const bool wait = spec.base().has_program() && !KnowsPrograms(devices);
+    if (!wait || MonotonicNow() >= end) return devices;
+    absl::SleepFor(kWorkerPoll);
+  }
+}
+
+// Returns false if the spec asks to run its program again.
+bool ReusesRuns(const v1::ExperimentSpec& spec) {
+  return !spec.base().has_program() || !spec.base().program().has_reuse() ||
+         spec.base().program().reuse();
+}
+
 // Fills in everything except the resolution, which has no problems.
 absl::Status PlanRuns(const Backend& backend, const lookup::View& view,
                       const std::string& private_to, const Devices& devices, bool fresh,
@@ -167,6 +200,7 @@ absl::Status PlanRuns(const Backend& backend, const lookup::View& view,
     const uint32_t saved_step = fresh ? 0 : SavedStep(devices, plan->known[i], plan->runs[i]);
     saved += saved_step > 0 ? 1 : 0;
     trained.push_back(costs[i]);
+    if (spec::IsProgramTrainer(plan->runs[i].trainer)) continue;
     trained.back().steps -= std::max(plan->first_step.back(), saved_step);
   }
   NoteOrigins(plan);
@@ -205,8 +239,12 @@ storage::NewRun ToRun(const spec::ResolvedCell& cell) {
   run.spec = cell.run.SerializeAsString();
   run.dataset_blob = cell.dataset_sha256;
   run.initial_blob = cell.initial_sha256;
-  run.numerics_version = engine::kNumericsVersion;
-  run.lanes = std::max(cell.run.spec().training().threads(), 1u);
+  // A program's numbers depend on none of ours.
+  run.open_steps = spec::IsProgramTrainer(run.trainer);
+  run.numerics_version = run.open_steps ? 0 : engine::kNumericsVersion;
+  const v1::BaseSpec& spec = cell.run.spec();
+  run.lanes =
+      std::max(spec.has_program() ? spec.program().threads() : spec.training().threads(), 1u);
   return run;
 }
 
@@ -217,12 +255,18 @@ std::string PrivateTo(const lookup::View& view, const v1::CreateExperimentReques
 absl::StatusOr<Plan> MakePlan(const Backend& backend, const lookup::View& view,
                               v1::CreateExperimentRequest* request) {
   const std::string private_to = PrivateTo(view, *request);
-  const Devices devices = KnownDevices(backend.scheduler);
+  const Devices devices = AwaitDevices(backend, request->spec());
   Plan plan;
   spec::Surroundings surroundings;
   surroundings.cuda = devices.cuda;
   surroundings.most_lanes = devices.most_lanes;
   surroundings.memory = devices.memory;
+  surroundings.no_programs = devices.no_programs;
+  for (const auto& [of, environments] : devices.environments) {
+    const auto& [kind, trainer] = of;
+    if (!spec::IsProgramTrainer(trainer)) continue;
+    surroundings.environments[spec::EnvironmentOf(trainer)] = *environments.begin();
+  }
   std::set<std::string> table_notes;
   surroundings.find_dataset = [&](absl::string_view name, bool as_text) {
     return LookUpDataset(view, private_to, name, as_text, &plan, &table_notes);
@@ -238,6 +282,7 @@ absl::StatusOr<Plan> MakePlan(const Backend& backend, const lookup::View& view,
       spec::Resolve(std::move(*request->mutable_spec()),
                     {request->overrides().begin(), request->overrides().end()}, surroundings);
   plan.resolution.notes.insert(plan.resolution.notes.end(), table_notes.begin(), table_notes.end());
+  if (plan.resolution.sound && !ReusesRuns(plan.resolution.spec)) request->set_fresh(true);
   spec::Problems problems;
   problems.Add(std::move(plan.resolution.problems));
   analysis::UnstoredData unstored;

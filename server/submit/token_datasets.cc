@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/conllu.h"
 #include "base/decimal.h"
+#include "base/file_set.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
 #include "base/tokenizer/encoder.h"
@@ -108,6 +109,12 @@ absl::StatusOr<std::string> ReadWhole(storage::Blobs* blobs, const storage::Blob
 absl::StatusOr<FileFacts> InspectFile(storage::Blobs* blobs, const storage::Blobs::Pin& blob) {
   ASSIGN_OR_RETURN(const auto bytes, ReadWhole(blobs, blob));
   ASSIGN_OR_RETURN(DatasetFile file, ReadDatasetFile(bytes));
+  if (file.kind == DatasetKind::kFiles) {
+    ASSIGN_OR_RETURN(const auto files, ReadFileSet(bytes));
+    FileFacts facts{file.kind, {}};
+    facts.facts.documents = files.size();
+    return facts;
+  }
   if (FindIdBytes(file.tokens, 1) > 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("every second one of its ", text::Grouped(file.tokens.size()),

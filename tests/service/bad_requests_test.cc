@@ -304,7 +304,7 @@ Table UploadRequests() {
              "\"e4688624e5f1ad0629505e6768e3bb36244f2f3e33e751215afa820334a76ed3\"",
              "data: line 1, column 1: byte 0xff isn't UTF-8; expected UTF-8 text without control "
              "characters other than tabs and line breaks, tagged sentences in CoNLL-U, or a file "
-             "of a tokenizer or of tokens"),
+             "of a tokenizer, of tokens or of a program's files"),
   };
 }
 

@@ -45,6 +45,13 @@ FakeWorker::FakeWorker(const std::shared_ptr<grpc::Channel>& channel, const std:
     trainer->set_name(kind);
     trainer->set_environment(environment);
   }
+  if (absl::StartsWith(name, "programs-")) {
+    worker::v1::TrainerInfo* trainer = hello->add_trainers();
+    trainer->set_name("program");
+    trainer->set_environment("python 3");
+  } else {
+    hello->set_no_programs("bwrap isn't installed");
+  }
   hello->set_numerics_version(engine::kNumericsVersion);
   hello->set_config_version(engine::kConfigVersion);
   stream_->Write(message);
@@ -242,6 +249,12 @@ void FakeWorker::Finished(const Leased& run, uint32_t step, bool diverged) {
 void FakeWorker::Failed(const Leased& run, const std::string& message) {
   worker::v1::Event event;
   event.mutable_failed()->set_message(message);
+  Report(run, event);
+}
+
+void FakeWorker::Log(const Leased& run, const std::string& text) {
+  worker::v1::Event event;
+  event.mutable_log()->set_text(text);
   Report(run, event);
 }
 

@@ -29,7 +29,7 @@ class FakeWorker {
     std::vector<double> values;
   };
 
-  // A worker whose name begins with cuda- has a GPU.
+  // A worker whose name begins with cuda- has a GPU, and one with programs- runs programs.
   FakeWorker(const std::shared_ptr<grpc::Channel>& channel, const std::string& name, uint32_t lanes,
              worker::v1::Role role = worker::v1::TRAIN, const std::string& environment = "");
   // Ends the stream.
@@ -46,6 +46,7 @@ class FakeWorker {
   std::string State(const Leased& run, uint32_t step, const std::string& bytes);
   void Finished(const Leased& run, uint32_t step, bool diverged = false);
   void Failed(const Leased& run, const std::string& message);
+  void Log(const Leased& run, const std::string& text);
   // Waits for an analysis unless one is left.
   worker::v1::Analyze NextAnalysis();
   void AnalysisPart(const worker::v1::Analyze& analysis,

@@ -82,6 +82,7 @@ std::vector<Probes> AllProbes() {
         "experiment: 'experiments/-'",
         "experiment: 'experiments/-' filter: 'seed >= 0' order_by: '-seed' columns: 'experiment'"}},
       {"Runs.ListRunEvents", {"run: '$run'"}},
+      {"Runs.ReadRunLog", {"run: '$run'", "run: '$run' position: 5"}},
       {"Metrics.ListMetrics",
        {"parent: '$run'", "parent: '$experiment'", "parent: '$experiment' cell: 's0'",
         "parent: '$run' page_token: 'x'"}},

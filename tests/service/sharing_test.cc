@@ -60,7 +60,8 @@ TEST(AccessRulesTest, LetReadersOnlyRead) {
       "RenderFigure",  "RenderReport",    "Export",          "GetRun",
       "ListRuns",      "ListRunEvents",   "ListWorkers",     "WhoAmI",
       "ListUsers",     "ListTokens",      "RevokeToken",     "GetModel",
-      "ListModels",    "ExportModel",     "DownloadDataset", "Sql"};
+      "ListModels",    "ExportModel",     "DownloadDataset", "Sql",
+      "ReadRunLog"};
   EXPECT_EQ(for_readers, expected);
 }
 

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "server/report/compare/wording.h"
 #include "server/report/html/sections.h"
@@ -50,13 +53,17 @@ void Warnings(const Place& place, const report::Comparison& comparison, Markup* 
     return;
   }
   if (comparison.warnings.empty()) {
-    out->Element(
-        "p", comparison.family > 0
-                 ? "None: numbers of parameters are equal, each setting changes one thing, every "
-                   "run has a result, there are enough pairs, and versions, trainers, devices and "
-                   "environments are the same."
-                 : "None: every run has a result, and versions, trainers, devices and environments "
-                   "are the same.");
+    const bool counted =
+        std::any_of(comparison.rows.begin(), comparison.rows.end(),
+                    [](const report::ComparisonRow& row) { return row.parameters.has_value(); });
+    const std::string compared =
+        absl::StrCat(counted ? "numbers of parameters are equal, " : "",
+                     "each setting changes one thing, every run has a result, there are enough "
+                     "pairs");
+    out->Element("p",
+                 absl::StrCat("None: ", comparison.family > 0 ? compared : "every run has a result",
+                              ", and versions, trainers, devices and environments are the "
+                              "same."));
     return;
   }
   out->Open("ul", {{"class", "warnings"}});
