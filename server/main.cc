@@ -47,6 +47,8 @@ constexpr absl::Duration kWorkerTimeout = absl::Seconds(20);
 constexpr uint64_t kMaxLastStates = 1'000'000'000'000'000;
 constexpr rlim_t kMaxFiles = 65'536;
 
+constexpr char kSandboxed[] = "sandboxed", kOff[] = "off";  // of --programs
+
 struct Flags {
   std::string home;
   int lanes = 0;      // on the cores; 0: the worker's own choice
@@ -59,6 +61,8 @@ struct Flags {
   double resume_every = 30;
   double worker_silence = 30;
   std::string listen;
+  std::string programs;  // empty: sandboxed unless it listens
+  std::vector<std::string> environments;
 };
 
 // Raises the limit on open files: a socket that once had no descriptor for a client accepts none
@@ -113,6 +117,18 @@ void Define(CLI::App& app, Flags& flags) {
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true).description(""))
       ->check(CLI::Range(uint64_t{0}, kMaxLastStates).description(""))
       ->type_name("SIZE");
+  app.add_option("--programs", flags.programs,
+                 "Run users' programs on the cores: sandboxed,\n"
+                 "unsandboxed, or off [sandboxed; off with --listen]")
+      ->check(CLI::IsMember({kSandboxed, "unsandboxed", kOff}).description(""))
+      ->type_name("MODE");
+  app.add_option("--environment", flags.environments,
+                 "Offer programs the Python interpreter PATH, absolute,\n"
+                 "as environment NAME; may be repeated")
+      ->check([](const std::string& given) {
+        return absl::StrContains(given, "=/") ? "" : "must be NAME=PATH, is " + given;
+      })
+      ->type_name("NAME=PATH");
   app.add_option("--resume-every", flags.resume_every,
                  "Save the training state of each run, and the state\n"
                  "of each analysis, every SECONDS, 0–86400 [30]")
@@ -195,6 +211,20 @@ launch::WorkerCommand LocalWorker(const std::string& name, const std::string& ro
   return command;
 }
 
+// Lets a worker run programs. A shared server's owner decides that, because users aren't the owner.
+void AddPrograms(const Flags& flags, const launch::Home& home, launch::WorkerCommand* command) {
+  const std::string mode = !flags.programs.empty() ? flags.programs
+                           : flags.listen.empty()  ? kSandboxed
+                                                   : kOff;
+  command->arguments.push_back(absl::StrCat("--programs=", mode));
+  if (mode == kOff) return;
+  command->arguments.push_back(
+      absl::StrCat("--program-folder=", home.folder, "/programs/", command->name));
+  for (const std::string& environment : flags.environments) {
+    command->arguments.push_back(absl::StrCat("--environment=", environment));
+  }
+}
+
 void AddLanes(int lanes, launch::WorkerCommand* command) {
   if (lanes > 0) command->arguments.push_back(absl::StrCat("--lanes=", lanes));
 }
@@ -228,6 +258,7 @@ std::vector<launch::WorkerCommand> LocalCommands(const Flags& flags,
       LocalWorker(kTrainer, "train", kTrainer, flags, home, blobs),
       LocalWorker(kAnalyst, "analysis", kAnalyst, flags, home, blobs)};
   AddLanes(flags.lanes, &commands[0]);
+  AddPrograms(flags, home, &commands[0]);
   for (const launch::ListedDevice& device : devices) {
     commands.push_back(GpuWorker(device, "train", flags, home, blobs));
     commands.push_back(GpuWorker(device, "analysis", flags, home, blobs));

@@ -12,12 +12,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "server/config/estimate.h"
-#include "server/worker/point_buffer.h"
+#include "server/worker/program_run.h"
+#include "server/worker/run_report.h"
 
 namespace ablate::worker {
 namespace {
-
-constexpr absl::Duration kCreditPoll = absl::Milliseconds(20);
 
 // Returns true for the engine's errors; a call to the server has the same code, but not the words.
 bool IsOutOfMemory(const absl::Status& status) {
@@ -45,16 +44,10 @@ class StepPacer {
   uint32_t steps_ = 1;
 };
 
-// Removes invalid characters from a message, because an event that can't be parsed would be resent
-// forever.
-std::string Transportable(std::string message) {
-  v1::Failed sent, arrived;
-  sent.set_message(message);
-  if (arrived.ParseFromString(sent.SerializeAsString())) return message;
-  for (char& c : message) {
-    if (static_cast<unsigned char>(c) >= 0x80) c = '?';
-  }
-  return message;
+// `threads` as the run asks for them.
+ReportOptions ReportOptionsOf(const ExecutorOptions& options, uint32_t threads) {
+  const uint32_t lanes = std::clamp(threads, 1u, std::max(options.lanes, 1u));
+  return {options.flush_every, options.max_hold, lanes};
 }
 
 // One run on one lane, from Started to its last event.
@@ -65,23 +58,17 @@ class Training {
       : options_(options),
         grant_(grant),
         control_(control),
-        events_(events),
         gate_(*gate),
         share_(gate),
-        outbox_(grant.lease(), options.max_hold, blobs, events, &control),
+        report_(ReportOptionsOf(options, grant.run().spec().spec().training().threads()), grant,
+                &control, blobs, events),
         pacer_(options.advance_time),
-        began_(MonotonicNow()),
-        delay_at_begin_(RunQueueDelay()),
-        step_(grant.run().resume_step()),
-        saved_step_(step_) {}
+        saved_step_(report_.step()) {}
 
   // Returns CANCELLED if abandoned. Any other error is the run's, or UNAVAILABLE if the device is
   // lost. Frees the device.
   absl::Status Run(RunSetup& setup) {
-    v1::Event started;
-    started.mutable_started();
-    outbox_.Post(std::move(started));
-    control_.Progressed(step_);
+    report_.Started();
     ASSIGN_OR_RETURN(const auto config, setup.Read(grant_, control_));
     const double bytes = gate_.checks() ? spec::DeviceBytes(config) : 0;
     while (true) {
@@ -100,22 +87,7 @@ class Training {
     }
   }
 
-  // Returns true if the run has ended and its last event waits for blobs.
-  bool needs_completion() const { return end_.has_value(); }
-
-  void Complete() {
-    const absl::Status ended = End(*std::exchange(end_, std::nullopt));
-    if (!ended.ok() && !control_.abandoned()) ReportFailure(ended);
-  }
-
-  void ReportFailure(const absl::Status& status) {
-    Flush();
-    v1::Event failed;
-    failed.mutable_failed()->set_message(Transportable(std::string(status.message())));
-    // A blob that can't be published may be the cause.
-    outbox_.Settle().IgnoreError();
-    outbox_.Post(std::move(failed));
-  }
+  RunReport& report() { return report_; }
 
  private:
   absl::Status Train(RunSetup& setup, const engine::RunConfig& config) {
@@ -124,7 +96,7 @@ class Training {
     if (!trainer.ok()) return trainer.status();
     trainer_ = *std::move(trainer);
     state_ = std::string();  // it can be as large as the run
-    saved_at_ = flushed_at_ = MonotonicNow();
+    saved_at_ = MonotonicNow();
     return Loop();
   }
 
@@ -148,7 +120,7 @@ class Training {
 
   absl::Status Loop() {
     while (true) {
-      AwaitCredit();
+      report_.AwaitCredit();
       if (control_.abandoned()) return absl::CancelledError("withdrawn");
       if (control_.halted()) return Release();
       ASSIGN_OR_RETURN(engine::RunProgress progress, Advance(pacer_.steps()));
@@ -158,27 +130,16 @@ class Training {
     }
   }
 
-  // Pauses training while too much is held back or unacknowledged. Sends everything first, because
-  // only that can end the pause.
-  void AwaitCredit() {
-    const auto may_go_on = [&] { return events_->HasCredit(grant_.lease()) && !outbox_.full(); };
-    if (may_go_on()) return;
-    Flush();
-    const ServerWait waiting(control_);
-    while (!control_.halted() && !may_go_on()) control_.Pause(kCreditPoll);
-  }
-
   absl::StatusOr<engine::RunProgress> Advance(uint32_t steps) {
     const absl::Duration begin = MonotonicNow();
     const auto elapsed = [&] { return MonotonicNow() - begin; };
     auto progress = trainer_->Advance(
         steps, [&] { return control_.halted() || elapsed() >= options_.advance_time; });
     if (!progress.ok()) return progress.status();
-    const uint32_t made = progress->step - step_;
+    const uint32_t made = progress->step - report_.step();
     pacer_.Observe(made, elapsed());
-    step_ += made;
-    tokens_ += progress->tokens;
-    if (made > 0 || progress->evaluated > 0) control_.Progressed(step_);
+    report_.Advanced(progress->step, progress->tokens);
+    if (made > 0 || progress->evaluated > 0) control_.Progressed(report_.step());
     if (made > 0) share_.Settle();
     return progress;
   }
@@ -186,21 +147,22 @@ class Training {
   // Reports the output of an Advance: points before checkpoints before the end.
   absl::Status Take(engine::RunProgress progress) {
     if (gate_.checks()) DropReported(&progress);
-    points_.Add(progress.points);
+    report_.Add(progress.points);
     const bool ended = progress.outcome != engine::Outcome::kTraining;
-    const bool first = !flushed_ && !points_.empty();
-    const bool due = MonotonicNow() - flushed_at_ >= options_.flush_every;
-    if (first || due || ended || !progress.checkpoints.empty()) Flush();
+    report_.Flush(/*now=*/ended || !progress.checkpoints.empty());
     for (engine::Checkpoint& checkpoint : progress.checkpoints) {
-      RETURN_IF_ERROR(SaveCheckpoint(std::move(checkpoint)));
+      RETURN_IF_ERROR(report_.SaveCheckpoint(std::move(checkpoint)));
     }
     if (ended) return Finish(progress);
-    if (step_ != saved_step_ && control_.TakeSave()) return SaveState();
+    if (report_.step() != saved_step_ && control_.TakeSave()) return SaveState();
     // Pending blobs may delay a state for a while, but consecutive checkpoints must not prevent it
     // forever.
     const absl::Duration age = MonotonicNow() - saved_at_;
-    const absl::Duration hold = outbox_.publishing() ? options_.max_hold : absl::ZeroDuration();
-    if (age < SaveInterval(options_.resume_every, SavingTook()) + hold) return outbox_.status();
+    const absl::Duration hold =
+        report_.outbox().publishing() ? options_.max_hold : absl::ZeroDuration();
+    if (age < SaveInterval(options_.resume_every, SavingTook()) + hold) {
+      return report_.outbox().status();
+    }
     return SaveState();
   }
 
@@ -220,47 +182,27 @@ class Training {
     });
   }
 
-  void Flush() {
-    if (points_.empty()) return;
-    v1::Event event;
-    const uint32_t lanes = std::clamp(grant_.run().spec().spec().training().threads(), 1u,
-                                      std::max(options_.lanes, 1u));
-    const absl::Duration busy = MonotonicNow() - began_ - control_.waited();
-    *event.mutable_points() =
-        points_.Take(step_, {lanes * busy, RunQueueDelay() - delay_at_begin_, tokens_});
-    outbox_.Post(std::move(event));
-    flushed_ = true;
-    flushed_at_ = MonotonicNow();
-  }
-
-  absl::Status SaveCheckpoint(engine::Checkpoint checkpoint) {
-    v1::Event event;
-    event.mutable_checkpoint()->set_step(checkpoint.step);
-    return outbox_.PostBlob(std::move(event), std::move(checkpoint.safetensors));
-  }
-
   // Saves a resume state. It covers everything reported before it, so everything made so far is
   // reported first.
   absl::Status SaveState() {
-    if (step_ == saved_step_) return outbox_.status();
+    Outbox& outbox = report_.outbox();
+    if (report_.step() == saved_step_) return outbox.status();
     // Waits before the next state is created, because one large state is all the memory that a run
     // may use.
-    RETURN_IF_ERROR(outbox_.AwaitRoom());
-    Flush();
-    saved_step_ = step_;
+    RETURN_IF_ERROR(outbox.AwaitRoom());
+    report_.Flush(/*now=*/true);
+    saved_step_ = report_.step();
     saved_at_ = MonotonicNow();
-    published_before_ = outbox_.publishing_time();
+    published_before_ = outbox.publishing_time();
     ASSIGN_OR_RETURN(std::string state,
                      trainer_ != nullptr ? trainer_->ExportState() : std::move(state_));
     exporting_ = MonotonicNow() - saved_at_;
-    v1::Event event;
-    event.mutable_resume_state()->set_step(step_);
-    return outbox_.PostBlob(std::move(event), std::move(state));
+    return report_.SaveState(std::move(state));
   }
 
   // Returns the time that the last state has cost: this lane's, and the background's since then.
   absl::Duration SavingTook() const {
-    return exporting_ + outbox_.publishing_time() - published_before_;
+    return exporting_ + report_.outbox().publishing_time() - published_before_;
   }
 
   absl::Status Finish(const engine::RunProgress& progress) {
@@ -268,62 +210,33 @@ class Training {
     if (grant_.run().keep_state() && !diverged) {
       RETURN_IF_ERROR(SaveState());
     }
-    v1::Event event;
-    event.mutable_finished()->set_diverged(diverged);
-    event.mutable_finished()->set_step(progress.step);
-    RETURN_IF_ERROR(outbox_.AwaitRoom());
-    if (!outbox_.publishing()) return End(std::move(event));
-    // The lane needn't wait for the server before it starts another run.
-    trainer_.reset();
-    end_ = std::move(event);
+    RETURN_IF_ERROR(report_.Finish(diverged, progress.step));
+    if (report_.needs_completion()) trainer_.reset();
     return absl::OkStatus();
   }
 
   absl::Status Release() {
     // One at a time, settled before the next is created.
-    absl::Status saved = outbox_.Settle();
+    absl::Status saved = report_.outbox().Settle();
     if (saved.ok()) saved = SaveState();
-    if (!saved.ok()) return saved;
-    v1::Event event;
-    event.mutable_released();
-    return End(std::move(event));
+    return saved.ok() ? report_.Release() : saved;
   }
 
   // Releases the run, because a bad state isn't the run's fault.
-  absl::Status Refuse(const absl::Status& why) {
-    v1::Event event;
-    event.mutable_released()->set_state_refused(Transportable(std::string(why.message())));
-    return End(std::move(event));
-  }
-
-  // Sends the last event after everything posted before.
-  absl::Status End(v1::Event event) {
-    absl::Status settled = outbox_.Settle();
-    if (settled.ok()) outbox_.Post(std::move(event));
-    return settled;
-  }
+  absl::Status Refuse(const absl::Status& why) { return report_.Release(why.message()); }
 
   const ExecutorOptions& options_;
   const v1::Grant& grant_;
   RunControl& control_;
-  EventSink* const events_;
   MemoryGate& gate_;
   MemoryGate::Share share_;
-  Outbox outbox_;
+  RunReport report_;
   StepPacer pacer_;
-  PointBuffer points_;
   std::unique_ptr<engine::Trainer> trainer_;
   std::map<std::string, uint32_t> reported_;  // by metric, the last step
   std::optional<uint32_t> checkpoint_;        // the last one's step
   std::string state_;  // of the last attempt that ran out of memory; empty if there was none
-  const absl::Duration began_;
-  const absl::Duration delay_at_begin_;
-  uint64_t tokens_ = 0;
-  uint32_t step_;
   uint32_t saved_step_;
-  bool flushed_ = false;
-  std::optional<v1::Event> end_;  // set once the run has ended, while blobs are pending
-  absl::Duration flushed_at_;
   absl::Duration saved_at_;
   absl::Duration exporting_;         // took this lane so long for the last state
   absl::Duration published_before_;  // the outbox's publishing time before the last state
@@ -347,12 +260,27 @@ Executor::Executor(ExecutorOptions options, TrainerFactory make_trainer, MemoryA
 
 absl::Status Executor::Execute(const v1::Grant& grant, RunControl& control,
                                Completion* completion) {
+  if (grant.run().spec().spec().has_program()) return ExecuteProgram(grant, control, completion);
   const auto training =
       std::make_shared<Training>(options_, grant, control, &gate_, blobs_, events_);
   absl::Status status = training->Run(setup_);
   if (absl::IsUnavailable(status)) return status;
-  if (!status.ok() && !control.abandoned()) training->ReportFailure(status);
-  if (training->needs_completion()) *completion = [training] { training->Complete(); };
+  if (!status.ok() && !control.abandoned()) training->report().Fail(status);
+  if (training->report().needs_completion()) {
+    *completion = [training] { training->report().Complete(); };
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Executor::ExecuteProgram(const v1::Grant& grant, RunControl& control,
+                                      Completion* completion) {
+  const uint32_t threads = grant.run().spec().spec().program().threads();
+  const auto report = std::make_shared<RunReport>(ReportOptionsOf(options_, threads), grant,
+                                                  &control, blobs_, events_);
+  const absl::Status status = RunProgram(options_.programs, grant, control, blobs_, report.get());
+  // Another attempt would fail in the same way: a lost worker reports nothing.
+  if (!status.ok() && !control.abandoned()) report->Fail(status, /*is_final=*/true);
+  if (report->needs_completion()) *completion = [report] { report->Complete(); };
   return absl::OkStatus();
 }
 

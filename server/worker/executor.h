@@ -10,6 +10,7 @@
 #include "server/worker/lease_book.h"
 #include "server/worker/memory_gate.h"
 #include "server/worker/outbox.h"
+#include "server/worker/program_run.h"
 #include "server/worker/run_control.h"
 #include "server/worker/run_setup.h"
 
@@ -25,6 +26,7 @@ struct ExecutorOptions {
   absl::Duration max_hold = absl::Minutes(1);
   // Lanes of the worker, the most that a run takes.
   uint32_t lanes = 1;
+  ProgramHost programs;
 };
 
 // Returns the time from one saved state to the next: at least `every`, and so long that saving,
@@ -48,6 +50,8 @@ class Executor {
   int out_of_memory() const { return gate_.failures(); }
 
  private:
+  absl::Status ExecuteProgram(const v1::Grant& grant, RunControl& control, Completion* completion);
+
   const ExecutorOptions options_;
   BlobChannel* const blobs_;
   EventSink* const events_;

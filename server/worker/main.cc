@@ -37,6 +37,7 @@
 #include "server/worker/device.h"
 #include "server/worker/device_lock.h"
 #include "server/worker/nvml.h"
+#include "server/worker/program_host.h"
 #include "server/worker/warm_up.h"
 #include "server/worker/worker.h"
 
@@ -70,6 +71,9 @@ struct Flags {
   std::string blobs;
   double resume_every = 30;
   double flush_every = .25;
+  std::string programs = kOff;
+  std::string program_folder;
+  std::vector<std::string> environments;
   std::string device = "cpu";
   bool list_devices = false;
 };
@@ -115,6 +119,22 @@ void Define(CLI::App& app, Flags& flags) {
   app.add_option("--blobs", flags.blobs,
                  "Read blobs from FOLDER, the server's own, instead of\nby the connection")
       ->type_name("FOLDER");
+  app.add_option("--programs", flags.programs,
+                 "Run users' programs: sandboxed, unsandboxed, or off\n[off]")
+      ->check(CLI::IsMember({kSandboxed, kUnsandboxed, kOff}).description(""))
+      ->type_name("MODE");
+  app.add_option("--environment", flags.environments,
+                 "Offer programs the Python interpreter PATH, absolute,\n"
+                 "as environment NAME; may be repeated [default: the\n"
+                 "Python whose torch this program uses]")
+      ->check([](const std::string& given) {
+        return absl::StrContains(given, "=/") ? "" : "must be NAME=PATH, is " + given;
+      })
+      ->type_name("NAME=PATH");
+  app.add_option("--program-folder", flags.program_folder,
+                 "Run programs in folders below FOLDER, whose content\n"
+                 "is deleted at the start")
+      ->type_name("FOLDER");
   app.add_option("--resume-every", flags.resume_every,
                  "Save the training state of each run, or the state\n"
                  "of each analysis, every SECONDS, 0–86400 [30]")
@@ -129,7 +149,7 @@ void Define(CLI::App& app, Flags& flags) {
 // Returns an option of training that is given to a worker for analyses, or "".
 std::string Misplaced(const CLI::App& app, const Flags& flags) {
   if (flags.role == "train") return "";
-  for (const char* option : {"--lanes", "--flush-every"}) {
+  for (const char* option : {"--lanes", "--flush-every", "--programs", "--environment"}) {
     if (app.count(option) > 0) return option;
   }
   return "";
@@ -213,6 +233,12 @@ AnalysisTools ToolsOf(const std::shared_ptr<engine::Accelerator>& accelerator) {
   return tools;
 }
 
+// Returns the interpreter of the torch that this program uses; empty if it is gone.
+std::string DefaultPython() {
+  std::error_code ignored;
+  return std::filesystem::exists(ABLATE_PYTHON, ignored) ? ABLATE_PYTHON : "";
+}
+
 WorkerOptions OptionsOf(const Flags& flags, join::ServerAddress server,
                         const std::shared_ptr<engine::Accelerator>& accelerator) {
   WorkerOptions options;
@@ -226,6 +252,15 @@ WorkerOptions OptionsOf(const Flags& flags, join::ServerAddress server,
   }
   options.executor.flush_every = absl::Seconds(flags.flush_every);
   options.executor.resume_every = absl::Seconds(flags.resume_every);
+  if (flags.role == "train" && accelerator == nullptr) {
+    const absl::StatusOr<ProgramHost> host = OpenProgramHost(
+        {flags.programs, flags.program_folder, flags.environments, DefaultPython()});
+    if (!host.ok() && flags.programs != kOff) {
+      spdlog::warn("takes no programs: {}", std::string(host.status().message()));
+    }
+    DescribeHost(host, &options.attach.hello);
+    if (host.ok()) options.executor.programs = *host;
+  }
   options.make_trainer = [accelerator](const engine::RunConfig& run) {
     return engine::MakeTrainer(run, accelerator);
   };
@@ -398,6 +433,9 @@ int main(int argc, char** argv) {
   }
   if (const std::string option = ablate::worker::Misplaced(app, flags); !option.empty()) {
     return usage(CLI::ValidationError(option, "is for --role train"));
+  }
+  if (flags.programs != ablate::worker::kOff && flags.program_folder.empty()) {
+    return usage(CLI::ValidationError("--programs", "needs --program-folder"));
   }
   if (flags.device == ablate::worker::kCuda && flags.lanes > ablate::engine::kMostDeviceLanes) {
     return usage(

@@ -1,0 +1,258 @@
+// Tests a granted program from its files to its end, in the real sandbox; skipped where there is
+// none.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/file_set.h"
+#include "server/config/program.h"
+#include "server/program/sandbox.h"
+#include "server/worker/program_host.h"
+#include "tests/worker/worker_fixture.h"
+
+namespace ablate::worker {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr char kPython[] = "/usr/bin/python3";
+constexpr char kRun[] = "run-5";
+
+class ProgramRunTest : public WorkerTest {
+ protected:
+  void SetUp() override {
+    const absl::Status probe = program::ProbeSandbox();
+    if (!probe.ok()) GTEST_SKIP() << probe.message();
+    ProgramOptions host;
+    host.mode = kSandboxed;
+    host.folder = folder_ + "/programs";
+    host.python = std::filesystem::exists(kPython) ? kPython : "";
+    absl::StatusOr<ProgramHost> opened = OpenProgramHost(host);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    options.executor.programs = *opened;
+  }
+
+  // Returns a run of a shell script, which has no files.
+  static v1::GrantedRun Script(const std::string& script) {
+    v1::GrantedRun run;
+    run.set_run(kRun);
+    run.mutable_spec()->set_seed(5);
+    ablate::v1::BaseSpec& spec = *run.mutable_spec()->mutable_spec();
+    for (const char* part : {"sh", "-c"}) spec.mutable_program()->add_command(part);
+    spec.mutable_program()->add_command(script);
+    spec.mutable_program()->set_arguments(ablate::v1::Arguments::none);
+    (*spec.mutable_settings()->mutable_fields())["lr"].set_number_value(0.5);
+    spec::FillProgram(&spec);
+    return run;
+  }
+
+  // Grants the run and waits for its end.
+  ServerState Run(const v1::GrantedRun& run) {
+    Start();
+    server_->Grant({run});
+    return WaitForRun(5);
+  }
+
+  std::string AddFiles(const std::vector<PackedFile>& files) {
+    const auto packed = PackFiles(files);
+    EXPECT_TRUE(packed.ok()) << packed.status();
+    return AddBlob(*packed);
+  }
+
+  static std::string LogOf(const ServerState& state) {
+    std::string log;
+    for (const v1::Event& event : EventsOf(state, kRun)) log += event.log().text();
+    return log;
+  }
+
+  // Returns the files of the last blob that an event of this kind names.
+  static std::vector<std::pair<std::string, std::string>> FilesOf(const ServerState& state,
+                                                                  v1::Event::KindCase kind) {
+    std::string blob;
+    for (const v1::Event& event : EventsOf(state, kRun)) {
+      if (event.kind_case() != kind) continue;
+      blob = event.has_checkpoint() ? event.checkpoint().blob() : event.resume_state().blob();
+    }
+    const auto stored = state.blobs.find(blob);
+    std::vector<std::pair<std::string, std::string>> files;
+    if (stored == state.blobs.end()) return files;
+    const auto unpacked = ReadFileSet(stored->second);
+    EXPECT_TRUE(unpacked.ok()) << unpacked.status();
+    for (const PackedFile& file : *unpacked) files.emplace_back(file.path, file.bytes);
+    return files;
+  }
+
+  static v1::Failed FailureOf(const ServerState& state) {
+    const auto events = EventsOf(state, kRun);
+    EXPECT_TRUE(!events.empty() && events.back().has_failed());
+    return events.empty() ? v1::Failed() : events.back().failed();
+  }
+};
+
+using Files = std::vector<std::pair<std::string, std::string>>;
+
+TEST_F(ProgramRunTest, ReportsPointsLogAndOutput) {
+  v1::GrantedRun run = Script(
+      "cat data.txt; eval \"exec 9>&$ABLATE_METRICS\"; echo '{\"step\": 0, \"loss\": 3}' >&9; "
+      "echo '{\"step\": 7, \"loss\": 2}' >&9; echo result > out/r.txt; cat $ABLATE_SETTINGS; "
+      "echo \" $ABLATE_SEED $ABLATE_STEP\"");
+  run.set_dataset_blob(AddFiles({{"data.txt", "words\n"}}));
+  const ServerState state = Run(run);
+  EXPECT_TRUE(EventsOf(state, kRun).front().has_started());
+  ASSERT_TRUE(EventsOf(state, kRun).back().has_finished()) << LogOf(state);
+  EXPECT_EQ(EventsOf(state, kRun).back().finished().step(), 7u);
+  EXPECT_EQ(Series(state, kRun, "loss"),
+            (std::vector<std::pair<uint32_t, double>>{{0, 3}, {7, 2}}));
+  EXPECT_EQ(LogOf(state), "words\n{\"lr\": 0.5, \"seed\": 5} 5 0\n");
+  EXPECT_EQ(FilesOf(state, v1::Event::kCheckpoint), (Files{{"out/r.txt", "result\n"}}));
+  EXPECT_TRUE(std::filesystem::is_empty(options.executor.programs.folder));
+}
+
+TEST_F(ProgramRunTest, RunsAScriptThatIsExecutable) {
+  v1::GrantedRun run = Script("./go.sh");
+  run.set_dataset_blob(AddFiles({{"go.sh", "#!/bin/sh\necho gone\n", true}, {"a/b.txt", "x"}}));
+  EXPECT_EQ(LogOf(Run(run)), "gone\n");
+}
+
+TEST_F(ProgramRunTest, FailsForGoodWithTheLastLines) {
+  const ServerState state = Run(Script("echo first; echo last >&2; exit 3"));
+  EXPECT_TRUE(FailureOf(state).is_final());
+  EXPECT_EQ(FailureOf(state).message(), "exit code 3\nfirst\nlast");
+}
+
+TEST_F(ProgramRunTest, NamesACommandThatDoesNotExist) {
+  v1::GrantedRun run = Script("");
+  *run.mutable_spec()->mutable_spec()->mutable_program()->mutable_command(0) = "no-such-command";
+  EXPECT_THAT(FailureOf(Run(run)).message(), HasSubstr("command not found: no-such-command"));
+}
+
+TEST_F(ProgramRunTest, NamesALimit) {
+  v1::GrantedRun run = Script("while :; do :; done");
+  auto* limits = run.mutable_spec()->mutable_spec()->mutable_program()->mutable_limits();
+  limits->mutable_time()->set_seconds(1);
+  EXPECT_THAT(FailureOf(Run(run)).message(), StartsWith("time: "));
+}
+
+TEST_F(ProgramRunTest, RefusesAnEnvironmentThatItLacks) {
+  v1::GrantedRun run = Script("true");
+  run.mutable_spec()->mutable_spec()->mutable_program()->set_environment("jax");
+  EXPECT_EQ(FailureOf(Run(run)).message(), "this worker has no environment jax");
+}
+
+TEST_F(ProgramRunTest, RefusesFilesThatAreNoFileSet) {
+  v1::GrantedRun run = Script("true");
+  run.set_dataset_blob(AddBlob("garbage"));
+  EXPECT_TRUE(FailureOf(Run(run)).is_final());
+}
+
+constexpr char kSaves[] =
+    "exec 9>&$(printenv ABLATE_METRICS) 8<&$(printenv ABLATE_REPLIES); cat state/s.txt; "
+    "echo '{\"step\": 4, \"loss\": 1}' >&9; echo four > state/s.txt; echo kept > out/o.txt; "
+    "echo '{\"checkpoint\": 5}' >&9; read answer <&8; echo \"$answer\"; ";
+
+TEST_F(ProgramRunTest, StoresItsFoldersWhenTheProgramSaysThatTheyAreWhole) {
+  v1::GrantedRun run = Script(std::string(kSaves) + "echo later > state/s.txt");
+  run.mutable_spec()->mutable_spec()->mutable_program()->set_checkpoint(true);
+  const ServerState state = Run(run);
+  EXPECT_THAT(LogOf(state), HasSubstr("checkpoint 5\n"));
+  EXPECT_EQ(FilesOf(state, v1::Event::kResumeState),
+            (Files{{"out/o.txt", "kept\n"}, {"state/s.txt", "four\n"}}));
+  uint32_t points = 0, saved = 0;
+  for (const v1::Event& event : EventsOf(state, kRun)) {
+    if (event.has_points()) points = event.points().step();
+    if (event.has_resume_state()) saved = event.resume_state().step();
+  }
+  EXPECT_GE(points, 4u);  // everything before the checkpoint was reported before it
+  EXPECT_EQ(saved, 5u);
+}
+
+TEST_F(ProgramRunTest, AnswersACheckpointOfAProgramThatCannotContinue) {
+  const ServerState state = Run(Script(kSaves));
+  EXPECT_THAT(LogOf(state), HasSubstr("checkpoint 5\n"));
+  EXPECT_FALSE(Has(state, kRun, v1::Event::kResumeState));
+}
+
+TEST_F(ProgramRunTest, ContinuesFromAState) {
+  v1::GrantedRun run = Script("cat state/s.txt out/o.txt; echo $ABLATE_STEP");
+  run.set_resume_blob(AddFiles({{"state/s.txt", "four\n"}, {"out/o.txt", "kept\n"}}));
+  run.set_resume_step(5);
+  const ServerState state = Run(run);
+  EXPECT_EQ(LogOf(state), "four\nkept\n5\n");
+  EXPECT_EQ(EventsOf(state, kRun).back().finished().step(), 5u);
+}
+
+TEST_F(ProgramRunTest, LetsAProgramSaveBeforeItIsReleased) {
+  v1::GrantedRun run = Script(
+      "exec 9>&$(printenv ABLATE_METRICS) 8<&$(printenv ABLATE_REPLIES); "
+      "trap 'echo saved > state/s.txt; echo \"{\\\"checkpoint\\\": 9}\" >&9; read a <&8; exit 0' "
+      "TERM; echo ready; while :; do sleep 0.01; done");
+  run.mutable_spec()->mutable_spec()->mutable_program()->set_checkpoint(true);
+  Start();
+  server_->Grant({run});
+  server_->WaitUntil([](const ServerState& state) { return Has(state, kRun, v1::Event::kLog); });
+  server_->Drain();
+  const ServerState state = WaitForRun(5);
+  EXPECT_TRUE(EventsOf(state, kRun).back().has_released());
+  EXPECT_EQ(FilesOf(state, v1::Event::kResumeState), (Files{{"state/s.txt", "saved\n"}}));
+}
+
+TEST_F(ProgramRunTest, KillsAProgramThatIgnoresTheRequestToStop) {
+  options.executor.programs.grace = absl::Milliseconds(50);
+  Start();
+  server_->Grant({Script("trap '' TERM; echo ready; while :; do sleep 0.01; done")});
+  server_->WaitUntil([](const ServerState& state) { return Has(state, kRun, v1::Event::kLog); });
+  server_->Drain();
+  EXPECT_TRUE(EventsOf(WaitForRun(5), kRun).back().has_released());
+}
+
+TEST_F(ProgramRunTest, EndsAProgramThatIsCancelled) {
+  Start();
+  server_->Grant({Script("echo ready; while :; do sleep 0.01; done")});
+  server_->WaitUntil([](const ServerState& state) { return Has(state, kRun, v1::Event::kLog); });
+  server_->Cancel(kRun);
+  v1::GrantedRun next = Script("echo next");
+  next.set_run("run-6");
+  server_->Grant({next});
+  const ServerState state = WaitForRun(6);
+  EXPECT_TRUE(EventsOf(state, "run-6").back().has_finished());
+  EXPECT_FALSE(Has(state, kRun, v1::Event::kFailed));
+}
+
+TEST_F(ProgramRunTest, ForksPythonProgramsThatBehaveAsColdOnes) {
+  if (options.executor.programs.environments.empty()) GTEST_SKIP() << "no " << kPython;
+  const std::string code =
+      "import ablate_run as run, os, sys\n"
+      "run.log({'x': run.settings['lr']}, step=1)\n"
+      "print(sorted(os.listdir('.')), os.getcwd(), sys.argv, os.environ['ABLATE_SEED'])\n"
+      "sys.exit('no more')\n";
+  std::vector<std::string> logs, failures;
+  Start();
+  for (const auto start : {ablate::v1::ProgramStart::cold, ablate::v1::ProgramStart::warm}) {
+    v1::GrantedRun run = Script("");
+    run.set_run("run-" + std::to_string(start));
+    ablate::v1::ProgramSpec& spec = *run.mutable_spec()->mutable_spec()->mutable_program();
+    spec.clear_command();
+    for (const char* part : {"python", "-c", code.c_str(), "a b"}) spec.add_command(part);
+    spec.set_start(start);
+    server_->Grant({run});
+    const ServerState state = WaitForRun(start);
+    const auto events = EventsOf(state, run.run());
+    std::string log;
+    for (const v1::Event& event : events) log += event.log().text();
+    logs.push_back(log);
+    failures.push_back(events.back().failed().message());
+    EXPECT_EQ(Series(state, run.run(), "x").size(), 1u);
+  }
+  EXPECT_EQ(logs[0], logs[1]);
+  EXPECT_THAT(logs[0], StartsWith("['.ablate', 'out', 'state'] /program ['-c', 'a b'] 5\nno more"));
+  EXPECT_EQ(failures[0], failures[1]);
+  EXPECT_THAT(failures[0], StartsWith("exit code 1"));
+}
+
+}  // namespace
+}  // namespace ablate::worker
