@@ -69,8 +69,12 @@ absl::StatusOr<std::string> FetchTokenizer(Connection* connection, const v1::Dat
                                            const Sleep& sleep) {
   if (dataset.kind() != v1::DatasetKind::tokenizer && dataset.kind() != v1::DatasetKind::tokens) {
     const bool tagged = dataset.kind() == v1::DatasetKind::tagged;
+    const bool files = dataset.kind() == v1::DatasetKind::files;
     return absl::InvalidArgumentError(
-        absl::StrCat(dataset.name(), " is a ", tagged ? "file of tagged sentences" : "text",
+        absl::StrCat(dataset.name(), " is a ",
+                     files    ? "set of files"
+                     : tagged ? "file of tagged sentences"
+                              : "text",
                      "; expected a tokenizer, or tokens with theirs"));
   }
   if (dataset.bytes() > kMaxDatasetFileBytes) {

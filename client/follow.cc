@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "client/follow_screen.h"
+#include "client/found_runs.h"
 #include "client/names.h"
 #include "client/output/experiment_state.h"
 #include "client/output/experiment_text.h"
@@ -159,18 +161,30 @@ int FailToWait(const Context& context, const absl::Status& status) {
   return code == kFailure ? kWaitFailed : code;
 }
 
-int FinishWait(const Context& context, const absl::StatusOr<v1::Experiment>& ended) {
-  if (!ended.ok()) return FailToWait(context, ended.status());
-  PrintOutcome(context, *ended);
-  return ExitCodeOf(*ended);
+namespace {
+
+// Prints the reason of a failed run of a program, with the last lines of its log.
+void PrintFailure(const Context& context, Connection* connection,
+                  const v1::Experiment& experiment) {
+  if (experiment.counts().failed() == 0 || !experiment.spec().base().has_program()) return;
+  v1::ListRunsRequest request;
+  request.set_experiment(experiment.name());
+  request.set_filter("state = failed");
+  const auto runs = ListFoundRuns(connection, std::move(request), 1);
+  if (!runs.ok() || runs->rows().empty()) return;  // the outcome counts
+  const std::string text = absl::StrCat("failed: ", FailureText(runs->rows(0)));
+  for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    context.console.Info(line);
+  }
 }
 
+// Prints a line about the outcome, with the commands to examine failed runs.
 void PrintOutcome(const Context& context, const v1::Experiment& experiment) {
   const std::string id = Id(experiment.name());
   std::string line = absl::StrCat(id, ": ", CountsText(experiment.counts()));
   if (experiment.counts().failed() > 0) {
-    absl::StrAppend(&line, "; `ablate runs ", id, "` shows why, `ablate logs ", id,
-                    "/CELL` the history");
+    absl::StrAppend(&line, "; `ablate runs ", id, "` shows why, `ablate logs ", id, "/CELL` the ",
+                    experiment.spec().base().has_program() ? "log" : "history");
   }
   if (experiment.has_analyses()) {
     absl::StrAppend(
@@ -184,6 +198,16 @@ void PrintOutcome(const Context& context, const v1::Experiment& experiment) {
     }
   }
   context.console.Info(line);
+}
+
+}  // namespace
+
+int FinishWait(const Context& context, Connection* connection,
+               const absl::StatusOr<v1::Experiment>& ended) {
+  if (!ended.ok()) return FailToWait(context, ended.status());
+  PrintFailure(context, connection, *ended);
+  PrintOutcome(context, *ended);
+  return ExitCodeOf(*ended);
 }
 
 }  // namespace ablate::client

@@ -55,10 +55,8 @@ int ExitCodeOf(const v1::Experiment& experiment);
 int FailToWait(const Context& context, const absl::Status& status);
 
 // Prints the outcome, or why waiting failed; returns the exit code of `wait` and `watch`.
-int FinishWait(const Context& context, const absl::StatusOr<v1::Experiment>& ended);
-
-// Prints a line about the outcome, with the commands to examine failed runs.
-void PrintOutcome(const Context& context, const v1::Experiment& experiment);
+int FinishWait(const Context& context, Connection* connection,
+               const absl::StatusOr<v1::Experiment>& ended);
 
 }  // namespace ablate::client
 

@@ -63,6 +63,7 @@ inline constexpr StreamRpc<v1::WatchExperimentRequest, v1::ExperimentEvent> kWat
 inline constexpr Rpc<v1::GetRunRequest, v1::Run> kGetRun;
 inline constexpr Rpc<v1::ListRunsRequest, v1::ListRunsResponse> kListRuns;
 inline constexpr Rpc<v1::ListRunEventsRequest, v1::ListRunEventsResponse> kListRunEvents;
+inline constexpr Rpc<v1::ReadRunLogRequest, v1::ReadRunLogResponse> kReadRunLog;
 
 inline constexpr Rpc<v1::ListMetricsRequest, v1::ListMetricsResponse> kListMetrics;
 inline constexpr StreamRpc<v1::QueryMetricsRequest, v1::Series> kQueryMetrics;

@@ -17,12 +17,12 @@
 namespace ablate::client {
 namespace {
 
-// The first cell in a state, or an empty text.
-std::string FirstCell(const v1::ListRunsResponse& runs, v1::RunState::Value state) {
+// Returns the first cell in a state, or null.
+const v1::RunRow* FirstCell(const v1::ListRunsResponse& runs, v1::RunState::Value state) {
   for (const v1::RunRow& row : runs.rows()) {
-    if (row.state() == state) return row.cell();
+    if (row.state() == state) return &row;
   }
-  return "";
+  return nullptr;
 }
 
 // Marks runs whose last value of `key` is not finite as diverged, which is how comparisons count
@@ -41,20 +41,22 @@ std::vector<std::string> NextSteps(const v1::Experiment& experiment,
                                    const v1::ListRunsResponse& runs) {
   const std::string id = Id(experiment.name());
   std::vector<std::string> steps;
-  const std::string failed = FirstCell(runs, v1::RunState::FAILED);
-  if (!failed.empty()) steps.push_back(absl::StrCat("ablate logs ", id, "/", failed));
+  const bool has_program = experiment.spec().base().has_program();
+  const v1::RunRow* failed = FirstCell(runs, v1::RunState::FAILED);
+  if (failed != nullptr) steps.push_back(absl::StrCat("ablate logs ", id, "/", failed->cell()));
   if (experiment.state() == v1::ExperimentState::ACTIVE) {
     steps.push_back(absl::StrCat("ablate watch ", id));
   }
-  const std::string done = FirstCell(runs, v1::RunState::DONE);
-  if (done.empty()) return steps;
+  const v1::RunRow* done = FirstCell(runs, v1::RunState::DONE);
+  if (done == nullptr) return steps;
   steps.push_back(absl::StrCat("ablate compare ", id));
   steps.push_back(absl::StrCat("ablate report ", id, " -o report.html"));
   steps.push_back(absl::StrCat("ablate runs ", id));
   steps.push_back(
       absl::StrCat("ablate metrics ", id, " --key ", PrimaryMetric(experiment.spec()), " --csv"));
   steps.push_back(
-      absl::StrCat("ablate artifact get ", id, "/", done, " checkpoint -o model.safetensors"));
+      absl::StrCat("ablate artifact get ", id, "/", done->cell(),
+                   has_program ? " output -o out" : " checkpoint -o model.safetensors"));
   return steps;
 }
 
@@ -116,6 +118,8 @@ void Print(const Context& context, const v1::Experiment& experiment,
   }
   const std::string primary = PrimaryMetric(experiment.spec());
   out << "\n" << SettingTable(experiment.spec(), runs, primary, context.console.table_width());
+  const v1::RunRow* failed = FirstCell(runs, v1::RunState::FAILED);
+  if (failed != nullptr && !failed->failure().empty()) out << "\nfailed: " << FailureText(*failed);
   const std::vector<std::string> steps = NextSteps(experiment, runs);
   if (steps.empty()) return;
   out << "\nnext:\n";

@@ -1,4 +1,5 @@
-// `ablate artifact ls | get`: the checkpoints of a run, as safetensors files.
+// `ablate artifact ls | get`: the checkpoints of a run, as safetensors files, or the files that a
+// program has kept.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/download.h"
+#include "client/file_set_folder.h"
 #include "client/names.h"
 #include "client/output/format.h"
 #include "client/output/part_file.h"
@@ -20,6 +22,9 @@
 
 namespace ablate::client {
 namespace {
+
+constexpr char kOutput[] = "output";      // kind of the files that a program has kept
+constexpr char kOutputPrefix[] = "out/";  // of their paths
 
 struct ArtifactOptions {
   std::string run;
@@ -74,8 +79,9 @@ absl::StatusOr<v1::Artifact> Choose(const v1::ListArtifactsResponse& list,
                                           *options.step, "; steps: ", absl::StrJoin(steps, ", ")));
 }
 
-absl::Status Fetch(Connection* connection, const v1::Artifact& artifact,
-                   const ArtifactOptions& options, const Sleep& sleep) {
+// Writes the artifact, and returns its size in words.
+absl::StatusOr<std::string> Fetch(Connection* connection, const v1::Artifact& artifact,
+                                  const ArtifactOptions& options, const Sleep& sleep) {
   const auto read = [&](uint64_t offset, const OnMessage<std::string>& on_data) {
     v1::ReadArtifactRequest request;
     request.set_name(artifact.name());
@@ -84,18 +90,25 @@ absl::Status Fetch(Connection* connection, const v1::Artifact& artifact,
       return on_data(chunk.data());
     });
   };
-  return Download({artifact.name(), artifact.bytes(), artifact.sha256()}, options.output, read,
-                  sleep);
+  const RemoteFile remote = {artifact.name(), artifact.bytes(), artifact.sha256()};
+  const std::string size = Bytes(artifact.bytes());
+  if (artifact.kind() != kOutput) {
+    RETURN_IF_ERROR(Download(remote, options.output, read, sleep));
+    return size;
+  }
+  ASSIGN_OR_RETURN(const size_t files,
+                   WriteFileSet(remote, read, sleep, kOutputPrefix, options.output));
+  return absl::StrCat(Count(files, "file"), ", ", size);
 }
 
 absl::StatusOr<int> Get(const ArtifactOptions& options, const Context& context,
                         Connection* connection) {
   ASSIGN_OR_RETURN(const v1::ListArtifactsResponse list, List(connection, options.run));
   ASSIGN_OR_RETURN(const v1::Artifact artifact, Choose(list, options));
-  RETURN_IF_ERROR(Fetch(connection, artifact, options, context.sleep));
+  ASSIGN_OR_RETURN(const std::string size, Fetch(connection, artifact, options, context.sleep));
   if (options.json) return PrintJson(context, artifact);
   context.console.Info(absl::StrCat(options.output.name(), ": ", artifact.kind(), " at step ",
-                                    artifact.step(), ", ", Bytes(artifact.bytes())));
+                                    artifact.step(), ", ", size));
   return kSuccess;
 }
 
@@ -112,13 +125,19 @@ Action DefineArtifactLs(Command* command) {
 Action DefineArtifactGet(Command* command) {
   auto options = std::make_shared<ArtifactOptions>();
   command->Argument(&options->run, "EXP/CELL", kCellHelp);
-  command->Argument(&options->kind, "KIND", "Kind of artifact: checkpoint");
+  command->Argument(&options->kind, "KIND", "Kind of artifact: checkpoint or output");
   command->Option(&options->step, "--step", "N", "Write the one of step N [the last]");
-  command->RequiredOutput(&options->output, OutputKind::kFile, "FILE",
-                          "Write to FILE as safetensors");
+  command->RequiredOutput(&options->output, OutputKind::kFileOrFolder, "PATH",
+                          "Write a checkpoint to the file PATH as safetensors, or the files of an "
+                          "output into the new folder PATH");
   command->Flag(&options->json, "--json", "Print kind, step, size and hash as JSON");
   command->Footer(
-      "Example:\n  ablate artifact get names-norm/pre-lr0.01-s42 checkpoint -o pre.safetensors");
+      "PATH is complete or isn't written. The output has the files that a program left in out/ "
+      "when "
+      "it ended. --force replaces only a folder with the file .ablate, which this command writes."
+      "\n\nExamples:\n"
+      "  ablate artifact get names-norm/pre-lr0.01-s42 checkpoint -o pre.safetensors\n"
+      "  ablate artifact get my-program/s0 output -o out");
   return WithServer(options, Get);
 }
 

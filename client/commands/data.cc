@@ -38,9 +38,12 @@ bool IsText(const v1::Dataset& dataset) {
 
 bool IsTagged(const v1::Dataset& dataset) { return dataset.kind() == v1::DatasetKind::tagged; }
 
+bool HasFiles(const v1::Dataset& dataset) { return dataset.kind() == v1::DatasetKind::files; }
+
 // Returns the counts of an uploaded data set.
 std::string FactsText(const v1::Dataset& dataset) {
   if (IsTagged(dataset)) return Count(dataset.documents(), "tagged sentence");
+  if (HasFiles(dataset)) return Count(dataset.documents(), "file");
   if (IsText(dataset)) {
     return absl::StrCat(Count(dataset.documents(), "document"), ", ",
                         Count(dataset.characters(), "character"));
@@ -66,14 +69,15 @@ absl::StatusOr<int> Ls(const DataOptions& options, const Context& context, Conne
                {"created"}});
   for (const v1::Dataset& dataset : list.datasets()) {
     const bool is_text = IsText(dataset);
-    table.Add(
-        {Id(dataset.name()), dataset.display_name(), owners ? OwnerText(dataset) : "",
-         is_text ? "text" : v1::DatasetKind::Value_Name(dataset.kind()), Bytes(dataset.bytes()),
-         is_text || dataset.documents() > 0 ? text::Grouped(dataset.documents()) : "",
-         IsTagged(dataset) ? ""
-                           : text::Grouped(is_text ? dataset.characters() : dataset.vocabulary()),
-         absl::StrCat(Ago(dataset.create_time(), context.now()),
-                      dataset.has_expire_time() ? ", unused" : "")});
+    table.Add({Id(dataset.name()), dataset.display_name(), owners ? OwnerText(dataset) : "",
+               is_text ? "text" : v1::DatasetKind::Value_Name(dataset.kind()),
+               Bytes(dataset.bytes()),
+               is_text || dataset.documents() > 0 ? text::Grouped(dataset.documents()) : "",
+               IsTagged(dataset) || HasFiles(dataset)
+                   ? ""
+                   : text::Grouped(is_text ? dataset.characters() : dataset.vocabulary()),
+               absl::StrCat(Ago(dataset.create_time(), context.now()),
+                            dataset.has_expire_time() ? ", unused" : "")});
   }
   return PrintTable(context, table);
 }

@@ -17,6 +17,7 @@
 #include "base/tokenizer/byte_pair_encoding.h"
 #include "client/command_table.h"
 #include "client/download.h"
+#include "client/file_set_folder.h"
 #include "client/output/format.h"
 #include "client/output/part_file.h"
 #include "client/submit/token_bins.h"
@@ -94,6 +95,11 @@ absl::StatusOr<int> GetData(const GetOptions& options, const Context& context,
     ASSIGN_OR_RETURN(const auto bytes, FetchTokenizer(connection, dataset, context.sleep));
     ASSIGN_OR_RETURN(const DatasetFile file, ReadDatasetFile(bytes));
     ASSIGN_OR_RETURN(facts, WriteTokenizerFolder(options, file));
+  } else if (dataset.kind() == v1::DatasetKind::files) {
+    ASSIGN_OR_RETURN(const size_t files,
+                     WriteFileSet(RemoteOf(dataset), ReadDataset(connection, dataset),
+                                  context.sleep, /*prefix=*/"", options.output));
+    facts = Count(files, "file");
   } else {
     RETURN_IF_ERROR(Download(RemoteOf(dataset), options.output, ReadDataset(connection, dataset),
                              context.sleep));
@@ -109,9 +115,10 @@ Action DefineDataGet(Command* command) {
   auto options = std::make_shared<GetOptions>();
   command->Argument(&options->name, "NAME",
                     "Data set: datasets/ID, its ID, or a file name that only one has");
-  command->RequiredOutput(&options->output, OutputKind::kFileOrFolder, "PATH",
-                          "Write a file PATH, or a folder PATH of a tokenizer or of the tokens of "
-                          "a whole text");
+  command->RequiredOutput(
+      &options->output, OutputKind::kFileOrFolder, "PATH",
+      "Write a file PATH, or a folder PATH of a program's files, of a tokenizer "
+      "or of the tokens of a whole text");
   command->Option(
       &options->validation, "--validation", "SHARE",
       absl::StrCat("Write the last SHARE of the tokens to val.bin, above 0 and below 1, as "
@@ -120,7 +127,7 @@ Action DefineDataGet(Command* command) {
   command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
       "PATH is complete or isn't written: the hash of the bytes is checked first.\n\n"
-      "The folder has vocab.json and merges.txt and, of tokens, train.bin and val.bin, "
+      "A tokenizer's folder has vocab.json and merges.txt and, of tokens, train.bin and val.bin, "
       "little-endian uint16, or uint32 if the vocabulary has more than 65,536. --force replaces "
       "only a folder with the file .ablate, which this command writes. The server stores the "
       "tokens in one piece. To divide them as before `ablate data add`, give the value that it "

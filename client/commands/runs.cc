@@ -103,7 +103,7 @@ std::vector<RunColumn> FixedColumns(bool with_experiment, bool brief) {
   columns.push_back({"run", [](const v1::RunRow& row) { return Id(row.run()); }});
   columns.push_back(StateColumn());
   const auto step = [](const v1::RunRow& row) {
-    return absl::StrCat(row.step(), "/", row.steps());
+    return row.steps() == 0 ? absl::StrCat(row.step()) : absl::StrCat(row.step(), "/", row.steps());
   };
   columns.push_back({.title = "step", .text = step, .right = true});
   return columns;
@@ -196,7 +196,10 @@ absl::StatusOr<int> Runs(const RunsOptions& options, const RunsWanted& wanted,
     columns.push_back({.title = primary, .text = last, .right = true});
   }
   if (!brief) {
-    const auto failure = [](const v1::RunRow& row) { return row.failure(); };
+    // A program's failure has its last lines, which only files have room for.
+    const auto failure = [csv = options.csv](const v1::RunRow& row) {
+      return csv ? row.failure() : FirstLine(row.failure());
+    };
     columns.push_back({.title = "failure", .text = failure, .optional = true});
   }
   ASSIGN_OR_RETURN(const auto runs, ListFoundRuns(connection, request,

@@ -66,7 +66,7 @@ absl::StatusOr<v1::CreateExperimentResponse> AskForTheRest(const Context& contex
                                                            Submission* submission) {
   ASSIGN_OR_RETURN(const auto connection, Connect(context));
   const size_t unread = submission->file.unread.size();
-  RETURN_IF_ERROR(FindDatasets(connection.get(), options, submission));
+  RETURN_IF_ERROR(FindDatasets(connection.get(), context, options, submission));
   if (submission->file.unread.size() > unread) {
     context.console.Note(
         "the server lacks data sets of the file; fix the problems below to upload them and to "
@@ -136,7 +136,7 @@ int Show(const Context& context, const SubmitOptions& options, const Submission&
 }
 
 int Wait(Connection* connection, const Context& context, const v1::Experiment& experiment) {
-  return FinishWait(context,
+  return FinishWait(context, connection,
                     FollowWithProgress(connection, context, experiment, context.console.err,
                                        context.console.err_is_live()));
 }

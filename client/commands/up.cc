@@ -48,6 +48,8 @@ struct UpOptions {
   std::string worker_silence;
   std::string last_states;
   std::string listen;
+  std::string programs;
+  std::vector<std::string> environments;
   bool json = false;
 };
 
@@ -116,8 +118,12 @@ std::vector<std::string> GivenOptions(const UpOptions& options) {
         std::pair("--gpu-lanes", options.gpu_lanes ? absl::StrCat(*options.gpu_lanes) : ""),
         std::pair("--resume-every", options.resume_every), std::pair("--listen", options.listen),
         std::pair("--worker-silence", options.worker_silence),
-        std::pair("--last-states", options.last_states)}) {
+        std::pair("--last-states", options.last_states),
+        std::pair("--programs", options.programs)}) {
     if (!value.empty()) arguments.insert(arguments.end(), {name, value});
+  }
+  for (const std::string& environment : options.environments) {
+    arguments.insert(arguments.end(), {"--environment", environment});
   }
   return arguments;
 }
@@ -311,6 +317,12 @@ Action DefineUp(Command* command) {
   command->Option(&options->listen, "--listen", "HOST:PORT",
                   "Serve other machines at HOST:PORT by TLS and tokens; run `ablate admin init` "
                   "first");
+  command->Option(&options->programs, "--programs", "MODE",
+                  "Run users' own programs on the cores: sandboxed, unsandboxed or off [sandboxed; "
+                  "off with --listen]");
+  command->Options(&options->environments, "--environment", "NAME=PATH",
+                   "Offer programs the Python interpreter PATH, absolute, as environment NAME; may "
+                   "be repeated");
   command->Flag(&options->json, "--json", "Print the server's workers as JSON");
   command->Footer(
       "No option is remembered: the next `ablate up` has the defaults again. An option that it "

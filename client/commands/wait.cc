@@ -28,7 +28,7 @@ int Wait(const WaitOptions& options, const Context& context) {
             : Follow(connection->get(), context, *experiment, [](const v1::ExperimentEvent&) {});
   }
   if (experiment.ok() && options.json) PrintJson(context, *experiment);
-  return FinishWait(context, experiment);
+  return FinishWait(context, connection->get(), experiment);
 }
 
 }  // namespace

@@ -22,14 +22,15 @@ int Watch(const WatchOptions& options, const Context& context) {
       FindExperiment(connection->get(), options.experiment);
   if (!experiment.ok()) return FailToWait(context, experiment.status());
   if (!options.json) {
-    return FinishWait(
-        context, FollowWithProgress(connection->get(), context, *experiment, context.console.out,
-                                    context.console.out_is_live()));
+    return FinishWait(context, connection->get(),
+                      FollowWithProgress(connection->get(), context, *experiment,
+                                         context.console.out, context.console.out_is_live()));
   }
-  return FinishWait(context, Follow(connection->get(), context, *experiment,
-                                    [&](const v1::ExperimentEvent& event) {
-                                      context.console.data() << ToJsonLine(event) << std::flush;
-                                    }));
+  return FinishWait(
+      context, connection->get(),
+      Follow(connection->get(), context, *experiment, [&](const v1::ExperimentEvent& event) {
+        context.console.data() << ToJsonLine(event) << std::flush;
+      }));
 }
 
 }  // namespace

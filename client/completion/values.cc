@@ -16,6 +16,7 @@ constexpr MetavarRow kMetavars[] = {
     {"PATH", Values::kFiles},
     {"FOLDER", Values::kFolders},
     {"FORMAT", Values::kListed},
+    {"MODE", Values::kListed},
     {"ROLE", Values::kListed},
     {"SHELL", Values::kListed},
     {"KIND", Values::kListed},

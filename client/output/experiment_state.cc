@@ -138,7 +138,9 @@ std::vector<std::string> ExperimentState::RunsOnLanes() const {
   std::vector<std::string> on_lanes;
   std::set<std::string> held;  // by workers
   size_t spare = 0;            // runs for which there are lanes
-  const uint32_t threads = spec_.base().training().threads();
+  const v1::BaseSpec& base = spec_.base();
+  const uint32_t threads =
+      base.has_program() ? base.program().threads() : base.training().threads();
   for (const v1::Worker& worker : workers_.workers()) {
     WorkerLanes lanes(worker);
     for (const std::string& run : worker.runs()) {

@@ -7,19 +7,23 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "base/decimal.h"
 #include "client/names.h"
 #include "client/output/format.h"
 #include "client/output/table.h"
+#include "client/output/terminal_text.h"
 
 namespace ablate::client {
 namespace {
 
 constexpr int kMaxNamedCells = 3;
+constexpr size_t kMaxFailureLines = 5;
 
 using Labels = std::map<std::string, std::string>;  // axis → label
 
@@ -217,6 +221,20 @@ std::string AnalysesText(const v1::AnalysisCounts& counts, bool over) {
   return line;
 }
 
+std::string FirstLine(absl::string_view failure) {
+  return std::string(failure.substr(0, failure.find('\n')));
+}
+
+std::string FailureText(const v1::RunRow& row) {
+  std::vector<absl::string_view> lines =
+      absl::StrSplit(absl::StripTrailingAsciiWhitespace(row.failure()), '\n');
+  std::string text = Printable(absl::StrCat(row.cell(), ": ", lines.front())) + "\n";
+  lines.erase(lines.begin());
+  if (lines.size() > kMaxFailureLines) lines.erase(lines.begin(), lines.end() - kMaxFailureLines);
+  for (const absl::string_view line : lines) absl::StrAppend(&text, "  ", Printable(line), "\n");
+  return text;
+}
+
 const v1::Summary* FindSummary(const v1::RunRow& row, const std::string& key) {
   const auto found = std::find_if(row.summaries().begin(), row.summaries().end(),
                                   [&](const v1::Summary& s) { return s.key() == key; });
@@ -293,14 +311,16 @@ std::string GridTable(const v1::CreateExperimentResponse& response, int width) {
     if (cell.reused()) ++count.reused;
   }
   std::vector<Column> columns = LabelColumns(response.experiment().spec());
-  for (const char* title : {"parameters", "cells", "reused"}) columns.push_back({title, true});
+  const bool has_program = response.experiment().spec().base().has_program();
+  columns.push_back({"parameters", true, /*optional=*/true});
+  for (const char* title : {"cells", "reused"}) columns.push_back({title, true});
   Table table(std::move(columns));
   const bool all = HasAllCells(response);
   for (const v1::SettingParameters& setting : response.parameters()) {
     const Labels labels(setting.labels().begin(), setting.labels().end());
     std::vector<std::string> row = LabelRow(response.experiment().spec(), labels);
     const CellCounts& count = counts[labels];
-    row.push_back(text::Grouped(setting.parameters()));
+    row.push_back(has_program ? "" : text::Grouped(setting.parameters()));
     for (const uint64_t number : {count.cells, count.reused}) {
       row.push_back(all ? text::Grouped(number) : "—");
     }

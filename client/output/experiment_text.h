@@ -9,6 +9,7 @@
 #include "ablate/v1/experiment.pb.h"
 #include "ablate/v1/run.pb.h"
 #include "ablate/v1/spec.pb.h"
+#include "absl/strings/string_view.h"
 
 namespace ablate::client {
 
@@ -34,6 +35,12 @@ uint64_t AllRuns(const v1::RunCounts& counts);
 std::string CountsText(const v1::RunCounts& counts);
 // Returns "30 of 32 analyses, 2 failed".
 std::string AnalysesText(const v1::AnalysisCounts& counts, bool over = false);
+
+// Returns the first line of a run's failure. A program's has the last lines of its log after it.
+std::string FirstLine(absl::string_view failure);
+// Returns "pre-s2: exit code 1" and, below it, indented, the last lines of the program's log; each
+// line ends with a line break, and the text may be printed on a terminal.
+std::string FailureText(const v1::RunRow& row);
 
 // Returns a metric's summary of a run, or null.
 const v1::Summary* FindSummary(const v1::RunRow& row, const std::string& key);

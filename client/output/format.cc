@@ -98,6 +98,11 @@ std::string Until(const google::protobuf::Timestamp& time, absl::Time now) {
   return absl::FormatTime("%Y-%m-%d %H:%M UTC", at, absl::UTCTimeZone());
 }
 
+std::string StepText(uint32_t step, uint32_t steps) {
+  return steps == 0 ? text::Grouped(step)
+                    : absl::StrCat(text::Grouped(step), "/", text::Grouped(steps));
+}
+
 std::string Count(uint64_t count, const char* singular) {
   return fmt::format("{} {}{}", text::Grouped(count), singular, count == 1 ? "" : "s");
 }

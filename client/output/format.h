@@ -31,6 +31,8 @@ std::string Day(const google::protobuf::Timestamp& time);
 
 // Does the same, with the minute if it is less than two days away: "2026-11-24 03:10 UTC".
 std::string Until(const google::protobuf::Timestamp& time, absl::Time now);
+// Returns "12/50", or "12" if the number of steps isn't known (0), as for a program.
+std::string StepText(uint32_t step, uint32_t steps);
 // Returns "1 run" or "3 runs".
 std::string Count(uint64_t count, const char* singular);
 

@@ -297,6 +297,14 @@ absl::Status PartFolder::Write(const std::string& path, absl::string_view data) 
   return SystemError(absl::StrCat(part_, "/", path));
 }
 
+absl::Status PartFolder::MakeExecutable(const std::string& path) const {
+  const std::string whole = absl::StrCat(part_, "/", path);
+  std::error_code error;
+  const auto mode = static_cast<mode_t>(fs::status(whole, error).permissions());
+  const bool made = !error && chmod(whole.c_str(), mode | ((mode & 0444) >> 2)) == 0;
+  return made || KeepsNoPermissions() ? absl::OkStatus() : SystemError(whole);
+}
+
 absl::Status PartFolder::Commit() {
   RETURN_IF_ERROR(SyncFileSystemOf(part_));
   RETURN_IF_ERROR(CheckReplaceable());

@@ -101,6 +101,8 @@ class PartFolder {
   absl::Status Open();
   // Appends to a file below the folder. The writes of one file follow each other.
   absl::Status Write(const std::string& path, absl::string_view data);
+  // Lets everybody who may read a written file execute it.
+  absl::Status MakeExecutable(const std::string& path) const;
   // Must be called last. Everything is then on disk and has its final name.
   absl::Status Commit();
 

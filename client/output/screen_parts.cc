@@ -145,7 +145,7 @@ ScreenBlock LaneBlock(const std::vector<LaneRow>& lanes, int width) {
   std::vector<int> widths = {0, 4, 7, 4, 0};  // of the titles
   for (const LaneRow& lane : lanes) {
     std::vector<std::string>& row = rows.emplace_back();
-    row = {lane.cell, absl::StrCat(text::Grouped(lane.step), "/", text::Grouped(lane.steps))};
+    row = {lane.cell, StepText(lane.step, lane.steps)};
     if (has_rate) row.push_back(RateText(lane.steps_per_second));
     row.push_back(lane.losses.empty() ? "" : ShortAligned(lane.losses.back()));
     if (has_curve) row.push_back(Sparkline(lane.losses, curve));

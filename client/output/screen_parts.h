@@ -15,7 +15,7 @@ namespace ablate::client {
 struct LaneRow {
   std::string cell;  // or EXP/CELL
   uint32_t step = 0;
-  uint32_t steps = 0;
+  uint32_t steps = 0;           // 0: not known
   double steps_per_second = 0;  // 0: not known yet
   std::vector<double> losses;   // of training, oldest first; the last one is the newest
 };

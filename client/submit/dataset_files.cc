@@ -250,9 +250,10 @@ absl::StatusOr<Upload> UploadFile(Connection* connection, const Context& context
 }
 
 absl::StatusOr<Upload> UploadBytes(Connection* connection, const Context& context,
-                                   const std::string& path, std::string bytes, Audience audience) {
+                                   const std::string& path, std::string bytes, Audience audience,
+                                   Keep keep, const BeforeUpload& before_upload) {
   const auto source = Source::OfBytes(path, std::move(bytes));
-  return UploadSource(connection, context, path, source.get(), audience, Keep::kAlways, nullptr);
+  return UploadSource(connection, context, path, source.get(), audience, keep, before_upload);
 }
 
 absl::StatusOr<std::string> FindFile(Connection* connection, const std::string& path,
@@ -268,9 +269,10 @@ absl::StatusOr<std::string> FindFile(Connection* connection, const std::string& 
 
 absl::Status ReplaceDatasetPaths(
     ExperimentFile* file, Overrides* overrides, const std::vector<std::string>& allowed,
-    const std::function<absl::StatusOr<std::string>(const std::string& path)>& upload) {
+    const std::function<absl::StatusOr<std::string>(const NamedPath& named)>& upload) {
   std::map<std::string, absl::StatusOr<std::string>> uploads;
   const auto name_of = [&](const yaml::DatasetPath& place) -> absl::StatusOr<std::string> {
+    if (place.is_files) return upload({*place.name, true});
     const std::string path = Resolve(file->folder, *place.name);
     for (const std::string& read : FilesOf(path)) {
       absl::Status checked;
@@ -282,7 +284,7 @@ absl::Status ReplaceDatasetPaths(
       if (!checked.ok()) return checked;
     }
     auto done = uploads.find(path);
-    if (done == uploads.end()) done = uploads.emplace(path, upload(path)).first;
+    if (done == uploads.end()) done = uploads.emplace(path, upload({path})).first;
     return done->second;
   };
   for (const yaml::DatasetPath& place : yaml::FindDatasetPaths(&file->spec, overrides)) {

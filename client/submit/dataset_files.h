@@ -52,7 +52,9 @@ absl::StatusOr<Upload> UploadFile(Connection* connection, const Context& context
 
 // Uploads a file that was made of the files at `path`, as UploadFile uploads a file.
 absl::StatusOr<Upload> UploadBytes(Connection* connection, const Context& context,
-                                   const std::string& path, std::string bytes, Audience audience);
+                                   const std::string& path, std::string bytes, Audience audience,
+                                   Keep keep = Keep::kAlways,
+                                   const BeforeUpload& before_upload = nullptr);
 
 // Returns the name of the data set that UploadFile would use with Keep::kIfUsed without sending;
 // empty if it would send the file. Errors as of UploadFile.
@@ -64,6 +66,12 @@ absl::StatusOr<std::string> FindFile(Connection* connection, const std::string& 
 // is kept.
 std::string DisplayName(const std::string& path);
 
+// A path of an experiment.
+struct NamedPath {
+  std::string path;  // relative to the working folder; of a program's files as written
+  bool is_files = false;
+};
+
 // Replaces each path, relative to the file's folder, by the name that `upload` returns. Each file
 // is uploaded once. An experiment file may come from someone else: a path in it that leads out of
 // its folder, also by links, or to a hidden file is a problem unless it is within `allowed`, files
@@ -71,9 +79,10 @@ std::string DisplayName(const std::string& path);
 // files of a tokenizer's folder that --set names. A problem has the position of the path. A path
 // with a problem, or for which `upload` returns an empty name, becomes unread. Returns errors that
 // aren't about a file, such as UNAVAILABLE.
+// `upload` makes these checks itself for a program's files.
 absl::Status ReplaceDatasetPaths(
     ExperimentFile* file, Overrides* overrides, const std::vector<std::string>& allowed,
-    const std::function<absl::StatusOr<std::string>(const std::string& path)>& upload);
+    const std::function<absl::StatusOr<std::string>(const NamedPath& named)>& upload);
 
 }  // namespace ablate::client
 

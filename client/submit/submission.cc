@@ -21,6 +21,7 @@
 #include "client/output/format.h"
 #include "client/submit/axis_options.h"
 #include "client/submit/dataset_files.h"
+#include "client/submit/program_files.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/struct.pb.h"
 #include "proto/reflect/text.h"
@@ -72,6 +73,32 @@ Origin OriginOf(absl::string_view field, const Submission& submission) {
 
 Audience AudienceOf(const SubmitOptions& options) {
   return options.is_private ? Audience::kOurselves : Audience::kEverybodyUnlessPrivate;
+}
+
+// Returns a function that says what is uploaded.
+BeforeUpload NoteUpload(const Context& context, const std::string& what) {
+  return [&context, what](uint64_t bytes, bool is_private) {
+    context.console.Note(absl::StrCat(
+        "uploading ", what, " (", Bytes(bytes), ") as a ",
+        is_private ? "private data set"
+                   : "data set that only you see until an experiment uses it, and everybody from "
+                     "then on",
+        "; it is deleted after an hour if none does"));
+  };
+}
+
+// Uploads a program's files, unless the server has them. Returns the name of their data set.
+absl::StatusOr<std::string> UploadFiles(Connection* connection, const Context& context,
+                                        const SubmitOptions& options, const Submission& submission,
+                                        const NamedPath& named) {
+  const ExperimentFile& file = submission.file;
+  ASSIGN_OR_RETURN(std::string packed,
+                   PackProgramFiles(file.folder, named.path, options.file, options.data));
+  const std::string name = absl::StrCat(file.spec.name(), ".files");
+  ASSIGN_OR_RETURN(const Upload upload,
+                   UploadBytes(connection, context, name, std::move(packed), AudienceOf(options),
+                               Keep::kIfUsed, NoteUpload(context, "the program's files")));
+  return upload.dataset.name();
 }
 
 // Splits a map's key that is a dotted path into its parts, too.
@@ -234,28 +261,25 @@ absl::Status UploadDatasets(Connection* connection, const Context& context,
                             const SubmitOptions& options, Submission* submission) {
   return ReplaceDatasetPaths(
       &submission->file, &submission->overrides, options.data,
-      [&](const std::string& path) -> absl::StatusOr<std::string> {
-        ASSIGN_OR_RETURN(
-            const Upload upload,
-            UploadFile(connection, context, path, AudienceOf(options), Keep::kIfUsed,
-                       [&](uint64_t bytes, bool is_private) {
-                         context.console.Note(absl::StrCat(
-                             "uploading ", WithTarget(path), " (", Bytes(bytes), ") as a ",
-                             is_private
-                                 ? "private data set"
-                                 : "data set that only you see until an experiment uses it, and "
-                                   "everybody from then on",
-                             "; it is deleted after an hour if none does"));
-                       }));
+      [&](const NamedPath& named) -> absl::StatusOr<std::string> {
+        if (named.is_files) return UploadFiles(connection, context, options, *submission, named);
+        ASSIGN_OR_RETURN(const Upload upload,
+                         UploadFile(connection, context, named.path, AudienceOf(options),
+                                    Keep::kIfUsed, NoteUpload(context, WithTarget(named.path))));
         return upload.dataset.name();
       });
 }
 
-absl::Status FindDatasets(Connection* connection, const SubmitOptions& options,
-                          Submission* submission) {
-  return ReplaceDatasetPaths(
-      &submission->file, &submission->overrides, options.data,
-      [&](const std::string& path) { return FindFile(connection, path, AudienceOf(options)); });
+absl::Status FindDatasets(Connection* connection, const Context& context,
+                          const SubmitOptions& options, Submission* submission) {
+  return ReplaceDatasetPaths(&submission->file, &submission->overrides, options.data,
+                             [&](const NamedPath& named) -> absl::StatusOr<std::string> {
+                               // Without its files nothing about a program can be found out.
+                               if (named.is_files)
+                                 return UploadFiles(connection, context, options, *submission,
+                                                    named);
+                               return FindFile(connection, named.path, AudienceOf(options));
+                             });
 }
 
 v1::CreateExperimentRequest MakeRequest(const Submission& submission,

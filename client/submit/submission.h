@@ -62,8 +62,8 @@ absl::Status UploadDatasets(Connection* connection, const Context& context,
                             const SubmitOptions& options, Submission* submission);
 
 // Does the same without uploading: data sets that the server lacks stay unread.
-absl::Status FindDatasets(Connection* connection, const SubmitOptions& options,
-                          Submission* submission);
+absl::Status FindDatasets(Connection* connection, const Context& context,
+                          const SubmitOptions& options, Submission* submission);
 
 // Returns the request, with a new request id unless it is a dry run.
 v1::CreateExperimentRequest MakeRequest(const Submission& submission, const SubmitOptions& options);

@@ -69,11 +69,11 @@ class CompletionTest : public ClientTest {
 // Nothing can be offered for these; a new metavar is added here or to client/completion/values.cc.
 const std::set<std::string>& MetavarsWithoutValues() {
   static const auto& metavars = *new std::set<std::string>{
-      "A,B,…",         "ADDRESS", "AXIS",       "AXIS=LABEL", "DEVICES", "HOST",    "HOST:PORT",
-      "ID,...",        "KEY",     "LABEL",      "LIST",       "N",       "NAME",    "NAME=VALUE",
-      "NAME=VALUES",   "P",       "PATH=VALUE", "PREFIX",     "QUERY",   "SECONDS", "SEEDS",
-      "SETTING=VALUE", "SHARE",   "SIZE",       "STEP",       "TEXT",    "TOKEN",   "USER",
-      "TAG",           "WIDTH",   "X"};
+      "A,B,…",      "ADDRESS",       "AXIS",  "AXIS=LABEL", "DEVICES", "HOST",  "HOST:PORT",
+      "ID,...",     "KEY",           "LABEL", "LIST",       "N",       "NAME",  "NAME=PATH",
+      "NAME=VALUE", "NAME=VALUES",   "P",     "PATH=VALUE", "PREFIX",  "QUERY", "SECONDS",
+      "SEEDS",      "SETTING=VALUE", "SHARE", "SIZE",       "STEP",    "TEXT",  "TOKEN",
+      "USER",       "TAG",           "WIDTH", "X"};
   return metavars;
 }
 
@@ -127,9 +127,10 @@ TEST_F(CompletionTest, OffersWhatTheTableOfCommandsHas) {
       {{"table", "--format", "csv", "--format", "l"}, {"words", "latex"}},
       {{"figure", "e", "le"}, {"words", "levels"}},
       {{"analyze", "hes"}, {"words", "hessian"}},
-      {{"artifact", "get", "e/c", ""}, {"words", "checkpoint"}},
+      {{"artifact", "get", "e/c", ""}, {"words", "checkpoint", "output"}},
       {{"admin", "user", "add", "x", "--role", ""},
        {"words", "reader", "member", "admin", "worker"}},
+      {{"up", "--programs", ""}, {"words", "sandboxed", "unsandboxed", "off"}},
       {{"completion", ""}, {"words", "bash", "zsh", "fish"}},
       {{"show", "\xff"}, {}},
       {{}, {}}};

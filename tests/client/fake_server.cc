@@ -93,6 +93,7 @@ class Methods : public grpc::Service {
     Add(kGetRun, &Answers::run);
     Add(kListRuns, ListRuns);
     Add(kListRunEvents, &Answers::run_events);
+    Add(kReadRunLog, &Answers::run_log);
     Add(kListMetrics, &Answers::metrics);
     AddStream(kQueryMetrics, &Answers::query);
     Add(kCompare, &Answers::compare);

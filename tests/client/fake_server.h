@@ -52,6 +52,7 @@ struct Answers {
   Answer<v1::GetRunRequest, v1::Run> run;
   Answer<v1::ListRunsRequest, v1::ListRunsResponse> runs;
   Answer<v1::ListRunEventsRequest, v1::ListRunEventsResponse> run_events;
+  Answer<v1::ReadRunLogRequest, v1::ReadRunLogResponse> run_log;
   Answer<v1::ListMetricsRequest, v1::ListMetricsResponse> metrics;
   StreamAnswer<v1::QueryMetricsRequest, v1::Series> query;
   StreamAnswer<v1::SqlRequest, v1::SqlRows> sql;

@@ -23,7 +23,12 @@ def upload(connection: Connection, path: Path, private: bool,
     bytes already. Bytes that it has as the caller's private data set aren't published. An upload
     `for_experiment` is deleted after an hour unless an experiment uses it, and only the caller sees
     it until then. Logs an upload, as a warning if others will see it."""
-    source = _read(path)
+    return upload_bytes(connection, _read(path), path, private, for_experiment)
+
+
+def upload_bytes(connection: Connection, source: bytes, path: Path, private: bool,
+                 for_experiment: bool) -> dataset_pb2.Dataset:
+    """Uploads bytes that were made of the files at a path, as `upload` does a file."""
     sha256 = hashlib.sha256(source).hexdigest()
     for as_private in (True,) if private else (False, True):
         request = dataset_pb2.GetDatasetRequest(sha256=sha256, verify=True, private=as_private)

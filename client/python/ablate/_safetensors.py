@@ -110,6 +110,6 @@ def write_bytes(parts: dict[str, bytes], metadata: dict[str, str]) -> bytes:
         header[name] = {"dtype": "U8", "shape": [len(part)],
                         "data_offsets": [offset, offset + len(part)]}
         offset += len(part)
-    text = json.dumps(header, separators=(",", ":")).encode()
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
     text += b" " * (-len(text) % 8)
     return len(text).to_bytes(8, "little") + text + b"".join(parts.values())

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from google.protobuf import json_format
 
-from ablate import _datasets, _values
+from ablate import _datasets, _program_files, _values
 from ablate._connection import LONG, Connection
 from ablate.errors import FieldProblem, InvalidArgument, NotFound
 from ablate.v1 import experiment_pb2, spec_pb2
@@ -22,6 +22,7 @@ class Source(NamedTuple):
     text: str
     name: str  #: before its lines in messages; empty if the caller didn't write it
     folder: Path  #: that its data sets are relative to
+    file: Path | None = None  #: that has the text
 
 
 def read(experiment: Mapping[str, Any] | str | Path | spec_pb2.ExperimentSpec) -> Source:
@@ -41,7 +42,7 @@ def read(experiment: Mapping[str, Any] | str | Path | spec_pb2.ExperimentSpec) -
         raise InvalidArgument(f'experiment: "{path}" is neither the path of a .yaml, .yml or .json '
                               "file nor a text with several lines")
     try:
-        return Source(path.read_text(encoding="utf-8-sig"), str(path), path.parent)
+        return Source(path.read_text(encoding="utf-8-sig"), str(path), path.parent, path)
     except FileNotFoundError:
         raise NotFound(f"{path}: no such file") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -65,7 +66,7 @@ def create(connection: Connection, request: experiment_pb2.CreateExperimentReque
             raise refusal
         if not checked.files:
             return checked
-        _upload(connection, request, checked.files, source.folder, allowed)
+        _upload(connection, request, checked, source, allowed)
 
 
 def _checked(experiment: Mapping[str, Any]) -> Any:
@@ -100,16 +101,22 @@ def _validate(connection: Connection, request: experiment_pb2.CreateExperimentRe
 
 
 def _upload(connection: Connection, request: experiment_pb2.CreateExperimentRequest,
-            files: Sequence[experiment_pb2.NamedFile], folder: Path, allowed: Sequence[Path]
-            ) -> None:
+            checked: experiment_pb2.CreateExperimentResponse, source: Source,
+            allowed: Sequence[Path]) -> None:
     """Uploads files and adds their names to the request. A text may be somebody else's and the
     files are published: it may name only files in its folder that aren't hidden, and `allowed`."""
     problems: list[FieldProblem] = []
-    for file in files:
-        path = folder / file.path
+    for file in checked.files:
+        path = source.folder / file.path
         try:
+            if file.is_files:
+                packed = _program_files.pack(source.folder, file.path, source.file, allowed)
+                name = Path(f"{checked.experiment.spec.name or 'program'}.files")
+                request.files[file.path] = _datasets.upload_bytes(
+                    connection, packed, name, request.private, for_experiment=True).name
+                continue
             if file.in_text:
-                _datasets.check_allowed(path, folder, allowed)
+                _datasets.check_allowed(path, source.folder, allowed)
             else:
                 _datasets.check_links(path, allowed)
             if file.path not in request.files:

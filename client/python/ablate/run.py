@@ -4,12 +4,13 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ablate import _display, _safetensors, _values, analysis
+from ablate import _display, _program_files, _safetensors, _values, analysis
 from ablate._connection import Connection
 from ablate._frames import Library, frame
 from ablate.errors import DataLoss, NotFound
@@ -70,7 +71,7 @@ class Run:
     """A run, as one cell of an experiment.
 
     `cell` is the cell's name, `labels` has its label per axis, and `name` is runs/ID. `step` of
-    `steps` updates are made. State, step and metrics are as they were when the experiment was
+    `steps` updates are made; a program that hasn't ended may have 0 steps, which is unknown. State, step and metrics are as they were when the experiment was
     asked.
     """
 
@@ -134,7 +135,7 @@ class Run:
 
     def checkpoints(self) -> list[int]:
         """Returns the steps of the stored checkpoints, ascending."""
-        return [one.step for one in self._artifacts()]
+        return [one.step for one in self._artifacts() if one.kind == "checkpoint"]
 
     def checkpoint(self, step: int | None = None) -> Checkpoint:
         """Returns the checkpoint of a step, by default the last one.
@@ -142,7 +143,7 @@ class Run:
         >>> run.checkpoint()["token_embedding.weight"].shape
         (27, 16)
         """
-        stored = {one.step: one for one in self._artifacts()}
+        stored = {one.step: one for one in self._artifacts() if one.kind == "checkpoint"}
         found = stored.get(max(stored, default=-1) if step is None else step)
         if found is None:
             steps = ", ".join(str(one) for one in stored) or "none"
@@ -170,7 +171,35 @@ class Run:
                                name=name, options=options)
         return made.wait() if wait else made
 
-    def log(self, library: Library = "pandas") -> Any:
+    def log(self) -> str:
+        """Returns what a run of a program has written to its standard output and error, so far or
+        until its end; at most the last 4 MB. Empty for a run of a model, which has a `history`."""
+        parts: list[str] = []
+        request = run_pb2.ReadRunLogRequest(run=self.name)
+        while True:
+            part = self._connection.call("Runs/ReadRunLog", request, run_pb2.ReadRunLogResponse)
+            parts.append(part.text)
+            if part.complete or not part.text:
+                return "".join(parts)
+            request.position = part.next
+
+    def output(self, folder: str | Path) -> Path:
+        """Writes the files that a run of a program left in its folder out/ into a new folder, and
+        returns its path. Raises NotFound if there are none, and FileExistsError if the folder
+        exists."""
+        found = [one for one in self._artifacts() if one.kind == "output"]
+        if not found:
+            raise NotFound(f"{self.cell} has no output; only a run of a program that has ended has "
+                           "one")
+        target = Path(folder)
+        if target.exists():
+            raise FileExistsError(f"{target} exists already")
+        _program_files.unpack_output(self._connection.download(
+            "Artifacts/ReadArtifact", artifact_pb2.ReadArtifactRequest(name=found[-1].name),
+            artifact_pb2.ArtifactChunk, found[-1].sha256), target)
+        return target
+
+    def history(self, library: Library = "pandas") -> Any:
         """Returns the run's history, oldest first: time (UTC), kind, step, worker, message."""
         request = run_pb2.ListRunEventsRequest(run=self.name)
         events = self._connection.call("Runs/ListRunEvents", request,

@@ -1,6 +1,9 @@
 // Tests `ablate artifact`: the choice of a checkpoint, whole files only, streams that break.
 #include <filesystem>
 
+#include "absl/strings/str_cat.h"
+#include "base/file_set.h"
+#include "base/safetensors.h"
 #include "base/sha256.h"
 #include "client/context.h"
 #include "gmock/gmock.h"
@@ -24,7 +27,7 @@ class ArtifactTest : public ClientTest {
       for (const uint32_t step : {0u, 100u, 1000u}) {
         v1::Artifact* artifact = response->add_artifacts();
         artifact->set_name("runs/r/checkpoints/" + std::to_string(step));
-        artifact->set_kind("checkpoint");
+        artifact->set_kind(kind_);
         artifact->set_step(step);
         artifact->set_bytes(content_.size());
         artifact->set_sha256(Sha256Hex(content_));
@@ -62,6 +65,7 @@ class ArtifactTest : public ClientTest {
   }
 
   std::string content_;
+  std::string kind_ = "checkpoint";
   std::string target_ = folder_ + "/model.safetensors";
   std::vector<std::string> reads_;
   std::function<absl::Status(uint64_t, const Write&)> read_ = [this](uint64_t offset,
@@ -156,6 +160,48 @@ TEST_F(ArtifactTest, SaysWhyTheFileCantBeWritten) {
   EXPECT_EQ(outcome.code, kFailure);
   EXPECT_THAT(outcome.err, HasSubstr("No such file or directory"));
   EXPECT_TRUE(reads_.empty());
+}
+
+TEST_F(ArtifactTest, WritesTheOutputOfAProgramAsAFolder) {
+  kind_ = "output";
+  target_ = folder_ + "/kept";
+  content_ = *PackFiles({{"out/a.txt", "a\n"}, {"out/sub/run", "#!/bin/sh\n", true}});
+  const std::vector<std::string> get = {"artifact", "get", "small/pre-s1", "output", "-o", target_};
+  read_ = [this](uint64_t, const Write& write) {
+    v1::ArtifactChunk chunk;
+    chunk.set_data(content_.substr(1));
+    write(chunk);
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Run(get).code, kFailure);
+  EXPECT_FALSE(std::filesystem::exists(target_)) << "all or nothing";
+  read_ = [this](uint64_t offset, const Write& write) {
+    Send(offset, content_.size(), write);
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Run(get).err,
+            absl::StrCat(target_, ": output at step 1000, 2 files, ", content_.size(), " B\n"));
+  EXPECT_EQ(Read(target_ + "/a.txt"), "a\n");
+  EXPECT_EQ(Read(target_ + "/sub/run"), "#!/bin/sh\n");
+  EXPECT_NE(std::filesystem::status(target_ + "/sub/run").permissions() &
+                std::filesystem::perms::owner_exec,
+            std::filesystem::perms::none);
+  EXPECT_EQ(Run(get).err, "error: " + target_ + " exists already: --force replaces it\n");
+  EXPECT_EQ(Run(With(get, {"--force"})).code, kSuccess);
+  std::filesystem::remove(target_ + "/.ablate");
+  EXPECT_THAT(Run(With(get, {"--force"})).err, HasSubstr("lacks the mark of a folder"));
+  EXPECT_THAT(Run({"artifact", "ls", "small/pre-s1"}).out, HasSubstr("output"));
+}
+
+TEST_F(ArtifactTest, RefusesAnOutputThatLeadsOutOfTheFolder) {
+  kind_ = "output";
+  target_ = folder_ + "/kept";
+  const std::vector<std::string> get = {"artifact", "get", "small/pre-s1", "output", "-o", target_};
+  EXPECT_THAT(Run(get).err, HasSubstr("error: ")) << "it isn't a file set at all";
+  const TensorView leads_out = {"out/../../a", TensorType::kU8, {1}, "a"};
+  content_ = *WriteSafetensors({leads_out}, {{"ablate.dataset", "files"}});
+  EXPECT_THAT(Run(get).err, HasSubstr("can't be the path of a packed file"));
+  EXPECT_EQ(FilesInFolder(), 0u);
 }
 
 TEST_F(ArtifactTest, ListsARunsArtifacts) {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/dataset_file.h"
+#include "base/file_set.h"
 #include "base/sha256.h"
 #include "client/context.h"
 #include "gmock/gmock.h"
@@ -160,6 +161,16 @@ TEST_F(DataGetTest, WritesTokensOfDocumentsAsAFile) {
   EXPECT_EQ(Get().code, kSuccess);
   EXPECT_TRUE(Read(to_) == stored_);
   ExpectAddsTheSame();
+}
+
+TEST_F(DataGetTest, WritesTheFilesOfAProgramAsAFolder) {
+  kind_ = v1::DatasetKind::files;
+  stored_ = *PackFiles({{"lib/a.py", "print(1)\n"}, {"train.py", "print(2)\n"}});
+  EXPECT_EQ(Get().err, to_ + ": 2 files\n");
+  EXPECT_EQ(Read(to_ + "/lib/a.py"), "print(1)\n");
+  EXPECT_EQ(Read(to_ + "/train.py"), "print(2)\n");
+  EXPECT_EQ(Get().code, kFailure);
+  EXPECT_EQ(Get({"--force"}).code, kSuccess);
 }
 
 TEST_F(DataGetTest, RefusesAShareThatDoesntFit) {

@@ -54,6 +54,7 @@ class ExperimentsTest : public ClientTest {
       *response = deletion_;
       return result_;
     };
+    answers_.run = [this](const v1::GetRunRequest&, v1::Run*) { return run_; };
     deletion_.set_runs(24);
     deletion_.mutable_device_time()->set_seconds(4 * 3600);
     deletion_.set_bytes(14'000'000);
@@ -78,6 +79,7 @@ class ExperimentsTest : public ClientTest {
   std::vector<std::string> names_;
   std::vector<std::string> previewed_;  // of removals
   v1::DeleteExperimentResponse deletion_;
+  absl::Status run_;  // the answer to GetRun
 };
 
 TEST_F(ExperimentsTest, CountsARunAsDivergedWhoseLastValueIsNotFinite) {
@@ -122,6 +124,8 @@ TEST_F(ExperimentsTest, ShowsQuestionStateMeansAndWhatToDoNext) {
             "norm  mean eval/loss  n  diverged  failed\n"
             "pre              2.5  1         0       1\n"
             "none             3.5  1         0       0\n"
+            "\n"
+            "failed: pre-s2: out of memory\n"
             "\n"
             "next:\n"
             "  ablate logs small-1a2b/pre-s2\n"
@@ -421,9 +425,7 @@ TEST_F(ExperimentsTest, NeedsOneCellForALog) {
 }
 
 TEST_F(ExperimentsTest, SaysHowCellsAreNamed) {
-  answers_.run_events = [](const v1::ListRunEventsRequest&, v1::ListRunEventsResponse*) {
-    return NotFound("nothing of that name", "RUN_NOT_FOUND");
-  };
+  run_ = NotFound("nothing of that name", "RUN_NOT_FOUND");
   EXPECT_EQ(Run({"logs", "small"}).err,
             "error: small is an experiment; expected one of its cells, such as small-1a2b/pre-s0. "
             "`ablate runs small-1a2b` lists them.\n");
@@ -431,9 +433,7 @@ TEST_F(ExperimentsTest, SaysHowCellsAreNamed) {
             "error: nothing of that name; no experiment has that name, either; expected EXP/CELL "
             "or runs/ID\n");
   EXPECT_EQ(Run({"logs", "runs/small"}).err, "error: nothing of that name\n");
-  answers_.run_events = [](const v1::ListRunEventsRequest&, v1::ListRunEventsResponse*) {
-    return NotFound("there is no run left", "ARTIFACT_NOT_FOUND");
-  };
+  run_ = NotFound("there is no run left", "ARTIFACT_NOT_FOUND");
   EXPECT_EQ(Run({"logs", "small"}).err, "error: there is no run left\n") << "the reason counts";
 }
 

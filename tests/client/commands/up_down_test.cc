@@ -80,11 +80,14 @@ TEST_F(UpDownTest, StartsAServerAndWaitsUntilItAnswers) {
                              "/pid\n", "/bin/mkdir -p $2/run; echo hello; echo ",
                              server_->address(), " > $2/run/address\n", "exec /bin/sleep 1000\n"));
   const Outcome outcome =
-      Run({"up", "--lanes", "2", "--devices", "cuda:0", "--gpu-lanes", "8", "--resume-every", "5"});
+      Run({"up", "--lanes", "2", "--devices", "cuda:0", "--gpu-lanes", "8", "--resume-every", "5",
+           "--programs", "sandboxed", "--environment", "a=/a", "--environment", "b=/b"});
   EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
   EXPECT_EQ(outcome.err, "up: " + home_ + "\n");
   EXPECT_EQ(Read(folder_ + "/arguments"),
-            "--home " + home_ + " --lanes 2 --devices cuda:0 --gpu-lanes 8 --resume-every 5\n");
+            "--home " + home_ +
+                " --lanes 2 --devices cuda:0 --gpu-lanes 8 --resume-every 5 "
+                "--programs sandboxed --environment a=/a --environment b=/b\n");
   EXPECT_EQ(Read(home_ + "/log/ablated.log"), "hello\n");
   const pid_t pid = std::stoi(Read(folder_ + "/pid"));
   started_.push_back(pid);

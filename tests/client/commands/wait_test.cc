@@ -93,6 +93,27 @@ TEST_F(WaitTest, ExitsByHowTheRunsEnded) {
   }
 }
 
+TEST_F(WaitTest, PrintsTheLastLinesOfAFailedProgram) {
+  EndWith(v1::ExperimentState::ENDED, Counts(2, 0, 1, 0));
+  experiment_.mutable_spec()->mutable_base()->mutable_program();
+  answers_.runs = [](const v1::ListRunsRequest& request, v1::ListRunsResponse* response) {
+    EXPECT_EQ(request.filter(), "state = failed");
+    v1::RunRow* row = response->add_rows();
+    row->set_cell("pre-s1");
+    row->set_experiment("experiments/small-1a2b");
+    row->set_failure("exit code 1\n1\n2\n3\n4\n\x1b[2J5\nValueError: bad\n");
+    return absl::OkStatus();
+  };
+  const Outcome outcome = Run({"wait", "small"});
+  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_EQ(outcome.err,
+            "failed: pre-s1: exit code 1\n  2\n  3\n  4\n  \\x1b[2J5\n  ValueError: bad\n"
+            "small-1a2b: 2 done, 1 failed; `ablate runs small-1a2b` shows why, `ablate logs "
+            "small-1a2b/CELL` the log\n");
+  answers_.runs = nullptr;
+  EXPECT_THAT(Run({"wait", "small"}).err, ::testing::StartsWith("small-1a2b: 2 done"));
+}
+
 TEST_F(WaitTest, DoesNotWatchWhatHasEnded) {
   experiment_.set_state(v1::ExperimentState::CANCELLED);
   const Outcome outcome = Run({"wait", "small", "--json"});

@@ -52,7 +52,7 @@ class ExperimentStateTest : public ::testing::Test {
     event.set_run("runs/" + cell);
     event.set_state(state);
     event.set_step(step);
-    event.set_steps(100);
+    event.set_steps(steps_);
     if (train.has_value()) (*event.mutable_last())["train/loss"] = *train;
     if (eval.has_value()) (*event.mutable_last())["eval/loss"] = *eval;
     state_.Update(event, now_);
@@ -80,6 +80,7 @@ class ExperimentStateTest : public ::testing::Test {
   static constexpr auto kRunning = v1::RunState::RUNNING;
   static constexpr auto kDone = v1::RunState::DONE;
   absl::Time now_ = absl::FromUnixSeconds(1000);
+  uint32_t steps_ = 100;
   ExperimentState state_;
 };
 
@@ -146,6 +147,32 @@ TEST_F(ExperimentStateTest, MeasuresTheSpeedOfARunFromItsFirstSteps) {
   Tell("pre-lr0.1-s0", kRunning, 30, 2.0);
   EXPECT_EQ(state_.View().lanes[0].steps_per_second, 10);
   EXPECT_THAT(state_.View().lanes[0].losses, ElementsAre(3.0, 2.0));
+}
+
+TEST_F(ExperimentStateTest, ShowsStepsOfARunWhoseNumberOfStepsIsntKnown) {
+  steps_ = 0;
+  TellWorkers({}, 2);
+  Tell("pre-lr0.1-s0", kRunning, 0);
+  for (const uint32_t step : {10, 30, 50}) {
+    now_ += absl::Seconds(2);
+    Tell("pre-lr0.1-s0", kRunning, step, 2.0);
+  }
+  const ExperimentView view = state_.View();
+  EXPECT_EQ(view.lanes[0].steps, 0u);
+  EXPECT_EQ(view.lanes[0].steps_per_second, 10);
+  EXPECT_EQ(view.fraction, 0) << "no part of it is known to be done";
+  for (const std::string& line : ExperimentScreen(view, 80, 40, now_)) {
+    for (const char* text : {"50/", "ETA", "nan", "100 %"}) {
+      EXPECT_EQ(line.find(text), std::string::npos) << line;
+    }
+  }
+  steps_ = 200;  // now the program has reported it
+  Tell("pre-lr0.1-s0", kRunning, 100);
+  EXPECT_EQ(state_.View().lanes[0].steps, 200u);
+  EXPECT_GT(state_.View().fraction, 0);
+  EXPECT_EQ(state_.View().time_left, absl::Seconds(100 / 22.5));
+  steps_ = 0;
+  Tell("pre-lr0.1-s0", kDone, 120);
 }
 
 TEST_F(ExperimentStateTest, AsksOnceForTheCurveOfARunThatBeganEarlier) {

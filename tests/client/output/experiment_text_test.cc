@@ -257,5 +257,23 @@ TEST(OriginsTextTest, CountsTheRunsThatContinuedByTheirFirstStep) {
             "runs");
 }
 
+TEST(FailureTextTest, ShowsTheLastLines) {
+  v1::RunRow row;
+  row.set_cell("pre-s2");
+  row.set_failure("out of memory");
+  EXPECT_EQ(FailureText(row), "pre-s2: out of memory\n");
+  row.set_failure("exit code 1\na\nb\nc\nd\ne\nf\n\n");
+  EXPECT_EQ(FailureText(row), "pre-s2: exit code 1\n  b\n  c\n  d\n  e\n  f\n");
+  EXPECT_EQ(FirstLine(row.failure()), "exit code 1");
+}
+
+TEST(GridTableTest, HasNoParametersOfPrograms) {
+  v1::CreateExperimentResponse response;
+  response.mutable_experiment()->mutable_spec()->mutable_base()->mutable_program();
+  response.add_parameters();
+  response.add_cells()->set_run("runs/r");
+  EXPECT_EQ(GridTable(response, 80), "setting  cells  reused\nbase         1       0\n");
+}
+
 }  // namespace
 }  // namespace ablate::client

@@ -55,6 +55,12 @@ TEST(ShortTest, HasFourDigits) {
   EXPECT_EQ(Short(std::nan("")), "nan");
 }
 
+TEST(StepTextTest, LeavesOutAnUnknownNumberOfSteps) {
+  EXPECT_EQ(StepText(12, 1000), "12/1,000");
+  EXPECT_EQ(StepText(1200, 0), "1,200");
+  EXPECT_EQ(StepText(0, 0), "0");
+}
+
 TEST(BytesTest, UsesPowersOfThousand) {
   EXPECT_EQ(Bytes(0), "0 B");
   EXPECT_EQ(Bytes(999), "999 B");

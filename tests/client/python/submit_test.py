@@ -1,4 +1,6 @@
-"""Tests submitting: data sets, problems, restarts of the server."""
+"""Tests submitting: data sets, programs, problems, restarts of the server."""
+import json
+import os
 import shutil
 import unittest
 import warnings
@@ -6,6 +8,7 @@ from pathlib import Path
 
 import ablate
 import numpy as np
+import yaml
 from ablate import _datasets
 from ablate.v1 import run_pb2
 from personal_server import DATA, PLACEMENT, ROOT, PersonalServer, placement
@@ -246,3 +249,77 @@ class DisplayNameTest(unittest.TestCase):
         for path, name in [("a b/ü x.txt", "x.txt"), ("x" * 40 + "y.txt", "x" * 32 + "y.txt"),
                            ("folder/", "folder"), ("...", "data"), ("_a.txt", "a.txt")]:
             self.assertEqual(_datasets.display_name(Path(path)), name)
+
+
+TRAIN = """import json, os
+import ablate_run as run
+print("hello", run.seed)
+run.log({"eval/loss": run.settings.lr + run.settings.model.heads}, step=7)
+(run.out / "sub").mkdir()
+(run.out / "sub" / "a.txt").write_text("kept")
+"""
+PROGRAM = """name: program
+base:
+  program: {command: [python, train.py], files: ['*.py', lib], arguments: none}
+  settings: {lr: 0.5, model: {heads: 4}, name: adam}
+axes: [{field: settings.model.heads, values: [1, 2]}]
+seeds: 1
+"""
+
+
+@unittest.skipUnless(shutil.which("bwrap"), "bubblewrap isn't installed")
+class ProgramTest(ServerTest):
+    def setUp(self):
+        for path, text in {"train.py": TRAIN, "lib/é \".txt": "1", "lib/run.sh": "#!/bin/sh\n",
+                           "lib/.hidden": "2", "program.yaml": PROGRAM}.items():
+            file = self.server.folder / path
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text)
+        (self.server.folder / "lib/run.sh").chmod(0o755)
+
+    def stored(self):
+        listed = json.loads(self.server.ablate("data", "ls", "--json"))["datasets"]
+        return [one["name"] for one in listed if one["kind"] == "files"]
+
+    def test_packs_files_as_the_command_line_does(self):
+        folder = self.server.folder
+        for experiment in (Path("program.yaml"), PROGRAM, yaml.safe_load(PROGRAM)):
+            plan = self.lab.submit(experiment, dry_run=True)
+            self.assertEqual(len(plan.cells), 2)
+        [by_python] = self.stored()
+        self.server.ablate("submit", "program.yaml", "--dry-run")
+        self.assertEqual(self.stored(), [by_python], "one file set, because the bytes are equal")
+        self.server.ablate("data", "get", by_python, "-o", "got")
+        got = sorted(str(path.relative_to("got")) for path in Path("got").rglob("*") if path.is_file())
+        self.assertEqual(got, [".ablate", "lib/run.sh", 'lib/é ".txt', "train.py"])
+        self.assertTrue((folder / "got/lib/run.sh").stat().st_mode & 0o100)
+
+    def test_refuses_files_as_the_command_line_does(self):
+        os.symlink("/etc/hostname", self.server.folder / "host.txt")
+        self.addCleanup(os.remove, self.server.folder / "host.txt")
+        for files, problem in {"../a": "leads out", "/etc/hostname": "leads out", "gone.py": "no file",
+                               "lib/.hidden": "hidden", "host.txt": "outside"}.items():
+            text = PROGRAM.replace("['*.py', lib]", f"'{files}'")
+            with self.assertRaises(ablate.InvalidArgument) as raised:
+                self.lab.submit(text, dry_run=True)
+            [(field, message)] = raised.exception.fields
+            self.assertEqual(field, "base.program.files")
+            self.assertIn(problem, message)
+
+    def test_reads_settings_log_and_output(self):
+        experiment = self.lab.submit("program.yaml").wait(progress=False)
+        frame = experiment.frame(None)
+        self.assertEqual(frame["settings.model.heads"], [1, 2])
+        self.assertEqual(frame["eval/loss"], [1.5, 2.5])
+        self.assertEqual(frame["steps"], [7, 7])
+        every = experiment.frame(None, settings="all")
+        self.assertEqual(every["settings.lr"], [0.5, 0.5])
+        self.assertEqual(every["settings.name"], ["adam", "adam"])
+        run = experiment.runs()[0]
+        self.assertEqual(run.log(), "hello 0\n")
+        self.assertIn("done", run.history(None)["kind"])
+        self.assertEqual(run.checkpoints(), [])
+        self.assertRaises(ablate.NotFound, run.checkpoint)
+        folder = run.output("kept")
+        self.assertEqual((folder / "sub" / "a.txt").read_text(), "kept")
+        self.assertRaises(FileExistsError, run.output, "kept")

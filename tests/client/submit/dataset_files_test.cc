@@ -39,7 +39,7 @@ ExperimentFile Load(const std::string& text) {
 size_t ProblemsOf(ExperimentFile file, const std::vector<std::string>& allowed,
                   Overrides overrides = {}) {
   const absl::Status status = ReplaceDatasetPaths(
-      &file, &overrides, allowed, [](const std::string&) { return std::string("datasets/x"); });
+      &file, &overrides, allowed, [](const NamedPath&) { return std::string("datasets/x"); });
   EXPECT_TRUE(status.ok()) << status;
   return file.problems.size();
 }
@@ -49,8 +49,8 @@ TEST(ReplaceDatasetPathsTest, UploadsEachFileOnceRelativeToTheExperiment) {
   Overrides overrides;
   std::vector<std::string> uploaded;
   const absl::Status status = ReplaceDatasetPaths(
-      &file, &overrides, {}, [&](const std::string& path) -> absl::StatusOr<std::string> {
-        uploaded.push_back(path);
+      &file, &overrides, {}, [&](const NamedPath& named) -> absl::StatusOr<std::string> {
+        uploaded.push_back(named.path);
         return absl::StrCat("datasets/", uploaded.size());
       });
   EXPECT_TRUE(status.ok());
@@ -68,9 +68,9 @@ TEST(ReplaceDatasetPathsTest, PutsProblemsWhereTheFileIsNamed) {
   Overrides overrides;
   overrides["task.documents.dataset"].set_string_value("e.txt");
   const absl::Status status = ReplaceDatasetPaths(
-      &file, &overrides, {}, [](const std::string& path) -> absl::StatusOr<std::string> {
-        if (path == "folder/b.txt" || path == "folder/e.txt") {
-          return absl::NotFoundError(absl::StrCat("no file ", path));
+      &file, &overrides, {}, [](const NamedPath& named) -> absl::StatusOr<std::string> {
+        if (named.path == "folder/b.txt" || named.path == "folder/e.txt") {
+          return absl::NotFoundError(absl::StrCat("no file ", named.path));
         }
         return "datasets/x";
       });
@@ -87,11 +87,36 @@ TEST(ReplaceDatasetPathsTest, ReturnsErrorsThatAreNotAboutFiles) {
   ExperimentFile file = Load(kFileText);
   Overrides overrides;
   const absl::Status status = ReplaceDatasetPaths(
-      &file, &overrides, {}, [](const std::string&) -> absl::StatusOr<std::string> {
+      &file, &overrides, {}, [](const NamedPath&) -> absl::StatusOr<std::string> {
         return absl::UnavailableError("no server");
       });
   EXPECT_TRUE(absl::IsUnavailable(status));
   EXPECT_THAT(file.problems, IsEmpty());
+}
+
+TEST(ReplaceDatasetPathsTest, UploadsAProgramsFilesAsWritten) {
+  ExperimentFile file = Load(
+      "name: a\nbase:\n  program: {command: [x], files: [train.py, ../lib.py]}\n"
+      "  settings: {dataset: data/a.txt}\n"
+      "axes: [{field: settings.dataset, values: [data/b.txt]}]\n");
+  Overrides overrides;
+  std::vector<std::string> uploaded;
+  const auto upload = [&](const NamedPath& named) -> absl::StatusOr<std::string> {
+    EXPECT_TRUE(named.is_files);
+    uploaded.push_back(named.path);
+    return named.path == "a.py" ? absl::InvalidArgumentError("no such file")
+                                : absl::StatusOr<std::string>("datasets/x");
+  };
+  EXPECT_TRUE(ReplaceDatasetPaths(&file, &overrides, {}, upload).ok());
+  EXPECT_THAT(uploaded, ElementsAre("train.py, ../lib.py"));
+  EXPECT_EQ(file.spec.base().program().files(), "datasets/x");
+  // The option replaces the file's value, which isn't read then.
+  file.spec.mutable_base()->mutable_program()->set_files("b.py");
+  overrides["program.files"].set_string_value("a.py");
+  EXPECT_TRUE(ReplaceDatasetPaths(&file, &overrides, {}, upload).ok());
+  EXPECT_THAT(uploaded, ElementsAre("train.py, ../lib.py", "a.py"));
+  ASSERT_EQ(file.problems.size(), 1u);
+  EXPECT_EQ(yaml::ToString(file.problems[0], "x"), "--set program.files: no such file");
 }
 
 TEST(ReplaceDatasetPathsTest, RefusesPathsInTheFileThatLeadOutOfItsFolder) {
