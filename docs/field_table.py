@@ -24,7 +24,7 @@ COLUMNS = 100
 Field = descriptor_pb2.FieldDescriptorProto
 SCALARS = {Field.TYPE_STRING: "text", Field.TYPE_BOOL: "true or false", Field.TYPE_UINT32: "whole number",
            Field.TYPE_INT32: "whole number", Field.TYPE_UINT64: "whole number", Field.TYPE_DOUBLE: "number"}
-SPECIAL = {"Value": "value", "Duration": "seconds, as `7200s`"}
+SPECIAL = {"Value": "value", "Struct": "names and values", "Duration": "seconds, as `7200s`"}
 # Pages of analyses/ that describe something else than a kind of AnalysisKind.
 OTHER_PAGES = {"samples"}
 
@@ -187,6 +187,7 @@ def experiment_fields(protos):
     groups = [("The experiment", "ExperimentSpec", ("name", "question", "base")),
               ("Task", "BaseSpec", ("task",)), ("Model", "BaseSpec", ("model", "model_from")),
               ("Training", "BaseSpec", ("training",)), ("Evaluation", "BaseSpec", ("evaluation",)),
+              ("Program", "BaseSpec", ("program", "settings")),
               ("Axes, exclusions, seeds", "ExperimentSpec", ("axes", "exclude", "seeds")),
               ("Analyses", "ExperimentSpec", ("analyses",)), ("Report", "ExperimentSpec", ("report",)),
               ("Limits", "ExperimentSpec", ("limits",))]
@@ -201,7 +202,7 @@ def experiment_fields(protos):
             many = is_list(field) and field.type == Field.TYPE_MESSAGE
             path = prefix + field.name + ("[]" if many else "")
             body += item(path, field, protos, owner)
-            if field.type == Field.TYPE_MESSAGE and field.name != "base":
+            if named(field) in protos.messages and field.type == Field.TYPE_MESSAGE and field.name != "base":
                 body += fields_of(named(field), path + ".", protos)
         lines += section(title, body, 3)
     for owner in ("ExperimentSpec", "BaseSpec"):
