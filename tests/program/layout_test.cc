@@ -18,13 +18,13 @@ TEST(LayoutTest, FindsFilesThroughBindsAndLinks) {
   std::filesystem::create_symlink("python3.11", folder / "env/bin/python3");
   std::filesystem::create_symlink("/env/bin/python3", folder / "absolute");
   std::filesystem::create_symlink("loop", folder / "loop");
-  const Layout layout = {{{folder.path(), "/work"}, {folder / "env", "/env"}},
+  const Layout layout = {{{folder.path(), "/program"}, {folder / "env", "/env"}},
                          {{"/bin", "env/bin"}}};
-  EXPECT_EQ(FindFile(layout, "/work/env/bin/python3"), folder / "env/bin/python3.11");
-  EXPECT_EQ(FindFile(layout, "/work/absolute"), folder / "env/bin/python3.11");
+  EXPECT_EQ(FindFile(layout, "/program/env/bin/python3"), folder / "env/bin/python3.11");
+  EXPECT_EQ(FindFile(layout, "/program/absolute"), folder / "env/bin/python3.11");
   EXPECT_EQ(FindFile(layout, "/bin/../bin/./python3"), folder / "env/bin/python3.11");
-  EXPECT_EQ(FindFile(layout, "/work/loop"), std::nullopt);
-  EXPECT_EQ(FindFile(layout, "/work/none"), std::nullopt);
+  EXPECT_EQ(FindFile(layout, "/program/loop"), std::nullopt);
+  EXPECT_EQ(FindFile(layout, "/program/none"), std::nullopt);
   EXPECT_EQ(FindFile(layout, folder.path()), std::nullopt) << "not at this path";
 }
 
