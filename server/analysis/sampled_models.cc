@@ -18,8 +18,9 @@ namespace {
 constexpr char kTokenizerField[] = "tokenizer";
 
 absl::StatusOr<v1::RunSpec> SpecOfRunWithText(const storage::RunRecord& run) {
-  absl::StatusOr<v1::RunSpec> spec = SpecOf(run);
-  if (!spec.ok() || !spec::DatasetOf(spec->spec().task()).path.empty()) return spec;
+  ASSIGN_OR_RETURN(v1::RunSpec spec, SpecOf(run));
+  RETURN_IF_ERROR(CheckTrainsModel(run.id, spec));
+  if (!spec::DatasetOf(spec.spec().task()).path.empty()) return spec;
   return lookup::WithReason(absl::FailedPreconditionError(absl::StrCat(
                                 "run ", run.id,
                                 " has no text to generate: the tokens of its task are numbers; "

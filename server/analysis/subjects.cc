@@ -16,6 +16,7 @@
 #include "server/experiment/analysis.h"
 #include "server/experiment/analysis_time.h"
 #include "server/experiment/fingerprint.h"
+#include "server/lookup/errors.h"
 #include "server/lookup/names.h"
 #include "server/rpc/blob_streams.h"
 
@@ -109,10 +110,20 @@ absl::StatusOr<v1::RunSpec> SpecOf(const storage::RunRecord& run) {
   return absl::DataLossError(absl::StrCat("the stored spec of run ", run.id, " can't be read"));
 }
 
+absl::Status CheckTrainsModel(absl::string_view run, const v1::RunSpec& spec) {
+  if (!spec.spec().has_program()) return absl::OkStatus();
+  return lookup::WithReason(
+      absl::FailedPreconditionError(absl::StrCat("run ", run,
+                                                 " is a program, which has no model of ours; "
+                                                 "expected a run that trains a model")),
+      "RUN_IS_A_PROGRAM");
+}
+
 absl::StatusOr<AnalyzedModel> ModelOfRun(storage::Store* store, const std::string& run) {
   ASSIGN_OR_RETURN(const auto record, store->GetRun(run));
   const auto spec = SpecOf(record);
   if (!spec.ok()) return spec.status();
+  RETURN_IF_ERROR(CheckTrainsModel(run, *spec));
   ASSIGN_OR_RETURN(const auto shape, ShapeOfTask(store, spec->spec().task(), record.dataset_blob));
   ASSIGN_OR_RETURN(auto config, spec::ToEngineConfig(*spec, shape));
   return AnalyzedModel{std::move(config), record.dataset_blob};

@@ -95,6 +95,9 @@ absl::Status ReadConfig(const v1::BaseSpec& spec, const engine::TaskShape& shape
 // Does CheckKnown's checks except those of enums, which ReadConfig does.
 absl::Status CheckFieldsOf(const v1::RunSpec& run) {
   const v1::BaseSpec& spec = run.spec();
+  if (spec.has_program() || spec.has_settings()) {
+    return absl::InvalidArgumentError("program: a run of a program has no model");
+  }
   absl::Status known = CheckNumbers(run, "run");
   if (known.ok()) known = CheckFields(spec, "");
   if (!known.ok()) return known;

@@ -177,9 +177,24 @@ class ProgramChecker {
   Problems* problems_;
 };
 
+// Returns the problem of a write to a program as a whole, or to one that the base doesn't have.
+std::optional<Problem> CheckProgramWrite(const v1::BaseSpec& base, const Write& write) {
+  const bool whole = write.path == "program";
+  if (!whole && !absl::StartsWith(write.path, "program.")) return std::nullopt;
+  if (!base.has_program()) {
+    return reflect::MakeProblem(write.source, reflect::ShortText(write.path), "base has no program",
+                                "base.program in the experiment file, or a field of a model");
+  }
+  if (!whole) return std::nullopt;
+  return reflect::MakeProblem(write.source, reflect::ShortText(write.value),
+                              "program can't be replaced as a whole",
+                              "a path of one field, such as program.environment");
+}
+
 }  // namespace
 
 std::optional<Problem> CheckSetting(const v1::BaseSpec& base, const Write& write) {
+  if (std::optional<Problem> wrong = CheckProgramWrite(base, write)) return wrong;
   absl::string_view name = write.path;
   if (name == kSettings) {
     return reflect::MakeProblem(write.source, reflect::ShortText(write.value),

@@ -11,8 +11,9 @@
 
 namespace ablate::spec {
 
-// Returns the problem of a write below `settings`: `base`, which declares them, has no setting of
-// that name, or one of another type. Nothing for a write elsewhere.
+// Returns the problem of a write that a program's experiment doesn't allow: to a setting that
+// `base`, which declares them, lacks or has with another type; to `settings` or `program` as a
+// whole; below `program` if `base` has none. Nothing for a write elsewhere.
 std::optional<Problem> CheckSetting(const v1::BaseSpec& base, const Write& write);
 
 // Checks a base that is a program, apart from single fields' bounds; or a base without one, which

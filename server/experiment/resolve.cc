@@ -50,7 +50,9 @@ class Resolver {
     const bool labels_are_good = ReadGrid();
     CheckWriters();
     if (CheckSize(resolution_.spec.limits(), &grid_, &problems_) && well_formed) {
-      const auto expand = resolution_.spec.base().has_program() ? ExpandProgram : Expand;
+      const bool is_program = resolution_.spec.base().has_program();
+      if (!is_program) resolution_.spec.mutable_base()->clear_settings();  // reported
+      const auto expand = is_program ? ExpandProgram : Expand;
       expand({resolution_.spec.base(), grid_, overrides_, bad_, resolution_.spec.report().primary(),
               labels_are_good},
              surroundings_, &datasets_, &problems_, &resolution_);
@@ -264,6 +266,13 @@ class Resolver {
 
   void NameFiles(v1::ProgramSpec* program) {
     if (program->has_files()) Rename(program->mutable_files());
+    for (v1::Axis& axis : *resolution_.spec.mutable_axes()) {
+      for (v1::Setting& setting : *axis.mutable_settings()) {
+        const auto files = setting.mutable_set()->find("program.files");
+        if (files == setting.mutable_set()->end()) continue;
+        if (files->second.has_string_value()) Rename(files->second.mutable_string_value());
+      }
+    }
   }
 
   // Returns the text that a setting writes at `rest`, which may be below a message that it

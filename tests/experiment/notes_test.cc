@@ -27,7 +27,7 @@ std::vector<std::string> ChangeNotes(const v1::ExperimentSpec& spec) {
 struct ChangeCase {
   std::string name;
   std::string axis;
-  std::vector<SettingText> settings;
+  std::vector<AxisPoint> settings;
   std::vector<std::string> notes;
 };
 

@@ -160,6 +160,7 @@ TEST(ProgramExperimentTest, RefusesSettingsThatTheBaseDoesNotHave) {
            Case{"settings.model", "{\"heads\": 1}", {"a path of one setting below model"}},
            Case{"settings.lr", "null", {"isn't a number"}},
            Case{"settings", "{\"lr\": 1}", {"settings can't be replaced as a whole"}},
+           Case{"program", "null", {"program can't be replaced as a whole"}},
        }) {
     v1::ExperimentSpec by_axis = ProgramSpecText();
     AddSettings("a", {{"x", {{test.path, test.value}}}}, &by_axis);
@@ -246,6 +247,10 @@ TEST(ProgramExperimentTest, RefusesSettingsWithoutAProgram) {
   (*spec.mutable_base()->mutable_settings()->mutable_fields())["lr"].set_number_value(1);
   EXPECT_THAT(Messages(Resolve(spec, {}, TestSurroundings())),
               Contains(HasSubstr("base.settings: settings are those of a program")));
+  v1::ExperimentSpec by_axis = SmallSpec();
+  AddSettings("a", {{"x", {{"program.command", "[\"a\"]"}}}}, &by_axis);
+  EXPECT_THAT(Messages(Resolve(by_axis, {}, TestSurroundings())),
+              ElementsAre(HasSubstr("base has no program")));
 }
 
 TEST(ProgramExperimentTest, SaysWhyNoWorkerTakesPrograms) {

@@ -165,16 +165,16 @@ inline google::protobuf::Value Json(const std::string& json) {
 }
 
 // A setting of an axis: its label and what it sets, as `path: json` pairs.
-struct SettingText {
+struct AxisPoint {
   std::string label;
   std::vector<std::pair<std::string, std::string>> set;
 };
 
-inline void AddSettings(const std::string& name, const std::vector<SettingText>& settings,
+inline void AddSettings(const std::string& name, const std::vector<AxisPoint>& settings,
                         v1::ExperimentSpec* spec) {
   v1::Axis* axis = spec->add_axes();
   axis->set_name(name);
-  for (const SettingText& text : settings) {
+  for (const AxisPoint& text : settings) {
     v1::Setting* setting = axis->add_settings();
     setting->set_label(text.label);
     for (const auto& [path, json] : text.set) (*setting->mutable_set())[path] = Json(json);

@@ -65,12 +65,6 @@ class ProgramsServiceTest : public ServiceTest {
     request.set_filter(filter);
     return StatusOf(*runs_, &v1::Runs::Stub::ListRuns, request).error_message();
   }
-  std::string CompareRefusal(const std::string& key = "") {
-    v1::CompareRequest request;
-    request.set_experiment("own");
-    request.set_key(key);
-    return TryCompare(request).error_message();
-  }
 };
 
 TEST_F(ProgramsServiceTest, IsRefusedWithTheReasonWhileNoWorkerTakesPrograms) {
@@ -148,17 +142,62 @@ TEST_F(ProgramsServiceTest, ComparesWhatItLogs) {
   for (const v1::ComparisonRow& row : comparison.rows()) EXPECT_FALSE(row.has_parameters());
   EXPECT_THAT(comparison.text(), Not(HasSubstr("parameters")));
   EXPECT_THAT(comparison.text(), HasSubstr("accuracy"));
-  EXPECT_THAT(CompareRefusal("eval/loss"),
+  v1::CompareRequest other;
+  other.set_experiment("own");
+  other.set_key("eval/loss");
+  EXPECT_THAT(TryCompare(other).error_message(),
               AllOf(HasSubstr("has \"eval/loss\""), HasSubstr("accuracy")));
 }
 
-TEST_F(ProgramsServiceTest, NamesItsMetricsIfThePrimaryOneIsMissing) {
+TEST_F(ProgramsServiceTest, ReportsOnlyWhatThereIs) {
   {
     const auto worker = MakeWorker("programs-w");
-    Create(SwitchSpec("report { primary: 'acc' better: higher }"));
+    Create(SwitchSpec(R"(report { primary: "accuracy" better: higher })"));
   }
-  Train(8, "val_accuracy");
-  EXPECT_THAT(CompareRefusal(), HasSubstr("val_accuracy"));
+  Train(8, "accuracy");
+  v1::RenderReportRequest request;
+  request.add_experiments("own");
+  Context context;
+  std::vector<v1::FileChunk> chunks;
+  const grpc::Status status = ReadAll(reports_->RenderReport(&context, request).get(), &chunks);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  std::string page;
+  for (const v1::FileChunk& chunk : chunks) page += chunk.data();
+  EXPECT_THAT(page, AllOf(HasSubstr("accuracy"), HasSubstr("norm")));
+  for (const char* absent : {"parameters", "held-out loss"}) {
+    const size_t place = page.find(absent);
+    EXPECT_EQ(place, std::string::npos)
+        << page.substr(place == std::string::npos ? 0 : place - 200, 400);
+  }
+}
+
+TEST_F(ProgramsServiceTest, DiffersInSettings) {
+  const auto worker = MakeWorker("programs-w");
+  const std::string first = Create(SwitchSpec()).experiment().name();
+  v1::ExperimentSpec spec = SwitchSpec();
+  spec.mutable_base()->mutable_program()->set_command(1, "other.py");
+  (*spec.mutable_base()->mutable_settings()->mutable_fields())["optimizer"].set_string_value(
+      "muon");
+  v1::DiffExperimentsRequest request;
+  request.set_left(first);
+  request.set_right(Create(spec).experiment().name());
+  const auto diff = AnswerOf(*experiments_, &v1::Experiments::Stub::DiffExperiments, request);
+  EXPECT_THAT(diff.ShortDebugString(),
+              AllOf(HasSubstr("settings.optimizer"), HasSubstr("program.command")));
+}
+
+TEST_F(ProgramsServiceTest, NamesItsMetricsIfThePrimaryOneIsMissing) {
+  for (const std::string report : {"", "report { primary: 'acc' better: higher }"}) {
+    v1::CompareRequest request;
+    {
+      const auto worker = MakeWorker("programs-w");
+      v1::ExperimentSpec spec = SwitchSpec(report);
+      spec.mutable_base()->mutable_program()->set_reuse(false);
+      request.set_experiment(Create(spec).experiment().name());
+    }
+    Train(8, "val_accuracy");
+    EXPECT_THAT(TryCompare(request).error_message(), HasSubstr("val_accuracy")) << report;
+  }
 }
 
 TEST_F(ProgramsServiceTest, SelectsTunedValuesByItsPrimaryMetric) {
@@ -196,6 +235,22 @@ TEST_F(ProgramsServiceTest, HasItsSettingsInSql) {
               HasSubstr("4"));
   EXPECT_THAT(answer("SELECT DISTINCT trainer, steps, parameters IS NULL AS u FROM runs"),
               AllOf(HasSubstr("program"), HasSubstr("30"), HasSubstr("1")));
+}
+
+TEST_F(ProgramsServiceTest, HasNoModelToAnalyze) {
+  const auto worker = MakeWorker("programs-w");
+  Create(SwitchSpec());
+  const FakeWorker::Leased run = worker->NextRun();
+  worker->Started(run);
+  worker->Points(run, {{"loss", {0}, {1}}}, 5);
+  worker->Checkpoint(run, 5, *PackFiles({{"out/model", "x", false}}));
+  worker->Finished(run, 5);
+  worker->Settle();
+  auto request = FromText<v1::CreateAnalysisRequest>("analysis { spectrum {} }");
+  request.add_subjects()->set_run(absl::StrCat("runs/", run.run.run()));
+  const grpc::Status analyzed = StatusOf(*analyses_, &v1::Analyses::Stub::CreateAnalysis, request);
+  EXPECT_THAT(analyzed.error_message(), HasSubstr("is a program"));
+  EXPECT_EQ(ReasonOf(analyzed), "RUN_IS_A_PROGRAM");
 }
 
 TEST_F(ProgramsServiceTest, ReadsTheLogOfARun) {
