@@ -33,6 +33,8 @@ inline bool Sees(const Viewer& viewer, const std::string& private_to) {
   return viewer.sees_all || private_to.empty() || private_to == viewer.user;
 }
 
+// Cells, counts and queries have kLeased only once a lane has begun the run; before that they have
+// kQueued.
 enum class RunState { kQueued, kLeased, kDone, kDiverged, kFailed, kCancelled };
 
 // Bound on the device time of a run or analysis, whatever its worker reports: a hundred years. It
@@ -244,8 +246,8 @@ struct CellRecord {
 
 // How far a run is, and on what it was trained.
 struct RunStatus {
-  RunState state = RunState::kQueued;
-  uint32_t step = 0;  // updates made and stored
+  RunState state = RunState::kQueued;  // kLeased from the grant on
+  uint32_t step = 0;                   // updates made and stored
   uint32_t steps = 0;
   uint32_t failures = 0;  // in a row without progress
   uint32_t losses = 0;    // consecutive lost workers without progress
@@ -263,6 +265,7 @@ struct RunRecord : RunStatus {
   std::string growth;  // as in NewRun
   uint32_t seed = 0;
   uint64_t parameters = 0;
+  bool begun = false;  // a lane has begun it under its present lease
   std::string spec;
   std::string dataset_blob;
   std::string initial_blob;

@@ -13,7 +13,7 @@ namespace {
 
 // Selects the columns that ReadCell reads, from cells of the experiment ?1.
 #define ABLATE_SELECT_CELLS                                                                     \
-  "SELECT cells.place, cells.name, labels, cells.seed, runs.name, reused, state, runs.step, "   \
+  "SELECT cells.place, cells.name, labels, cells.seed, runs.name, reused, shown, runs.step, "   \
   "steps, failure, cells.change, origins.name, origins.step, first_experiment FROM cells JOIN " \
   "runs ON runs.id = cells.run LEFT JOIN origins ON origins.run = runs.id WHERE experiment = ?1 "
 

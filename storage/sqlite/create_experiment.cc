@@ -205,8 +205,8 @@ void CountCells(Transaction& t, int64_t id, const ChosenRuns& runs) {
   Statement(
       t.db,
       "UPDATE experiments SET (queued, leased, done, diverged, failed, cancelled) = (SELECT "
-      "coalesce(sum(state = 0), 0), coalesce(sum(state = 1), 0), coalesce(sum(state = 2), 0), "
-      "coalesce(sum(state = 3), 0), coalesce(sum(state = 4), 0), coalesce(sum(state = 5), 0) FROM "
+      "coalesce(sum(shown = 0), 0), coalesce(sum(shown = 1), 0), coalesce(sum(shown = 2), 0), "
+      "coalesce(sum(shown = 3), 0), coalesce(sum(shown = 4), 0), coalesce(sum(shown = 5), 0) FROM "
       "cells JOIN runs ON runs.id = cells.run WHERE experiment = ?1) WHERE id = ?1",
       id)
       .Run();

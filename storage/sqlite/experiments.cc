@@ -239,6 +239,7 @@ absl::StatusOr<CancelledExperiment> Store::CancelExperiment(absl::string_view id
     Statement(t.db, "UPDATE experiments SET state = 2, end_time = ?2 WHERE id = ?1", experiment->id,
               t.now)
         .Run();
+    t.NextChange();  // for watchers, even if other experiments need all of its runs
     for (const int64_t run : LiveRuns(t.db, experiment->id)) {
       const std::optional<Claim> claim = LiveClaim(t.db, run);
       if (claim.has_value()) {

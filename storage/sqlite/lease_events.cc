@@ -258,6 +258,7 @@ absl::StatusOr<Applied> ApplyOne(Transaction& t, const Surroundings& store,
   if (event.seq <= run->acked) return Applied::kRepeated;
   if (run->state != RunState::kLeased) return Applied::kNoLease;
   if (event.seq > run->acked + 1) return Applied::kGap;
+  if (run->acked == 0) BeginRun(t, &*run);
   run->acked = event.seq;
   const Context context{t, store.blobs, store.last_states_bytes, &*run, *charges};
   const absl::Status status =

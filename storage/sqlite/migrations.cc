@@ -54,7 +54,7 @@ CREATE TABLE experiments (
   state INTEGER NOT NULL,
   deleted INTEGER NOT NULL DEFAULT 0,
   queued INTEGER NOT NULL DEFAULT 0,   -- cells by the state of their run
-  leased INTEGER NOT NULL DEFAULT 0,
+  leased INTEGER NOT NULL DEFAULT 0,   -- and begun by a lane
   done INTEGER NOT NULL DEFAULT 0,
   diverged INTEGER NOT NULL DEFAULT 0,
   failed INTEGER NOT NULL DEFAULT 0,
@@ -445,11 +445,21 @@ CREATE TABLE run_logs (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
+// A run is shown as queued until a lane of its worker has begun it.
+constexpr char kShownStates[] = R"sql(
+ALTER TABLE runs ADD COLUMN shown INTEGER
+  GENERATED ALWAYS AS (iif(state = 1 AND acked = 0, 0, state)) VIRTUAL;
+UPDATE experiments SET (queued, leased) =
+  (SELECT sum(shown = 0), sum(shown = 1) FROM cells JOIN runs ON runs.id = cells.run
+   WHERE experiment = experiments.id)
+  WHERE leased > 0;
+)sql";
+
 constexpr SchemaStep kStoreSteps[] = {
     {kStoreTables}, {kDatasetKinds}, {kInitialBlobs},         {kModels},
     {kLanes},       {kRunFacts},     {kAnnotations},          {kStateDevices},
     {kCellNames},   {kVisible},      {"", CorrectLastValues}, {kUnusedUploads},
-    {kPrograms}};
+    {kPrograms},    {kShownStates}};
 
 // Versions 1 to 14 were never released.
 constexpr Schema kStoreSchema = {0x61626c61 /* "abla" */, 15, kStoreSteps};

@@ -106,7 +106,7 @@ RunValue ExperimentValue(const QueriedExperiment& experiment, RunKey::Kind kind)
   return experiment.title;
 }
 
-// Reads a number of a run from a statement's columns: id, state, start_time, end_time, parameters.
+// Reads a number of a run from a statement's columns: id, shown, start_time, end_time, parameters.
 RunValue RunNumber(const Statement& row, RunKey::Kind kind) {
   switch (kind) {
     case RunKey::Kind::kState:
@@ -226,10 +226,11 @@ void RunValues::LoadRuns(const QueriedStore& store, RunKey::Kind kind, const Run
   const Bounds states = kind == RunKey::Kind::kState ? BoundsOf(test) : Bounds();
   RunNumbers numbers;
   for (const std::string& private_to : store.private_to) {
-    // The index runs_ends has all columns.
+    // The index runs_ends has all columns of runs that aren't leased. Leased ones may be shown as
+    // queued.
     Statement row(store.db,
-                  "SELECT id, state, start_time, end_time, parameters FROM runs WHERE private_to = "
-                  "?1 AND state BETWEEN ?2 AND ?3",
+                  "SELECT id, shown, start_time, end_time, parameters FROM runs WHERE private_to = "
+                  "?1 AND state BETWEEN ?2 AND max(?3, 1)",
                   private_to, states.low, states.high);
     while (row.Row()) {
       const RunValue value = RunNumber(row, kind);
@@ -316,7 +317,7 @@ RunValue ReadValue(const QueriedStore& store, const RunKey& key, const ScannedCe
     return number.has_value() ? RunValue(*number) : RunValue();
   }
   Statement row(store.db,
-                "SELECT id, state, start_time, end_time, parameters FROM runs WHERE id = ?1",
+                "SELECT id, shown, start_time, end_time, parameters FROM runs WHERE id = ?1",
                 cell.run);
   return row.Row() ? RunNumber(row, key.kind) : RunValue();
 }

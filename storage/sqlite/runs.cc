@@ -40,7 +40,13 @@ void AddCounts(Connection& db, int64_t experiment, const std::array<int64_t, 6>&
       .Run();
 }
 
+// Returns the state as cells have it: the generated column `shown`.
+RunState ShownState(const RunRow& run, RunState state) {
+  return state == RunState::kLeased && run.acked == 0 ? RunState::kQueued : state;
+}
+
 void MoveCounts(Transaction& t, int64_t run, RunState from, RunState to) {
+  if (from == to) return;
   std::vector<std::pair<int64_t, int64_t>> cells;  // experiment, number
   Statement read(t.db, "SELECT experiment, count(*) FROM cells WHERE run = ?1 GROUP BY experiment",
                  run);
@@ -179,13 +185,18 @@ void SaveRun(Transaction& t, const RunRow& run, RunState before) {
       .Run();
   Statement(t.db, "UPDATE cells SET change = ?2 WHERE run = ?1", run.id, change).Run();
   if (run.state == before) return;
-  MoveCounts(t, run.id, before, run.state);
+  MoveCounts(t, run.id, ShownState(run, before), ShownState(run, run.state));
   if (IsLive(run.state) == IsLive(before)) return;
   if (IsLive(run.state)) {
     ForgetFinalValues(t, run.id);
   } else {
     KeepFinalValues(t, run.id, run.name);
   }
+}
+
+void BeginRun(Transaction& t, RunRow* run) {
+  run->acked = 1;
+  MoveCounts(t, run->id, RunState::kQueued, RunState::kLeased);
 }
 
 uint64_t SaveProgress(Transaction& t, const RunRow& run) {
@@ -269,6 +280,7 @@ absl::StatusOr<RunRecord> Store::GetRun(absl::string_view id) {
     const std::optional<RunRow> row = LoadRun(db, fixed.Int(0));
     if (!row.has_value()) return NotFound("run", id);
     static_cast<RunStatus&>(record) = *row;
+    record.begun = row->state == RunState::kLeased && row->acked > 0;
     if (std::optional<Origin> origin = FindOrigin(db, row->id); origin.has_value()) {
       record.origin = std::move(origin->name);
       record.origin_step = origin->step;

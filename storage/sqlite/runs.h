@@ -39,6 +39,8 @@ void SettleExperiment(Transaction& t, int64_t experiment);
 // for a change from state `before`, and ends or reactivates those experiments. Keeps the final
 // values of a run that ends, and forgets those of one that is queued again.
 void SaveRun(Transaction& t, const RunRow& run, RunState before);
+// Notes the lease's first event, by which a lane has begun the run. The caller saves it.
+void BeginRun(Transaction& t, RunRow* run);
 // Like SaveRun if only step, spent and acked may have changed. Returns the change number.
 uint64_t SaveProgress(Transaction& t, const RunRow& run);
 // Adds a line to a run's history.

@@ -5,8 +5,9 @@ namespace ablate::storage {
 namespace {
 
 constexpr char kRunStateName[] =
-    "CASE r.state WHEN 0 THEN 'QUEUED' WHEN 1 THEN 'RUNNING' WHEN 2 THEN 'DONE' WHEN 3 THEN "
-    "'DIVERGED' WHEN 4 THEN 'FAILED' ELSE 'CANCELLED' END";
+    "CASE WHEN r.state = 0 OR r.state = 1 AND r.acked = 0 THEN 'QUEUED' WHEN r.state = 1 THEN "
+    "'RUNNING' WHEN r.state = 2 THEN 'DONE' WHEN r.state = 3 THEN 'DIVERGED' WHEN r.state = 4 THEN "
+    "'FAILED' ELSE 'CANCELLED' END";
 
 constexpr SqlColumn kExperimentColumns[] = {
     {"experiment", "TEXT", "ID, such as names-norm-7f3k", "e.name"},
@@ -19,7 +20,7 @@ constexpr SqlColumn kExperimentColumns[] = {
     {"cells", "INTEGER", "number of its cells",
      "e.queued + e.leased + e.done + e.diverged + e.failed + e.cancelled"},
     {"queued", "INTEGER", "cells whose run waits", "e.queued"},
-    {"running", "INTEGER", "cells whose run a worker has", "e.leased"},
+    {"running", "INTEGER", "cells whose run a lane trains", "e.leased"},
     {"done", "INTEGER", "cells whose run is DONE", "e.done"},
     {"diverged", "INTEGER", "cells whose run is DIVERGED", "e.diverged"},
     {"failed", "INTEGER", "cells whose run FAILED", "e.failed"},
@@ -151,7 +152,7 @@ constexpr StoredTable kTables[] = {
     {"cells", "experiment, place, name, seed, run, reused, variant", kOfVisibleExperiments,
      "experiment, place", "experiment, name", "run"},
     {"runs",
-     "id, name, state, seed, step, steps, parameters, trainer, device, device_time, tokens, "
+     "id, name, state, acked, seed, step, steps, parameters, trainer, device, device_time, tokens, "
      "private_to, failure, create_time, start_time, end_time",
      "$visible", "id", "name", nullptr},
     {"names", "id, kind, name, private_to", "$visible", "id", "name, kind, private_to", nullptr},

@@ -32,7 +32,7 @@ TEST_P(LeasesTest, GrantsQueuedRunsOnly) {
   EXPECT_EQ(Run("a").device, "2 cores");
   EXPECT_EQ(Run("a").build, "0.1");
   EXPECT_GT(store().change_number(), before);
-  EXPECT_EQ(Value(store().GetExperiment(id)).counts.running, 2u);
+  EXPECT_FALSE(Run("a").begun);
   ExpectConsistent(id);
   const auto leases = Value(store().ListLeases());
   ASSERT_THAT(leases, SizeIs(2));  // the finished one only answers repetitions
@@ -42,6 +42,34 @@ TEST_P(LeasesTest, GrantsQueuedRunsOnly) {
   EXPECT_EQ(leases[0].run, "a");
   EXPECT_EQ(leases[1].run, "b");
   EXPECT_TRUE(Value(store().FindLeaseRights("l1")).has_value());
+}
+
+TEST_P(LeasesTest, ShowsARunAsTrainingFromItsFirstEventOn) {
+  const std::string id = Submit({"a", "b", "a"}).id;
+  const std::string other = Submit({"a"}).id;
+  const auto running = [&](const std::string& experiment) {
+    ExpectConsistent(experiment);
+    return Value(store().GetExperiment(experiment)).counts.running;
+  };
+  for (const int round : {1, 2, 3}) {
+    Lease lease(&store(), absl::StrCat("l", round), {"a", "b"});
+    EXPECT_EQ(running(id), 0u);
+    lease.Send("a", StartedEvent{});
+    lease.Send("a", MakePoints(round, {}));
+    EXPECT_TRUE(Run("a").begun);
+    EXPECT_EQ(Value(store().ListCells(id, 0, 1)).at(0).state, RunState::kLeased);
+    EXPECT_EQ(running(id), 2u) << "cells";
+    EXPECT_EQ(running(other), 1u);
+    lease.Send("a", ReleasedEvent{});
+    lease.Send("b", ReleasedEvent{});
+    EXPECT_EQ(running(id), 0u);
+  }
+  Lease lease(&store(), "l4", {"a", "b"});
+  lease.Send("a", StartedEvent{});
+  ASSERT_TRUE(store().CancelExperiment(other).ok());
+  ASSERT_TRUE(store().CancelExperiment(id).ok());
+  EXPECT_EQ(running(id), 0u);
+  EXPECT_EQ(Value(store().GetExperiment(id)).counts.cancelled, 3u);
 }
 
 TEST_P(LeasesTest, MakesNoLeaseWhenNothingIsQueued) {

@@ -293,8 +293,8 @@ TEST_P(MetricsTest, CorrectsTheLastValuesOfAnOlderStore) {
     }
     db->Execute(
         "UPDATE final_values SET last = min; DROP INDEX datasets_unused_until; ALTER TABLE "
-        "datasets DROP COLUMN unused_until; DROP TABLE run_logs; ALTER TABLE runs DROP COLUMN "
-        "open_steps; PRAGMA user_version = 24");
+        "datasets DROP COLUMN unused_until; ALTER TABLE runs DROP COLUMN shown; ALTER TABLE "
+        "runs DROP COLUMN open_steps; DROP TABLE run_logs; PRAGMA user_version = 24");
     ASSERT_TRUE(db->error().ok()) << db->error();
   }
   Reopen();

@@ -133,6 +133,22 @@ TEST_F(OpeningTest, RefusesFilesOfOtherPrograms) {
   Refusal(absl::StatusCode::kDataLoss);
 }
 
+TEST_F(OpeningTest, CountsRunsThatNoLaneHadBegunAsQueued) {
+  std::string id;
+  {
+    const auto store = Value(Store::Open(Options()));
+    id = Value(store->CreateExperiment(MakeExperiment({"a", "b", "c"}))).id;
+    Lease lease(store.get(), "l", {"a", "b"});
+    lease.Send("a", StartedEvent{});
+  }
+  Alter(Database(),
+        "ALTER TABLE runs DROP COLUMN shown; UPDATE experiments SET queued = 1, leased = 2; PRAGMA "
+        "user_version = 27");
+  const auto store = Value(Store::Open(Options()));
+  EXPECT_EQ(Value(store->GetExperiment(id)).counts.queued, 2u);
+  EXPECT_EQ(Value(store->GetExperiment(id)).counts.running, 1u);
+}
+
 TEST_F(OpeningTest, RefusesAnImageOnFile) {
   StoreOptions options = Options();
   options.image = "x";

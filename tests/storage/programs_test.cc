@@ -218,9 +218,9 @@ TEST_F(StoreBeforeProgramsTest, Opens) {
     const auto store = Value(Store::Open(Options()));
     Begin(store.get());
   }
-  Alter(Database(), absl::StrCat("ALTER TABLE runs DROP COLUMN open_steps; DROP TABLE run_logs; "
-                                 "PRAGMA user_version = ",
-                                 StoreSchema().newest() - 1));
+  Alter(Database(), absl::StrCat("ALTER TABLE runs DROP COLUMN shown; ALTER TABLE runs DROP "
+                                 "COLUMN open_steps; DROP TABLE run_logs; PRAGMA user_version = ",
+                                 StoreSchema().newest() - 2));
   const auto store = Value(Store::Open(Options()));
   ASSERT_NE(store, nullptr);
   const RunRecord run = Value(store->GetRun("a"));

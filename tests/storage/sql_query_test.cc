@@ -145,6 +145,21 @@ TEST_P(SqlQueryTest, ShowsExperimentsCellsAndRuns) {
               ElementsAre("a DONE 100 100 0 NULL", "b QUEUED 0 100 0 NULL"));
 }
 
+TEST_P(SqlQueryTest, ShowsRunsAsRunningOnceALaneHasBegunThem) {
+  const std::string b = "SELECT state FROM runs WHERE run = 'b'";
+  const std::string counts = "SELECT queued, running FROM experiments WHERE name = 'open'";
+  Lease lease(&store(), "l-shown", {"b"});
+  for (const Viewer& viewer : {Viewer{"ada"}, kServer}) {
+    EXPECT_THAT(Rows(b, viewer), ElementsAre("QUEUED"));
+    EXPECT_THAT(Rows(counts, viewer), ElementsAre("1 0"));
+  }
+  lease.Send("b", StartedEvent{});
+  for (const Viewer& viewer : {Viewer{"ada"}, kServer}) {
+    EXPECT_THAT(Rows(b, viewer), ElementsAre("RUNNING"));
+    EXPECT_THAT(Rows(counts, viewer), ElementsAre("0 1"));
+  }
+}
+
 TEST_P(SqlQueryTest, ShowsSettingsWithNumbers) {
   EXPECT_THAT(Rows("SELECT cell, run, kind, name, value, number FROM settings ORDER BY cell, name"),
               ElementsAre("c0 a axis lr 1e-3 0.001", "c0 a field model.layers 2 2",
