@@ -320,6 +320,7 @@ class Store final : public LeaseStore {
   absl::StatusOr<std::vector<AskedAnalysis>> AskedAnalyses(absl::string_view experiment);
   // Returns the QUEUED and RUNNING analyses, oldest first.
   absl::StatusOr<std::vector<AnalysisRecord>> OpenAnalyses();
+  absl::StatusOr<uint32_t> CountQueuedAnalyses();
   // Changes QUEUED to RUNNING. This and the next two change nothing if the analysis has ended or is
   // gone.
   absl::Status BeginAnalysis(absl::string_view id);

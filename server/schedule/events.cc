@@ -87,6 +87,9 @@ void Scheduler::NoteProgress(const std::string& name, const storage::LeaseEvent&
   if (lease == nullptr) return;
   lease->started = true;
   lease->ended = lease->ended || EndsRun(event);
+  if (const auto* points = std::get_if<storage::PointsEvent>(&event.event)) {
+    lease->meter.Add(clock_->Now(), *points);
+  }
 }
 
 void Scheduler::Reject(Session id, const std::string& lease, storage::LeaseEnding ending) {

@@ -9,17 +9,22 @@
 namespace ablate::schedule {
 namespace {
 
-// Returns the runs that lanes train, then those that they begin next, then those whose end has
+// Adds the runs that lanes train, then those that they begin next, then those whose end has
 // arrived, each in order of granting.
-std::vector<std::string> RunsInOrder(const HeldLeases& leases) {
-  std::map<std::pair<int, uint64_t>, std::string> runs;
-  for (const auto& [id, lease] : leases) {
+void AddRuns(const WorkerState& worker, WorkerInfo* info) {
+  std::map<std::pair<int, uint64_t>, const HeldLease*> ordered;
+  for (const auto& [id, lease] : worker.leases) {
     const int stage = lease.ended ? 2 : (lease.started ? 0 : 1);
-    runs.emplace(std::pair(stage, lease.order), lease.run);
+    ordered.emplace(std::pair(stage, lease.order), &lease);
   }
-  std::vector<std::string> ordered;
-  for (auto& [place, run] : runs) ordered.push_back(std::move(run));
-  return ordered;
+  for (const auto& [place, lease] : ordered) {
+    info->runs.push_back(lease->run);
+    if (!info->attached || !lease->stepping()) continue;
+    info->busy_lanes += worker.LanesOf(lease->lanes);
+    info->training.push_back({lease->run, lease->meter.steps_per_second(), lease->meter.losses()});
+  }
+  // A run whose end is on its way may have left its lane.
+  info->busy_lanes = std::min(info->busy_lanes, worker.lanes);
 }
 
 }  // namespace
@@ -84,7 +89,7 @@ std::vector<WorkerInfo> Scheduler::Workers() const {
     info.attached = worker.session != 0;
     info.attach_time = worker.attach_time;
     if (info.attached) info.device_use = worker.device_use;
-    info.runs = RunsInOrder(worker.leases);
+    AddRuns(worker, &info);
     info.busy = !info.runs.empty() || analyses_.Busy(worker.session);
     const auto drained = drained_.find(name);
     if (drained != drained_.end()) info.unusable = drained->second.last_words;

@@ -79,6 +79,13 @@ struct WorkerInfo {
   bool busy = false;  // it trains, or computes an analysis
   storage::Micros attach_time = 0;
   std::vector<std::string> runs;
+  struct Training {
+    std::string run;
+    double steps_per_second = 0;  // 0: unknown
+    std::vector<float> losses;    // as in TrainingMeter
+  };
+  std::vector<Training> training;  // the first of `runs`: those that its lanes train
+  uint32_t busy_lanes = 0;         // that train them
   std::optional<worker::v1::DeviceUse> device_use;  // of an attached worker's GPU, if known
   std::string unusable;                             // why its device is left alone; empty: it isn't
 };

@@ -5,6 +5,25 @@
 
 namespace ablate::schedule {
 
+namespace {
+
+constexpr size_t kMaxLosses = 80;  // a curve in a terminal has at most 40 columns
+
+}  // namespace
+
+void TrainingMeter::Add(absl::Duration now, const storage::PointsEvent& event) {
+  rate_.Add(now, event.step);
+  for (const storage::Column& column : event.columns) {
+    if (column.key != "train/loss" || column.values.empty()) continue;
+    losses_.push_back(static_cast<float>(column.values.back()));
+  }
+  if (losses_.size() <= kMaxLosses) return;
+  // Keeps every second one, and the newest.
+  for (size_t i = 0; i < losses_.size() / 2; ++i) losses_[i] = losses_[2 * i];
+  losses_[losses_.size() / 2] = losses_.back();
+  losses_.resize(losses_.size() / 2 + 1);
+}
+
 HeldLease* WorkerState::Find(absl::string_view lease) {
   const auto held = leases.find(lease);
   return held == leases.end() ? nullptr : &held->second;

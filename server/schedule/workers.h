@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "server/schedule/growth_rate.h"
 #include "storage/lease_store.h"
 #include "storage/records.h"
 
@@ -28,6 +29,19 @@ class WorkerStream {
   virtual void Send(const worker::v1::ToWorker& message) = 0;
   // Ends the stream; the worker may return with a new one.
   virtual void Close(const absl::Status& why) = 0;
+};
+
+// Measures a run that lanes train by its points, for people.
+class TrainingMeter {
+ public:
+  void Add(absl::Duration now, const storage::PointsEvent& event);
+  double steps_per_second() const { return rate_.PerSecond(); }
+  // Returns the training loss since the first event, thinned, with the newest value last.
+  const std::vector<float>& losses() const { return losses_; }
+
+ private:
+  GrowthRate rate_{absl::Seconds(10), absl::Milliseconds(500)};
+  std::vector<float> losses_;
 };
 
 struct HeldLease {
@@ -43,6 +57,7 @@ struct HeldLease {
   // An end that was decided and isn't known to be committed yet.
   std::optional<storage::LeaseEnding> ending;
   bool end_with_store = false;  // the store is committing it
+  TrainingMeter meter;
 
   bool stepping() const { return started && !ended; }
 };

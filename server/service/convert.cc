@@ -179,7 +179,8 @@ v1::Run ToProto(const storage::RunRecord& record, const storage::RunSummaries& s
       record.state == storage::RunState::kQueued || record.state == storage::RunState::kLeased;
   if (goes_on) message.set_stalled(stalled);
   message.set_name(lookup::RunName(record.id));
-  message.set_state(ToProto(record.state));
+  const bool waits = record.state == storage::RunState::kLeased && !record.begun;
+  message.set_state(waits ? v1::RunState::QUEUED : ToProto(record.state));
   message.set_trajectory(record.trajectory);
   const bool read = spec::ReadStoredRun(record.spec, message.mutable_resolved_spec());
   if (!read) message.clear_resolved_spec();
@@ -337,6 +338,14 @@ v1::Dataset ToProto(const storage::DatasetRecord& record) {
   return message;
 }
 
+v1::TrainingRun ToProto(const schedule::WorkerInfo::Training& training) {
+  v1::TrainingRun message;
+  message.set_run(lookup::RunName(training.run));
+  message.set_steps_per_second(training.steps_per_second);
+  message.mutable_losses()->Assign(training.losses.begin(), training.losses.end());
+  return message;
+}
+
 v1::Worker ToProto(const schedule::WorkerInfo& worker, const std::string& stalled) {
   v1::Worker message;
   if (worker.attached && !worker.analysis) message.set_stalled(stalled);
@@ -347,6 +356,8 @@ v1::Worker ToProto(const schedule::WorkerInfo& worker, const std::string& stalle
   message.set_build(worker.build);
   message.set_role(worker.analysis ? v1::WorkerRole::analysis : v1::WorkerRole::train);
   for (const std::string& run : worker.runs) message.add_runs(lookup::RunName(run));
+  for (const auto& training : worker.training) *message.add_training() = ToProto(training);
+  message.set_busy_lanes(worker.busy_lanes);
   if (worker.device_use.has_value()) {
     v1::DeviceUse* use = message.mutable_device_use();
     use->set_utilization(worker.device_use->utilization());

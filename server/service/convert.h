@@ -46,6 +46,7 @@ v1::Dataset ToProto(const storage::DatasetRecord& record);
 absl::StatusOr<v1::Model> ToProto(const storage::ModelRecord& record);
 // `progress`: from AnalysisRunner.
 v1::Analysis ToProto(const storage::AnalysisRecord& record, double progress);
+v1::TrainingRun ToProto(const schedule::WorkerInfo::Training& training);
 v1::Worker ToProto(const schedule::WorkerInfo& worker, const std::string& stalled);
 v1::Problem ToProto(const spec::Problem& problem);
 

@@ -23,6 +23,9 @@ absl::StatusOr<v1::Worker> ToRow(const lookup::View& view, schedule::WorkerInfo 
   ASSIGN_OR_RETURN(auto visible, view.store->VisibleRuns(view.viewer, worker.runs));
   const size_t hidden = worker.runs.size() - visible.size();
   worker.runs = std::move(visible);
+  std::erase_if(worker.training, [&](const schedule::WorkerInfo::Training& training) {
+    return std::find(worker.runs.begin(), worker.runs.end(), training.run) == worker.runs.end();
+  });
   v1::Worker row = ToProto(worker, stalled);
   row.set_hidden_runs(static_cast<uint32_t>(hidden));
   return row;
@@ -39,6 +42,8 @@ absl::Status ListWorkers(const Backend& backend, const lookup::View& view,
   };
   std::sort(workers.begin(), workers.end(), by_name);
   const std::string stalled = backend.store->stalled();
+  ASSIGN_OR_RETURN(const auto queued, backend.store->CountQueuedAnalyses());
+  response->set_queued_analyses(queued);
   lookup::Room room(lookup::kPageBytes);
   std::string last;
   for (const schedule::WorkerInfo& worker : workers) {

@@ -224,6 +224,13 @@ absl::StatusOr<std::vector<AnalysisRecord>> Store::OpenAnalyses() {
   });
 }
 
+absl::StatusOr<uint32_t> Store::CountQueuedAnalyses() {
+  return db_->Read([](Connection& db) -> absl::StatusOr<uint32_t> {
+    Statement row(db, "SELECT count(*) FROM analyses WHERE state < 2 AND state = 0");
+    return row.Row() ? row.As<uint32_t>(0) : 0;
+  });
+}
+
 absl::StatusOr<std::map<std::string, uint64_t>> Store::CountDoneAnalyses(
     const std::vector<std::string>& runs) {
   std::map<std::string, uint64_t> counts;

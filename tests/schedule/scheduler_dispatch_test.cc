@@ -475,6 +475,61 @@ TEST_F(SchedulerDispatchTest, TellsWhichWorkersThereAre) {
   EXPECT_FALSE(scheduler_->Workers().at(0).attached);
 }
 
+TEST_F(SchedulerDispatchTest, MeasuresTheRunsThatLanesTrain) {
+  lanes_of_runs_ = 2;
+  Queue("a", 2, 1000);
+  const Peer peer = Attach("w", "w#1", 3);
+  ASSERT_FALSE(peer.grants().empty());
+  const worker::v1::Grant grant = peer.grants()[0];
+  EXPECT_THAT(scheduler_->Workers().at(0).training, IsEmpty()) << "granted, not begun";
+  SendStarted(peer, grant, 1);
+  SendPoints(peer, grant, 2, 100);
+  WorkerInfo info = scheduler_->Workers().at(0);
+  ASSERT_THAT(info.training, SizeIs(1));
+  EXPECT_EQ(info.training[0].run, grant.run().run());
+  EXPECT_EQ(info.training[0].steps_per_second, 0) << "too little is known";
+  EXPECT_EQ(info.busy_lanes, 2u);
+  Pass(absl::Seconds(2));
+  SendPoints(peer, grant, 3, 300);
+  info = scheduler_->Workers().at(0);
+  EXPECT_EQ(info.training[0].steps_per_second, 100);
+  EXPECT_THAT(info.training[0].losses, ElementsAre(1.f / 100, 1.f / 300));
+  SendFinished(peer, grant, 4, 1000);
+  EXPECT_THAT(scheduler_->Workers().at(0).training, IsEmpty());
+  EXPECT_EQ(scheduler_->Workers().at(0).busy_lanes, 0u);
+}
+
+TEST(TrainingMeterTest, KeepsLongCurvesShort) {
+  TrainingMeter meter;
+  storage::PointsEvent event;
+  for (uint32_t step = 1; step <= 5000; ++step) {
+    event.step = step;
+    event.columns = {{"train/loss", {step}, {static_cast<double>(step)}}, {"other", {step}, {-1}}};
+    meter.Add(absl::Seconds(step), event);
+    ASSERT_LE(meter.losses().size(), 80u);
+    ASSERT_EQ(meter.losses().front(), 1);
+    ASSERT_EQ(meter.losses().back(), step);
+  }
+  EXPECT_GT(meter.losses().size(), 40u);
+  EXPECT_EQ(meter.steps_per_second(), 1);
+}
+
+TEST(TrainingMeterTest, MeasuresTheLastSecondsAndAgainAfterARewind) {
+  TrainingMeter meter;
+  storage::PointsEvent event;
+  const auto add = [&](absl::Duration now, uint32_t step) {
+    event.step = step;
+    meter.Add(now, event);
+  };
+  add(absl::Seconds(1), 0);
+  add(absl::Seconds(2), 500);
+  EXPECT_EQ(meter.steps_per_second(), 500);
+  for (uint32_t i = 1; i <= 20; ++i) add(absl::Seconds(2 + i), 500 + i);
+  EXPECT_EQ(meter.steps_per_second(), 1);
+  add(absl::Seconds(30), 100);
+  EXPECT_EQ(meter.steps_per_second(), 0);
+}
+
 TEST_F(SchedulerDispatchTest, NamesTheRunsThatTrainBeforeThoseThatWait) {
   Queue("a", 4);
   const Peer peer = Attach("w", "w#1", 2);

@@ -31,17 +31,30 @@ class ListWorkersRequest(_message.Message):
     def __init__(self, page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
 
 class ListWorkersResponse(_message.Message):
-    __slots__ = ["next_page_token", "workers"]
+    __slots__ = ["next_page_token", "queued_analyses", "workers"]
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    QUEUED_ANALYSES_FIELD_NUMBER: _ClassVar[int]
     WORKERS_FIELD_NUMBER: _ClassVar[int]
     next_page_token: str
+    queued_analyses: int
     workers: _containers.RepeatedCompositeFieldContainer[Worker]
-    def __init__(self, workers: _Optional[_Iterable[_Union[Worker, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+    def __init__(self, workers: _Optional[_Iterable[_Union[Worker, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., queued_analyses: _Optional[int] = ...) -> None: ...
+
+class TrainingRun(_message.Message):
+    __slots__ = ["losses", "run", "steps_per_second"]
+    LOSSES_FIELD_NUMBER: _ClassVar[int]
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    STEPS_PER_SECOND_FIELD_NUMBER: _ClassVar[int]
+    losses: _containers.RepeatedScalarFieldContainer[float]
+    run: str
+    steps_per_second: float
+    def __init__(self, run: _Optional[str] = ..., steps_per_second: _Optional[float] = ..., losses: _Optional[_Iterable[float]] = ...) -> None: ...
 
 class Worker(_message.Message):
-    __slots__ = ["attach_time", "build", "device", "device_use", "hidden_runs", "lanes", "name", "role", "runs", "stalled", "state"]
+    __slots__ = ["attach_time", "build", "busy_lanes", "device", "device_use", "hidden_runs", "lanes", "name", "role", "runs", "stalled", "state", "training"]
     ATTACH_TIME_FIELD_NUMBER: _ClassVar[int]
     BUILD_FIELD_NUMBER: _ClassVar[int]
+    BUSY_LANES_FIELD_NUMBER: _ClassVar[int]
     DEVICE_FIELD_NUMBER: _ClassVar[int]
     DEVICE_USE_FIELD_NUMBER: _ClassVar[int]
     HIDDEN_RUNS_FIELD_NUMBER: _ClassVar[int]
@@ -51,8 +64,10 @@ class Worker(_message.Message):
     RUNS_FIELD_NUMBER: _ClassVar[int]
     STALLED_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
+    TRAINING_FIELD_NUMBER: _ClassVar[int]
     attach_time: _timestamp_pb2.Timestamp
     build: str
+    busy_lanes: int
     device: str
     device_use: DeviceUse
     hidden_runs: int
@@ -62,7 +77,8 @@ class Worker(_message.Message):
     runs: _containers.RepeatedScalarFieldContainer[str]
     stalled: str
     state: WorkerState.Value
-    def __init__(self, name: _Optional[str] = ..., device: _Optional[str] = ..., lanes: _Optional[int] = ..., state: _Optional[_Union[WorkerState.Value, str]] = ..., runs: _Optional[_Iterable[str]] = ..., hidden_runs: _Optional[int] = ..., build: _Optional[str] = ..., attach_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., role: _Optional[_Union[WorkerRole.Value, str]] = ..., stalled: _Optional[str] = ..., device_use: _Optional[_Union[DeviceUse, _Mapping]] = ...) -> None: ...
+    training: _containers.RepeatedCompositeFieldContainer[TrainingRun]
+    def __init__(self, name: _Optional[str] = ..., device: _Optional[str] = ..., lanes: _Optional[int] = ..., state: _Optional[_Union[WorkerState.Value, str]] = ..., runs: _Optional[_Iterable[str]] = ..., hidden_runs: _Optional[int] = ..., build: _Optional[str] = ..., attach_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., role: _Optional[_Union[WorkerRole.Value, str]] = ..., stalled: _Optional[str] = ..., device_use: _Optional[_Union[DeviceUse, _Mapping]] = ..., training: _Optional[_Iterable[_Union[TrainingRun, _Mapping]]] = ..., busy_lanes: _Optional[int] = ...) -> None: ...
 
 class WorkerRole(_message.Message):
     __slots__ = []
