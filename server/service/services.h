@@ -31,6 +31,7 @@
 #include "server/rpc/live_streams.h"
 #include "server/rpc/work_pool.h"
 #include "server/schedule/scheduler_thread.h"
+#include "server/service/snapshots.h"
 #include "server/submit/backend.h"
 #include "storage/store.h"
 
@@ -53,6 +54,7 @@ struct Backend : submit::Backend {
   rpc::ByteBudget models{"bytes of models", lookup::kMaxModelBytesAtOnce};
   analysis::AnalysisRunner* analyses = nullptr;
   submit::AnalysisPlanner* planner = nullptr;
+  WatchedExperiments watched;
   rpc::LiveStreams watches{"watches", lookup::kMaxWatches};
   rpc::LiveStreams analysis_watches{"watches of analyses", lookup::kMaxWatches};
   // Limited separately, so that unread exports leave room for other reads.

@@ -18,6 +18,7 @@
 #include "server/rpc/call.h"
 #include "server/service/convert.h"
 #include "server/service/services.h"
+#include "server/service/snapshots.h"
 #include "server/service/watch_feed.h"
 #include "server/service/watch_stream.h"
 
@@ -150,11 +151,44 @@ absl::Status ExperimentWatch::MakeEvents(const std::vector<storage::CellRecord>&
   return absl::OkStatus();
 }
 
+class SnapshotWatch final : public WatchStream<v1::ExperimentEvent> {
+ public:
+  // The pointers outlive the call.
+  SnapshotWatch(Backend* backend, grpc::CallbackServerContext* context,
+                const v1::WatchExperimentRequest* request)
+      : WatchStream(backend->Stream(context, &backend->watches)),
+        backend_(backend),
+        context_(context),
+        request_(request) {}
+
+ private:
+  absl::StatusOr<NextRound> Round(std::deque<v1::ExperimentEvent>* batch) override {
+    if (experiment_ == nullptr) {
+      ASSIGN_OR_RETURN(const auto view, backend_->FindView(context_));
+      ASSIGN_OR_RETURN(const auto id, lookup::FindExperiment(view, request_->name(), "name"));
+      experiment_ = backend_->watched.Find(backend_, id);
+    }
+    ASSIGN_OR_RETURN(auto reading, experiment_->Read(Now()));
+    if (reading.event != sent_) batch->push_back(*reading.event);
+    sent_ = std::move(reading.event);
+    return reading.next;
+  }
+
+  Backend* const backend_;
+  grpc::CallbackServerContext* const context_;
+  const v1::WatchExperimentRequest* const request_;
+  std::shared_ptr<WatchedExperiment> experiment_;    // null before the first round
+  std::shared_ptr<const v1::ExperimentEvent> sent_;  // the last one
+};
+
 }  // namespace
 
 grpc::ServerWriteReactor<v1::ExperimentEvent>* StartWatch(
     Backend* backend, grpc::CallbackServerContext* context,
     const v1::WatchExperimentRequest* request) {
+  if (request->snapshots()) {
+    return SnapshotWatch::Begin(std::make_shared<SnapshotWatch>(backend, context, request));
+  }
   return ExperimentWatch::Begin(std::make_shared<ExperimentWatch>(backend, context, request));
 }
 

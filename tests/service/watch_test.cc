@@ -1,4 +1,4 @@
-// Tests WatchExperiment: snapshot, changes, tokens, pace, ends.
+// Tests WatchExperiment: cells, changes, tokens, pace, snapshots, ends.
 #include <chrono>
 #include <map>
 
@@ -17,13 +17,23 @@ class WatchTest : public ServiceTest {
 
   std::unique_ptr<Watch> Open(const std::string& name, const std::string& token = "",
                               const std::vector<std::string>& keys = {}) {
-    auto watch = std::make_unique<Watch>();
     v1::WatchExperimentRequest request;
     request.set_name(name);
     request.set_token(token);
     for (const std::string& key : keys) request.add_keys(key);
+    return Open(request);
+  }
+  std::unique_ptr<Watch> Open(const v1::WatchExperimentRequest& request) {
+    auto watch = std::make_unique<Watch>();
     watch->reader = experiments_->WatchExperiment(&watch->context, request);
     return watch;
+  }
+
+  std::unique_ptr<Watch> OpenSnapshots(const std::string& name) {
+    v1::WatchExperimentRequest request;
+    request.set_name(name);
+    request.set_snapshots(true);
+    return Open(request);
   }
 
   // Returns the next event that satisfies `wanted`; an empty one at the end of the stream.
@@ -83,8 +93,9 @@ TEST_F(WatchTest, TellsARunsFirstValuesAndWantedKeysOnly) {
   const FakeWorker::Leased run = worker->NextRun();
   const auto watch = Open(name, "", {"eval/accuracy"});
   const auto plain = Open(name);
-  NextOf(watch.get(), run.run.run(), v1::RunState::RUNNING);
+  NextOf(watch.get(), run.run.run(), v1::RunState::QUEUED);
   worker->Started(run);
+  NextOf(watch.get(), run.run.run(), v1::RunState::RUNNING);
   worker->Points(run, {{"train/loss", {0, 1}, {3.5, 3.25}}, {"eval/accuracy", {0}, {.125}}}, 2);
   const auto has_values = [](const v1::ExperimentEvent& event) { return !event.last().empty(); };
   const v1::ExperimentEvent chosen = Next(watch.get(), has_values);
@@ -107,11 +118,13 @@ TEST_F(WatchTest, GoesOnFromAToken) {
   const auto worker = MakeWorker();
   const FakeWorker::Leased first = worker->NextRun();
   const FakeWorker::Leased second = worker->NextRun();
+  worker->Started(first);
+  worker->Started(second);
+  worker->Settle();
   const auto watch = Open(name, token);
   // Nothing about QUEUED, which is known.
   EXPECT_EQ(Next(watch.get()).state(), v1::RunState::RUNNING);
   token = Next(watch.get()).token();
-  worker->Started(second);
   worker->Points(second, {{"train/loss", {0}, {2}}}, 1);
   worker->Settle();
   const auto later = Open(name, token);
@@ -129,8 +142,9 @@ TEST_F(WatchTest, GoesOnAfterARestart) {
   Restart();
   const auto watch = Open(name, token);
   const auto worker = MakeWorker();
-  worker->NextRun();
-  EXPECT_EQ(Next(watch.get()).state(), v1::RunState::RUNNING);
+  worker->Started(worker->NextRun());
+  Next(watch.get(),
+       [](const v1::ExperimentEvent& event) { return event.state() == v1::RunState::RUNNING; });
 }
 
 TEST_F(WatchTest, RefusesTokensOfOtherFilesAndOfTheFuture) {
@@ -254,6 +268,91 @@ TEST_F(WatchTest, TellsManyCellsInOneGo) {
   std::map<std::string, int> cells;
   while (cells.size() < 4'000) ++cells[Next(watch.get()).cell()];
   for (const auto& [cell, count] : cells) ASSERT_EQ(count, 1) << cell;
+}
+
+TEST_F(WatchTest, CountsRunsAsRunningOnceALaneHasBegunThem) {
+  const std::string name = Create(SmallSpec()).experiment().name();
+  const auto watch = OpenSnapshots(name);
+  const v1::ExperimentEvent first = Next(watch.get());
+  EXPECT_EQ(first.counts().queued(), 2u);
+  EXPECT_EQ(first.token(), "");
+  EXPECT_EQ(first.cell(), "");
+  ASSERT_EQ(first.snapshot().settings_size(), 2);
+  const auto worker = MakeWorker();
+  const FakeWorker::Leased run = worker->NextRun();
+  worker->NextRun();
+  worker->Started(run);
+  worker->Points(run, {{"train/loss", {0, 1}, {3.5, 3.25}}}, 2);
+  const v1::ExperimentEvent event = Next(watch.get(), [](const v1::ExperimentEvent& next) {
+    return next.snapshot().lanes_size() > 0 && next.snapshot().lanes(0).step() == 2;
+  });
+  EXPECT_EQ(event.counts().running(), 1u);
+  EXPECT_EQ(event.counts().queued(), 1u) << "it waits in the worker";
+  ASSERT_EQ(event.snapshot().lanes_size(), 1);
+  const v1::TrainingRun& training = event.snapshot().lanes(0).training();
+  EXPECT_EQ(training.run(), "runs/" + run.run.run());
+  ASSERT_EQ(training.losses_size(), 1);
+  EXPECT_EQ(training.losses(0), 3.25f);
+  EXPECT_EQ(event.snapshot().newest().key(), "train/loss");
+}
+
+TEST_F(WatchTest, SendsSnapshotsAtAPaceAndTheLastOneBeforeTheEnd) {
+  constexpr uint32_t kFlushes = 100;
+  const std::string name = Create(SmallSpec(1, "small", kFlushes)).experiment().name();
+  const auto worker = MakeWorker();
+  const auto begin = std::chrono::steady_clock::now();
+  const auto watch = OpenSnapshots(name), other = OpenSnapshots(name);
+  for (int i = 0; i < 2; ++i) {
+    const FakeWorker::Leased run = worker->NextRun();
+    worker->Started(run);
+    for (uint32_t step = 0; step < kFlushes; ++step) {
+      worker->Points(run, {{"eval/loss", {step}, {1.0 / (step + 1)}}}, step + 1);
+      worker->Settle();
+    }
+    worker->Finished(run, kFlushes);
+    worker->Settle();
+  }
+  for (Watch* reader : {watch.get(), other.get()}) {
+    v1::ExperimentEvent event;
+    int messages = 0;
+    while (reader->reader->Read(&event)) ++messages;
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    EXPECT_TRUE(reader->reader->Finish().ok());
+    EXPECT_LE(messages, 3 + 4 * took.count());
+    EXPECT_EQ(event.counts().done(), 2u);
+    EXPECT_EQ(event.snapshot().fraction(), 1);
+    EXPECT_EQ(event.snapshot().lanes_size(), 0);
+    ASSERT_EQ(event.snapshot().settings_size(), 2);
+    EXPECT_EQ(event.snapshot().settings(0).mean(), 1.0 / kFlushes);
+  }
+}
+
+TEST_F(WatchTest, SendsTheLastSnapshotOfACancelledExperiment) {
+  const std::string name = Create(SmallSpec()).experiment().name();
+  const auto watch = OpenSnapshots(name), other = OpenSnapshots(name);
+  Next(watch.get());
+  Next(other.get());
+  Cancel(name);
+  for (Watch* reader : {watch.get(), other.get()}) {
+    EXPECT_EQ(Next(reader).counts().cancelled(), 2u);
+    v1::ExperimentEvent event;
+    EXPECT_FALSE(reader->reader->Read(&event));
+    EXPECT_TRUE(reader->reader->Finish().ok());
+  }
+}
+
+TEST_F(WatchTest, EndsWithoutANewSnapshotIfOnlyTheExperimentIsCancelled) {
+  const std::string name = Create(SmallSpec()).experiment().name();
+  const auto watch = OpenSnapshots(name), other = OpenSnapshots(name);
+  Next(watch.get());
+  Next(other.get());
+  Create(SmallSpec(1, "another"));  // needs the same runs
+  Cancel(name);
+  for (Watch* reader : {watch.get(), other.get()}) {
+    v1::ExperimentEvent event;
+    EXPECT_FALSE(reader->reader->Read(&event));
+    EXPECT_TRUE(reader->reader->Finish().ok());
+  }
 }
 
 }  // namespace

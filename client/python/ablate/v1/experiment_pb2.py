@@ -14,12 +14,13 @@ _sym_db = _symbol_database.Default()
 from ablate.v1 import access_pb2 as ablate_dot_v1_dot_access__pb2
 from ablate.v1 import run_pb2 as ablate_dot_v1_dot_run__pb2
 from ablate.v1 import spec_pb2 as ablate_dot_v1_dot_spec__pb2
+from ablate.v1 import worker_pb2 as ablate_dot_v1_dot_worker__pb2
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1a\x61\x62late/v1/experiment.proto\x12\tablate.v1\x1a\x16\x61\x62late/v1/access.proto\x1a\x13\x61\x62late/v1/run.proto\x1a\x14\x61\x62late/v1/spec.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa7\x03\n\nExperiment\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05owner\x18\x02 \x01(\t\x12\'\n\x04spec\x18\x03 \x01(\x0b\x32\x19.ablate.v1.ExperimentSpec\x12/\n\x05state\x18\x04 \x01(\x0e\x32 .ablate.v1.ExperimentState.Value\x12$\n\x06\x63ounts\x18\x05 \x01(\x0b\x32\x14.ablate.v1.RunCounts\x12/\n\x0b\x63reate_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x08\x61nalyses\x18\x08 \x01(\x0b\x32\x19.ablate.v1.AnalysisCounts\x12\x0f\n\x07private\x18\t \x01(\x08\x12\x0c\n\x04tags\x18\n \x03(\t\x12\x0c\n\x04note\x18\x0b \x01(\t\x12\x10\n\x08\x61rchived\x18\x0c \x01(\x08\x12\x0f\n\x07\x65xtends\x18\r \x01(\t\x12\x0f\n\x07\x63hanges\x18\x0e \x03(\t\x12\x0f\n\x07stalled\x18= \x01(\t\"Q\n\x0f\x45xperimentState\">\n\x05Value\x12\x0f\n\x0bunspecified\x10\x00\x12\n\n\x06\x41\x43TIVE\x10\x01\x12\t\n\x05\x45NDED\x10\x02\x12\r\n\tCANCELLED\x10\x03\"o\n\tRunCounts\x12\x0e\n\x06queued\x18\x01 \x01(\r\x12\x0f\n\x07running\x18\x02 \x01(\r\x12\x0c\n\x04\x64one\x18\x03 \x01(\r\x12\x10\n\x08\x64iverged\x18\x04 \x01(\r\x12\x0e\n\x06\x66\x61iled\x18\x05 \x01(\r\x12\x11\n\tcancelled\x18\x06 \x01(\r\"\x84\x01\n\x0e\x41nalysisCounts\x12\x0f\n\x07planned\x18\x01 \x01(\x08\x12\x0e\n\x06queued\x18\x02 \x01(\r\x12\x0f\n\x07running\x18\x03 \x01(\r\x12\x0c\n\x04\x64one\x18\x04 \x01(\r\x12\x0e\n\x06\x66\x61iled\x18\x05 \x01(\r\x12\x11\n\tcancelled\x18\x06 \x01(\r\x12\x0f\n\x07\x66\x61ilure\x18\x07 \x01(\t\"\xf5\x01\n\x04\x43\x65ll\x12\x0c\n\x04name\x18\x01 \x01(\t\x12+\n\x06labels\x18\x02 \x03(\x0b\x32\x1b.ablate.v1.Cell.LabelsEntry\x12\x0c\n\x04seed\x18\x03 \x01(\r\x12\x0b\n\x03run\x18\x04 \x01(\t\x12(\n\x05state\x18\x05 \x01(\x0e\x32\x19.ablate.v1.RunState.Value\x12\x0e\n\x06reused\x18\x06 \x01(\x08\x12\x16\n\x0e\x63ontinued_from\x18\x07 \x01(\t\x12\x16\n\x0e\x63ontinued_step\x18\x08 \x01(\r\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"g\n\x07Problem\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\x12\x0f\n\x07\x61llowed\x18\x03 \x01(\t\x12\x0f\n\x07message\x18\x04 \x01(\t\x12\x0c\n\x04line\x18\x05 \x01(\r\x12\x0e\n\x06\x63olumn\x18\x06 \x01(\r\"\x89\x01\n\x08\x45stimate\x12.\n\x0b\x64\x65vice_time\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12,\n\twall_time\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05\x62ytes\x18\x03 \x01(\x04\x12\x10\n\x08measured\x18\x04 \x01(\x08\"\x9c\x04\n\x17\x43reateExperimentRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\'\n\x04spec\x18\x02 \x01(\x0b\x32\x19.ablate.v1.ExperimentSpec\x12\x44\n\toverrides\x18\x03 \x03(\x0b\x32\x31.ablate.v1.CreateExperimentRequest.OverridesEntry\x12\r\n\x05\x66resh\x18\x04 \x01(\x08\x12\x15\n\rvalidate_only\x18\x05 \x01(\x08\x12\x0f\n\x07private\x18\x06 \x01(\x08\x12\x0c\n\x04tags\x18\x07 \x03(\t\x12\x0c\n\x04note\x18\x08 \x01(\t\x12\x0f\n\x07\x65xtends\x18\t \x01(\t\x12\x0f\n\x07\x63hanges\x18\n \x03(\t\x12\x16\n\x0e\x66ind_identical\x18\x0b \x01(\x08\x12\x0c\n\x04text\x18\x0c \x01(\t\x12<\n\x05\x66iles\x18\r \x03(\x0b\x32-.ablate.v1.CreateExperimentRequest.FilesEntry\x12\x1f\n\x05seeds\x18\x0e \x01(\x0b\x32\x10.ablate.v1.Seeds\x12\x0c\n\x04name\x18\x0f \x01(\t\x1aH\n\x0eOverridesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12%\n\x05value\x18\x02 \x01(\x0b\x32\x16.google.protobuf.Value:\x02\x38\x01\x1a,\n\nFilesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x9d\x03\n\x18\x43reateExperimentResponse\x12)\n\nexperiment\x18\x01 \x01(\x0b\x32\x15.ablate.v1.Experiment\x12\x1e\n\x05\x63\x65lls\x18\x02 \x03(\x0b\x32\x0f.ablate.v1.Cell\x12\x0e\n\x06reused\x18\x03 \x01(\r\x12\"\n\x1a\x64iffers_only_in_evaluation\x18\x04 \x03(\t\x12%\n\x08\x65stimate\x18\x05 \x01(\x0b\x32\x13.ablate.v1.Estimate\x12$\n\x08problems\x18\x06 \x03(\x0b\x32\x12.ablate.v1.Problem\x12\r\n\x05notes\x18\x07 \x03(\t\x12\x30\n\nparameters\x18\x08 \x03(\x0b\x32\x1c.ablate.v1.SettingParameters\x12\'\n\x08trainers\x18\t \x03(\x0b\x32\x15.ablate.v1.TrainerUse\x12\x10\n\x08\x61nalyses\x18\n \x01(\r\x12\x14\n\x0cidentical_to\x18\x0b \x01(\t\x12#\n\x05\x66iles\x18\x0c \x03(\x0b\x32\x14.ablate.v1.NamedFile\"K\n\tNamedFile\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\r\n\x05\x66ield\x18\x02 \x01(\t\x12\x0f\n\x07in_text\x18\x03 \x01(\x08\x12\x10\n\x08is_files\x18\x04 \x01(\x08\"C\n\nTrainerUse\x12\x0f\n\x07trainer\x18\x01 \x01(\t\x12\x0c\n\x04runs\x18\x02 \x01(\r\x12\x16\n\x0ewhy_not_native\x18\x03 \x01(\t\"\x90\x01\n\x11SettingParameters\x12\x38\n\x06labels\x18\x01 \x03(\x0b\x32(.ablate.v1.SettingParameters.LabelsEntry\x12\x12\n\nparameters\x18\x02 \x01(\x04\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"$\n\x14GetExperimentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"m\n\x16ListExperimentsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\r\n\x05owner\x18\x03 \x01(\t\x12\x0b\n\x03tag\x18\x04 \x01(\t\x12\x10\n\x08\x61rchived\x18\x05 \x01(\x08\"^\n\x17ListExperimentsResponse\x12*\n\x0b\x65xperiments\x18\x01 \x03(\x0b\x32\x15.ablate.v1.Experiment\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xa0\x01\n\x17UpdateExperimentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08new_name\x18\x02 \x01(\t\x12\x10\n\x08\x61\x64\x64_tags\x18\x03 \x03(\t\x12\x13\n\x0bremove_tags\x18\x04 \x03(\t\x12\x11\n\x04note\x18\x05 \x01(\tH\x00\x88\x01\x01\x12\x15\n\x08\x61rchived\x18\x06 \x01(\x08H\x01\x88\x01\x01\x42\x07\n\x05_noteB\x0b\n\t_archived\"\'\n\x17\x43\x61ncelExperimentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\">\n\x17\x44\x65leteExperimentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x15\n\rvalidate_only\x18\x02 \x01(\x08\"\xba\x01\n\x18\x44\x65leteExperimentResponse\x12\x0c\n\x04runs\x18\x01 \x01(\r\x12\x10\n\x08\x61nalyses\x18\x02 \x01(\r\x12.\n\x0b\x64\x65vice_time\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05\x62ytes\x18\x04 \x01(\x04\x12\x13\n\x0bshared_runs\x18\x05 \x01(\r\x12\x13\n\x0bshared_with\x18\x06 \x03(\t\x12\x15\n\rcheckpoint_of\x18\x07 \x03(\t\"C\n\x16WatchExperimentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05token\x18\x02 \x01(\t\x12\x0c\n\x04keys\x18\x03 \x03(\t\"\xc7\x02\n\x0f\x45xperimentEvent\x12\x0c\n\x04\x63\x65ll\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12(\n\x05state\x18\x03 \x01(\x0e\x32\x19.ablate.v1.RunState.Value\x12\x0c\n\x04step\x18\x04 \x01(\r\x12\r\n\x05steps\x18\x05 \x01(\r\x12\x32\n\x04last\x18\x06 \x03(\x0b\x32$.ablate.v1.ExperimentEvent.LastEntry\x12\r\n\x05token\x18\x07 \x01(\t\x12$\n\x06\x63ounts\x18\x08 \x01(\x0b\x32\x14.ablate.v1.RunCounts\x12+\n\x08\x61nalyses\x18\t \x01(\x0b\x32\x19.ablate.v1.AnalysisCounts\x12\x0f\n\x07stalled\x18= \x01(\t\x1a+\n\tLastEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"5\n\x16\x44iffExperimentsRequest\x12\x0c\n\x04left\x18\x01 \x01(\t\x12\r\n\x05right\x18\x02 \x01(\t\"b\n\x17\x44iffExperimentsResponse\x12\x0c\n\x04left\x18\x01 \x01(\t\x12\r\n\x05right\x18\x02 \x01(\t\x12*\n\x06\x66ields\x18\x03 \x03(\x0b\x32\x1a.ablate.v1.FieldDifference\"<\n\x0f\x46ieldDifference\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x0c\n\x04left\x18\x02 \x03(\t\x12\r\n\x05right\x18\x03 \x03(\t2\xf6\x05\n\x0b\x45xperiments\x12\x63\n\x10\x43reateExperiment\x12\".ablate.v1.CreateExperimentRequest\x1a#.ablate.v1.CreateExperimentResponse\"\x06\xba\xbb\x18\x02\x08\x02\x12O\n\rGetExperiment\x12\x1f.ablate.v1.GetExperimentRequest\x1a\x15.ablate.v1.Experiment\"\x06\xba\xbb\x18\x02\x08\x01\x12`\n\x0fListExperiments\x12!.ablate.v1.ListExperimentsRequest\x1a\".ablate.v1.ListExperimentsResponse\"\x06\xba\xbb\x18\x02\x08\x01\x12`\n\x0f\x44iffExperiments\x12!.ablate.v1.DiffExperimentsRequest\x1a\".ablate.v1.DiffExperimentsResponse\"\x06\xba\xbb\x18\x02\x08\x01\x12U\n\x10UpdateExperiment\x12\".ablate.v1.UpdateExperimentRequest\x1a\x15.ablate.v1.Experiment\"\x06\xba\xbb\x18\x02\x08\x02\x12U\n\x10\x43\x61ncelExperiment\x12\".ablate.v1.CancelExperimentRequest\x1a\x15.ablate.v1.Experiment\"\x06\xba\xbb\x18\x02\x08\x02\x12\x63\n\x10\x44\x65leteExperiment\x12\".ablate.v1.DeleteExperimentRequest\x1a#.ablate.v1.DeleteExperimentResponse\"\x06\xba\xbb\x18\x02\x08\x02\x12Z\n\x0fWatchExperiment\x12!.ablate.v1.WatchExperimentRequest\x1a\x1a.ablate.v1.ExperimentEvent\"\x06\xba\xbb\x18\x02\x08\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1a\x61\x62late/v1/experiment.proto\x12\tablate.v1\x1a\x16\x61\x62late/v1/access.proto\x1a\x13\x61\x62late/v1/run.proto\x1a\x14\x61\x62late/v1/spec.proto\x1a\x16\x61\x62late/v1/worker.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa7\x03\n\nExperiment\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05owner\x18\x02 \x01(\t\x12\'\n\x04spec\x18\x03 \x01(\x0b\x32\x19.ablate.v1.ExperimentSpec\x12/\n\x05state\x18\x04 \x01(\x0e\x32 .ablate.v1.ExperimentState.Value\x12$\n\x06\x63ounts\x18\x05 \x01(\x0b\x32\x14.ablate.v1.RunCounts\x12/\n\x0b\x63reate_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x08\x61nalyses\x18\x08 \x01(\x0b\x32\x19.ablate.v1.AnalysisCounts\x12\x0f\n\x07private\x18\t \x01(\x08\x12\x0c\n\x04tags\x18\n \x03(\t\x12\x0c\n\x04note\x18\x0b \x01(\t\x12\x10\n\x08\x61rchived\x18\x0c \x01(\x08\x12\x0f\n\x07\x65xtends\x18\r \x01(\t\x12\x0f\n\x07\x63hanges\x18\x0e \x03(\t\x12\x0f\n\x07stalled\x18= \x01(\t\"Q\n\x0f\x45xperimentState\">\n\x05Value\x12\x0f\n\x0bunspecified\x10\x00\x12\n\n\x06\x41\x43TIVE\x10\x01\x12\t\n\x05\x45NDED\x10\x02\x12\r\n\tCANCELLED\x10\x03\"o\n\tRunCounts\x12\x0e\n\x06queued\x18\x01 \x01(\r\x12\x0f\n\x07running\x18\x02 \x01(\r\x12\x0c\n\x04\x64one\x18\x03 \x01(\r\x12\x10\n\x08\x64iverged\x18\x04 \x01(\r\x12\x0e\n\x06\x66\x61iled\x18\x05 \x01(\r\x12\x11\n\tcancelled\x18\x06 \x01(\r\"\x84\x01\n\x0e\x41nalysisCounts\x12\x0f\n\x07planned\x18\x01 \x01(\x08\x12\x0e\n\x06queued\x18\x02 \x01(\r\x12\x0f\n\x07running\x18\x03 \x01(\r\x12\x0c\n\x04\x64one\x18\x04 \x01(\r\x12\x0e\n\x06\x66\x61iled\x18\x05 \x01(\r\x12\x11\n\tcancelled\x18\x06 \x01(\r\x12\x0f\n\x07\x66\x61ilure\x18\x07 \x01(\t\"\xf5\x01\n\x04\x43\x65ll\x12\x0c\n\x04name\x18\x01 \x01(\t\x12+\n\x06labels\x18\x02 \x03(\x0b\x32\x1b.ablate.v1.Cell.LabelsEntry\x12\x0c\n\x04seed\x18\x03 \x01(\r\x12\x0b\n\x03run\x18\x04 \x01(\t\x12(\n\x05state\x18\x05 \x01(\x0e\x32\x19.ablate.v1.RunState.Value\x12\x0e\n\x06reused\x18\x06 \x01(\x08\x12\x16\n\x0e\x63ontinued_from\x18\x07 \x01(\t\x12\x16\n\x0e\x63ontinued_step\x18\x08 \x01(\r\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"g\n\x07Problem\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\x12\x0f\n\x07\x61llowed\x18\x03 \x01(\t\x12\x0f\n\x07message\x18\x04 \x01(\t\x12\x0c\n\x04line\x18\x05 \x01(\r\x12\x0e\n\x06\x63olumn\x18\x06 \x01(\r\"\x89\x01\n\x08\x45stimate\x12.\n\x0b\x64\x65vice_time\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12,\n\twall_time\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05\x62ytes\x18\x03 \x01(\x04\x12\x10\n\x08measured\x18\x04 \x01(\x08\"\x9c\x04\n\x17\x43reateExperimentRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\'\n\x04spec\x18\x02 \x01(\x0b\x32\x19.ablate.v1.ExperimentSpec\x12\x44\n\toverrides\x18\x03 \x03(\x0b\x32\x31.ablate.v1.CreateExperimentRequest.OverridesEntry\x12\r\n\x05\x66resh\x18\x04 \x01(\x08\x12\x15\n\rvalidate_only\x18\x05 \x01(\x08\x12\x0f\n\x07private\x18\x06 \x01(\x08\x12\x0c\n\x04tags\x18\x07 \x03(\t\x12\x0c\n\x04note\x18\x08 \x01(\t\x12\x0f\n\x07\x65xtends\x18\t \x01(\t\x12\x0f\n\x07\x63hanges\x18\n \x03(\t\x12\x16\n\x0e\x66ind_identical\x18\x0b \x01(\x08\x12\x0c\n\x04text\x18\x0c \x01(\t\x12<\n\x05\x66iles\x18\r \x03(\x0b\x32-.ablate.v1.CreateExperimentRequest.FilesEntry\x12\x1f\n\x05seeds\x18\x0e \x01(\x0b\x32\x10.ablate.v1.Seeds\x12\x0c\n\x04name\x18\x0f \x01(\t\x1aH\n\x0eOverridesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12%\n\x05value\x18\x02 \x01(\x0b\x32\x16.google.protobuf.Value:\x02\x38\x01\x1a,\n\nFilesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x9d\x03\n\x18\x43reateExperimentResponse\x12)\n\nexperiment\x18\x01 \x01(\x0b\x32\x15.ablate.v1.Experiment\x12\x1e\n\x05\x63\x65lls\x18\x02 \x03(\x0b\x32\x0f.ablate.v1.Cell\x12\x0e\n\x06reused\x18\x03 \x01(\r\x12\"\n\x1a\x64iffers_only_in_evaluation\x18\x04 \x03(\t\x12%\n\x08\x65stimate\x18\x05 \x01(\x0b\x32\x13.ablate.v1.Estimate\x12$\n\x08problems\x18\x06 \x03(\x0b\x32\x12.ablate.v1.Problem\x12\r\n\x05notes\x18\x07 \x03(\t\x12\x30\n\nparameters\x18\x08 \x03(\x0b\x32\x1c.ablate.v1.SettingParameters\x12\'\n\x08trainers\x18\t \x03(\x0b\x32\x15.ablate.v1.TrainerUse\x12\x10\n\x08\x61nalyses\x18\n \x01(\r\x12\x14\n\x0cidentical_to\x18\x0b \x01(\t\x12#\n\x05\x66iles\x18\x0c \x03(\x0b\x32\x14.ablate.v1.NamedFile\"K\n\tNamedFile\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\r\n\x05\x66ield\x18\x02 \x01(\t\x12\x0f\n\x07in_text\x18\x03 \x01(\x08\x12\x10\n\x08is_files\x18\x04 \x01(\x08\"C\n\nTrainerUse\x12\x0f\n\x07trainer\x18\x01 \x01(\t\x12\x0c\n\x04runs\x18\x02 \x01(\r\x12\x16\n\x0ewhy_not_native\x18\x03 \x01(\t\"\x90\x01\n\x11SettingParameters\x12\x38\n\x06labels\x18\x01 \x03(\x0b\x32(.ablate.v1.SettingParameters.LabelsEntry\x12\x12\n\nparameters\x18\x02 \x01(\x04\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"$\n\x14GetExperimentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"m\n\x16ListExperimentsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\r\n\x05owner\x18\x03 \x01(\t\x12\x0b\n\x03tag\x18\x04 \x01(\t\x12\x10\n\x08\x61rchived\x18\x05 \x01(\x08\"^\n\x17ListExperimentsResponse\x12*\n\x0b\x65xperiments\x18\x01 \x03(\x0b\x32\x15.ablate.v1.Experiment\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xa0\x01\n\x17UpdateExperimentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08new_name\x18\x02 \x01(\t\x12\x10\n\x08\x61\x64\x64_tags\x18\x03 \x03(\t\x12\x13\n\x0bremove_tags\x18\x04 \x03(\t\x12\x11\n\x04note\x18\x05 \x01(\tH\x00\x88\x01\x01\x12\x15\n\x08\x61rchived\x18\x06 \x01(\x08H\x01\x88\x01\x01\x42\x07\n\x05_noteB\x0b\n\t_archived\"\'\n\x17\x43\x61ncelExperimentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\">\n\x17\x44\x65leteExperimentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x15\n\rvalidate_only\x18\x02 \x01(\x08\"\xba\x01\n\x18\x44\x65leteExperimentResponse\x12\x0c\n\x04runs\x18\x01 \x01(\r\x12\x10\n\x08\x61nalyses\x18\x02 \x01(\r\x12.\n\x0b\x64\x65vice_time\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05\x62ytes\x18\x04 \x01(\x04\x12\x13\n\x0bshared_runs\x18\x05 \x01(\r\x12\x13\n\x0bshared_with\x18\x06 \x03(\t\x12\x15\n\rcheckpoint_of\x18\x07 \x03(\t\"V\n\x16WatchExperimentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05token\x18\x02 \x01(\t\x12\x0c\n\x04keys\x18\x03 \x03(\t\x12\x11\n\tsnapshots\x18\x04 \x01(\x08\"\xee\x02\n\x0f\x45xperimentEvent\x12\x0c\n\x04\x63\x65ll\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12(\n\x05state\x18\x03 \x01(\x0e\x32\x19.ablate.v1.RunState.Value\x12\x0c\n\x04step\x18\x04 \x01(\r\x12\r\n\x05steps\x18\x05 \x01(\r\x12\x32\n\x04last\x18\x06 \x03(\x0b\x32$.ablate.v1.ExperimentEvent.LastEntry\x12\r\n\x05token\x18\x07 \x01(\t\x12$\n\x06\x63ounts\x18\x08 \x01(\x0b\x32\x14.ablate.v1.RunCounts\x12+\n\x08\x61nalyses\x18\t \x01(\x0b\x32\x19.ablate.v1.AnalysisCounts\x12%\n\x08snapshot\x18\n \x01(\x0b\x32\x13.ablate.v1.Snapshot\x12\x0f\n\x07stalled\x18= \x01(\t\x1a+\n\tLastEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"\xe4\x01\n\x08Snapshot\x12\x10\n\x08\x66raction\x18\x01 \x01(\x01\x12\x18\n\x10steps_per_second\x18\x02 \x01(\x01\x12,\n\ttime_left\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x1e\n\x05lanes\x18\x04 \x03(\x0b\x32\x0f.ablate.v1.Lane\x12(\n\x08settings\x18\x05 \x03(\x0b\x32\x16.ablate.v1.SettingMean\x12\x0e\n\x06\x66\x61iled\x18\x06 \x03(\t\x12$\n\x06newest\x18\x07 \x01(\x0b\x32\x14.ablate.v1.CellValue\"k\n\x04Lane\x12\x0e\n\x06worker\x18\x01 \x01(\t\x12\x0c\n\x04\x63\x65ll\x18\x02 \x01(\t\x12\x0c\n\x04step\x18\x03 \x01(\r\x12\r\n\x05steps\x18\x04 \x01(\r\x12(\n\x08training\x18\x05 \x01(\x0b\x32\x16.ablate.v1.TrainingRun\"\xb8\x01\n\x0bSettingMean\x12\x32\n\x06labels\x18\x01 \x03(\x0b\x32\".ablate.v1.SettingMean.LabelsEntry\x12\x11\n\x04mean\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\t\n\x01n\x18\x03 \x01(\r\x12\x10\n\x08\x64iverged\x18\x04 \x01(\r\x12\r\n\x05\x63\x65lls\x18\x05 \x01(\r\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\x07\n\x05_mean\"5\n\tCellValue\x12\x0c\n\x04\x63\x65ll\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\r\n\x05value\x18\x03 \x01(\x01\"5\n\x16\x44iffExperimentsRequest\x12\x0c\n\x04left\x18\x01 \x01(\t\x12\r\n\x05right\x18\x02 \x01(\t\"b\n\x17\x44iffExperimentsResponse\x12\x0c\n\x04left\x18\x01 \x01(\t\x12\r\n\x05right\x18\x02 \x01(\t\x12*\n\x06\x66ields\x18\x03 \x03(\x0b\x32\x1a.ablate.v1.FieldDifference\"<\n\x0f\x46ieldDifference\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x0c\n\x04left\x18\x02 \x03(\t\x12\r\n\x05right\x18\x03 \x03(\t2\xf6\x05\n\x0b\x45xperiments\x12\x63\n\x10\x43reateExperiment\x12\".ablate.v1.CreateExperimentRequest\x1a#.ablate.v1.CreateExperimentResponse\"\x06\xba\xbb\x18\x02\x08\x02\x12O\n\rGetExperiment\x12\x1f.ablate.v1.GetExperimentRequest\x1a\x15.ablate.v1.Experiment\"\x06\xba\xbb\x18\x02\x08\x01\x12`\n\x0fListExperiments\x12!.ablate.v1.ListExperimentsRequest\x1a\".ablate.v1.ListExperimentsResponse\"\x06\xba\xbb\x18\x02\x08\x01\x12`\n\x0f\x44iffExperiments\x12!.ablate.v1.DiffExperimentsRequest\x1a\".ablate.v1.DiffExperimentsResponse\"\x06\xba\xbb\x18\x02\x08\x01\x12U\n\x10UpdateExperiment\x12\".ablate.v1.UpdateExperimentRequest\x1a\x15.ablate.v1.Experiment\"\x06\xba\xbb\x18\x02\x08\x02\x12U\n\x10\x43\x61ncelExperiment\x12\".ablate.v1.CancelExperimentRequest\x1a\x15.ablate.v1.Experiment\"\x06\xba\xbb\x18\x02\x08\x02\x12\x63\n\x10\x44\x65leteExperiment\x12\".ablate.v1.DeleteExperimentRequest\x1a#.ablate.v1.DeleteExperimentResponse\"\x06\xba\xbb\x18\x02\x08\x02\x12Z\n\x0fWatchExperiment\x12!.ablate.v1.WatchExperimentRequest\x1a\x1a.ablate.v1.ExperimentEvent\"\x06\xba\xbb\x18\x02\x08\x01\x30\x01\x62\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'ablate.v1.experiment_pb2', globals())
@@ -36,6 +37,8 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _SETTINGPARAMETERS_LABELSENTRY._serialized_options = b'8\001'
   _EXPERIMENTEVENT_LASTENTRY._options = None
   _EXPERIMENTEVENT_LASTENTRY._serialized_options = b'8\001'
+  _SETTINGMEAN_LABELSENTRY._options = None
+  _SETTINGMEAN_LABELSENTRY._serialized_options = b'8\001'
   _EXPERIMENTS.methods_by_name['CreateExperiment']._options = None
   _EXPERIMENTS.methods_by_name['CreateExperiment']._serialized_options = b'\272\273\030\002\010\002'
   _EXPERIMENTS.methods_by_name['GetExperiment']._options = None
@@ -52,66 +55,76 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _EXPERIMENTS.methods_by_name['DeleteExperiment']._serialized_options = b'\272\273\030\002\010\002'
   _EXPERIMENTS.methods_by_name['WatchExperiment']._options = None
   _EXPERIMENTS.methods_by_name['WatchExperiment']._serialized_options = b'\272\273\030\002\010\001'
-  _EXPERIMENT._serialized_start=204
-  _EXPERIMENT._serialized_end=627
-  _EXPERIMENTSTATE._serialized_start=629
-  _EXPERIMENTSTATE._serialized_end=710
-  _EXPERIMENTSTATE_VALUE._serialized_start=648
-  _EXPERIMENTSTATE_VALUE._serialized_end=710
-  _RUNCOUNTS._serialized_start=712
-  _RUNCOUNTS._serialized_end=823
-  _ANALYSISCOUNTS._serialized_start=826
-  _ANALYSISCOUNTS._serialized_end=958
-  _CELL._serialized_start=961
-  _CELL._serialized_end=1206
-  _CELL_LABELSENTRY._serialized_start=1161
-  _CELL_LABELSENTRY._serialized_end=1206
-  _PROBLEM._serialized_start=1208
-  _PROBLEM._serialized_end=1311
-  _ESTIMATE._serialized_start=1314
-  _ESTIMATE._serialized_end=1451
-  _CREATEEXPERIMENTREQUEST._serialized_start=1454
-  _CREATEEXPERIMENTREQUEST._serialized_end=1994
-  _CREATEEXPERIMENTREQUEST_OVERRIDESENTRY._serialized_start=1876
-  _CREATEEXPERIMENTREQUEST_OVERRIDESENTRY._serialized_end=1948
-  _CREATEEXPERIMENTREQUEST_FILESENTRY._serialized_start=1950
-  _CREATEEXPERIMENTREQUEST_FILESENTRY._serialized_end=1994
-  _CREATEEXPERIMENTRESPONSE._serialized_start=1997
-  _CREATEEXPERIMENTRESPONSE._serialized_end=2410
-  _NAMEDFILE._serialized_start=2412
-  _NAMEDFILE._serialized_end=2487
-  _TRAINERUSE._serialized_start=2489
-  _TRAINERUSE._serialized_end=2556
-  _SETTINGPARAMETERS._serialized_start=2559
-  _SETTINGPARAMETERS._serialized_end=2703
-  _SETTINGPARAMETERS_LABELSENTRY._serialized_start=1161
-  _SETTINGPARAMETERS_LABELSENTRY._serialized_end=1206
-  _GETEXPERIMENTREQUEST._serialized_start=2705
-  _GETEXPERIMENTREQUEST._serialized_end=2741
-  _LISTEXPERIMENTSREQUEST._serialized_start=2743
-  _LISTEXPERIMENTSREQUEST._serialized_end=2852
-  _LISTEXPERIMENTSRESPONSE._serialized_start=2854
-  _LISTEXPERIMENTSRESPONSE._serialized_end=2948
-  _UPDATEEXPERIMENTREQUEST._serialized_start=2951
-  _UPDATEEXPERIMENTREQUEST._serialized_end=3111
-  _CANCELEXPERIMENTREQUEST._serialized_start=3113
-  _CANCELEXPERIMENTREQUEST._serialized_end=3152
-  _DELETEEXPERIMENTREQUEST._serialized_start=3154
-  _DELETEEXPERIMENTREQUEST._serialized_end=3216
-  _DELETEEXPERIMENTRESPONSE._serialized_start=3219
-  _DELETEEXPERIMENTRESPONSE._serialized_end=3405
-  _WATCHEXPERIMENTREQUEST._serialized_start=3407
-  _WATCHEXPERIMENTREQUEST._serialized_end=3474
-  _EXPERIMENTEVENT._serialized_start=3477
-  _EXPERIMENTEVENT._serialized_end=3804
-  _EXPERIMENTEVENT_LASTENTRY._serialized_start=3761
-  _EXPERIMENTEVENT_LASTENTRY._serialized_end=3804
-  _DIFFEXPERIMENTSREQUEST._serialized_start=3806
-  _DIFFEXPERIMENTSREQUEST._serialized_end=3859
-  _DIFFEXPERIMENTSRESPONSE._serialized_start=3861
-  _DIFFEXPERIMENTSRESPONSE._serialized_end=3959
-  _FIELDDIFFERENCE._serialized_start=3961
-  _FIELDDIFFERENCE._serialized_end=4021
-  _EXPERIMENTS._serialized_start=4024
-  _EXPERIMENTS._serialized_end=4782
+  _EXPERIMENT._serialized_start=228
+  _EXPERIMENT._serialized_end=651
+  _EXPERIMENTSTATE._serialized_start=653
+  _EXPERIMENTSTATE._serialized_end=734
+  _EXPERIMENTSTATE_VALUE._serialized_start=672
+  _EXPERIMENTSTATE_VALUE._serialized_end=734
+  _RUNCOUNTS._serialized_start=736
+  _RUNCOUNTS._serialized_end=847
+  _ANALYSISCOUNTS._serialized_start=850
+  _ANALYSISCOUNTS._serialized_end=982
+  _CELL._serialized_start=985
+  _CELL._serialized_end=1230
+  _CELL_LABELSENTRY._serialized_start=1185
+  _CELL_LABELSENTRY._serialized_end=1230
+  _PROBLEM._serialized_start=1232
+  _PROBLEM._serialized_end=1335
+  _ESTIMATE._serialized_start=1338
+  _ESTIMATE._serialized_end=1475
+  _CREATEEXPERIMENTREQUEST._serialized_start=1478
+  _CREATEEXPERIMENTREQUEST._serialized_end=2018
+  _CREATEEXPERIMENTREQUEST_OVERRIDESENTRY._serialized_start=1900
+  _CREATEEXPERIMENTREQUEST_OVERRIDESENTRY._serialized_end=1972
+  _CREATEEXPERIMENTREQUEST_FILESENTRY._serialized_start=1974
+  _CREATEEXPERIMENTREQUEST_FILESENTRY._serialized_end=2018
+  _CREATEEXPERIMENTRESPONSE._serialized_start=2021
+  _CREATEEXPERIMENTRESPONSE._serialized_end=2434
+  _NAMEDFILE._serialized_start=2436
+  _NAMEDFILE._serialized_end=2511
+  _TRAINERUSE._serialized_start=2513
+  _TRAINERUSE._serialized_end=2580
+  _SETTINGPARAMETERS._serialized_start=2583
+  _SETTINGPARAMETERS._serialized_end=2727
+  _SETTINGPARAMETERS_LABELSENTRY._serialized_start=1185
+  _SETTINGPARAMETERS_LABELSENTRY._serialized_end=1230
+  _GETEXPERIMENTREQUEST._serialized_start=2729
+  _GETEXPERIMENTREQUEST._serialized_end=2765
+  _LISTEXPERIMENTSREQUEST._serialized_start=2767
+  _LISTEXPERIMENTSREQUEST._serialized_end=2876
+  _LISTEXPERIMENTSRESPONSE._serialized_start=2878
+  _LISTEXPERIMENTSRESPONSE._serialized_end=2972
+  _UPDATEEXPERIMENTREQUEST._serialized_start=2975
+  _UPDATEEXPERIMENTREQUEST._serialized_end=3135
+  _CANCELEXPERIMENTREQUEST._serialized_start=3137
+  _CANCELEXPERIMENTREQUEST._serialized_end=3176
+  _DELETEEXPERIMENTREQUEST._serialized_start=3178
+  _DELETEEXPERIMENTREQUEST._serialized_end=3240
+  _DELETEEXPERIMENTRESPONSE._serialized_start=3243
+  _DELETEEXPERIMENTRESPONSE._serialized_end=3429
+  _WATCHEXPERIMENTREQUEST._serialized_start=3431
+  _WATCHEXPERIMENTREQUEST._serialized_end=3517
+  _EXPERIMENTEVENT._serialized_start=3520
+  _EXPERIMENTEVENT._serialized_end=3886
+  _EXPERIMENTEVENT_LASTENTRY._serialized_start=3843
+  _EXPERIMENTEVENT_LASTENTRY._serialized_end=3886
+  _SNAPSHOT._serialized_start=3889
+  _SNAPSHOT._serialized_end=4117
+  _LANE._serialized_start=4119
+  _LANE._serialized_end=4226
+  _SETTINGMEAN._serialized_start=4229
+  _SETTINGMEAN._serialized_end=4413
+  _SETTINGMEAN_LABELSENTRY._serialized_start=1185
+  _SETTINGMEAN_LABELSENTRY._serialized_end=1230
+  _CELLVALUE._serialized_start=4415
+  _CELLVALUE._serialized_end=4468
+  _DIFFEXPERIMENTSREQUEST._serialized_start=4470
+  _DIFFEXPERIMENTSREQUEST._serialized_end=4523
+  _DIFFEXPERIMENTSRESPONSE._serialized_start=4525
+  _DIFFEXPERIMENTSRESPONSE._serialized_end=4623
+  _FIELDDIFFERENCE._serialized_start=4625
+  _FIELDDIFFERENCE._serialized_end=4685
+  _EXPERIMENTS._serialized_start=4688
+  _EXPERIMENTS._serialized_end=5446
 # @@protoc_insertion_point(module_scope)

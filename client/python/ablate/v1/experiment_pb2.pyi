@@ -1,6 +1,7 @@
 from ablate.v1 import access_pb2 as _access_pb2
 from ablate.v1 import run_pb2 as _run_pb2
 from ablate.v1 import spec_pb2 as _spec_pb2
+from ablate.v1 import worker_pb2 as _worker_pb2
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
@@ -62,6 +63,16 @@ class Cell(_message.Message):
     seed: int
     state: _run_pb2.RunState.Value
     def __init__(self, name: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., seed: _Optional[int] = ..., run: _Optional[str] = ..., state: _Optional[_Union[_run_pb2.RunState.Value, str]] = ..., reused: bool = ..., continued_from: _Optional[str] = ..., continued_step: _Optional[int] = ...) -> None: ...
+
+class CellValue(_message.Message):
+    __slots__ = ["cell", "key", "value"]
+    CELL_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    cell: str
+    key: str
+    value: float
+    def __init__(self, cell: _Optional[str] = ..., key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
 
 class CreateExperimentRequest(_message.Message):
     __slots__ = ["changes", "extends", "files", "find_identical", "fresh", "name", "note", "overrides", "private", "request_id", "seeds", "spec", "tags", "text", "validate_only"]
@@ -230,7 +241,7 @@ class Experiment(_message.Message):
     def __init__(self, name: _Optional[str] = ..., owner: _Optional[str] = ..., spec: _Optional[_Union[_spec_pb2.ExperimentSpec, _Mapping]] = ..., state: _Optional[_Union[ExperimentState.Value, str]] = ..., counts: _Optional[_Union[RunCounts, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., analyses: _Optional[_Union[AnalysisCounts, _Mapping]] = ..., private: bool = ..., tags: _Optional[_Iterable[str]] = ..., note: _Optional[str] = ..., archived: bool = ..., extends: _Optional[str] = ..., changes: _Optional[_Iterable[str]] = ..., stalled: _Optional[str] = ...) -> None: ...
 
 class ExperimentEvent(_message.Message):
-    __slots__ = ["analyses", "cell", "counts", "last", "run", "stalled", "state", "step", "steps", "token"]
+    __slots__ = ["analyses", "cell", "counts", "last", "run", "snapshot", "stalled", "state", "step", "steps", "token"]
     class LastEntry(_message.Message):
         __slots__ = ["key", "value"]
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -243,6 +254,7 @@ class ExperimentEvent(_message.Message):
     COUNTS_FIELD_NUMBER: _ClassVar[int]
     LAST_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
+    SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
     STALLED_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     STEPS_FIELD_NUMBER: _ClassVar[int]
@@ -253,12 +265,13 @@ class ExperimentEvent(_message.Message):
     counts: RunCounts
     last: _containers.ScalarMap[str, float]
     run: str
+    snapshot: Snapshot
     stalled: str
     state: _run_pb2.RunState.Value
     step: int
     steps: int
     token: str
-    def __init__(self, cell: _Optional[str] = ..., run: _Optional[str] = ..., state: _Optional[_Union[_run_pb2.RunState.Value, str]] = ..., step: _Optional[int] = ..., steps: _Optional[int] = ..., last: _Optional[_Mapping[str, float]] = ..., token: _Optional[str] = ..., counts: _Optional[_Union[RunCounts, _Mapping]] = ..., analyses: _Optional[_Union[AnalysisCounts, _Mapping]] = ..., stalled: _Optional[str] = ...) -> None: ...
+    def __init__(self, cell: _Optional[str] = ..., run: _Optional[str] = ..., state: _Optional[_Union[_run_pb2.RunState.Value, str]] = ..., step: _Optional[int] = ..., steps: _Optional[int] = ..., last: _Optional[_Mapping[str, float]] = ..., token: _Optional[str] = ..., counts: _Optional[_Union[RunCounts, _Mapping]] = ..., analyses: _Optional[_Union[AnalysisCounts, _Mapping]] = ..., snapshot: _Optional[_Union[Snapshot, _Mapping]] = ..., stalled: _Optional[str] = ...) -> None: ...
 
 class ExperimentState(_message.Message):
     __slots__ = []
@@ -285,6 +298,20 @@ class GetExperimentRequest(_message.Message):
     NAME_FIELD_NUMBER: _ClassVar[int]
     name: str
     def __init__(self, name: _Optional[str] = ...) -> None: ...
+
+class Lane(_message.Message):
+    __slots__ = ["cell", "step", "steps", "training", "worker"]
+    CELL_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    TRAINING_FIELD_NUMBER: _ClassVar[int]
+    WORKER_FIELD_NUMBER: _ClassVar[int]
+    cell: str
+    step: int
+    steps: int
+    training: _worker_pb2.TrainingRun
+    worker: str
+    def __init__(self, worker: _Optional[str] = ..., cell: _Optional[str] = ..., step: _Optional[int] = ..., steps: _Optional[int] = ..., training: _Optional[_Union[_worker_pb2.TrainingRun, _Mapping]] = ...) -> None: ...
 
 class ListExperimentsRequest(_message.Message):
     __slots__ = ["archived", "owner", "page_size", "page_token", "tag"]
@@ -352,6 +379,27 @@ class RunCounts(_message.Message):
     running: int
     def __init__(self, queued: _Optional[int] = ..., running: _Optional[int] = ..., done: _Optional[int] = ..., diverged: _Optional[int] = ..., failed: _Optional[int] = ..., cancelled: _Optional[int] = ...) -> None: ...
 
+class SettingMean(_message.Message):
+    __slots__ = ["cells", "diverged", "labels", "mean", "n"]
+    class LabelsEntry(_message.Message):
+        __slots__ = ["key", "value"]
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    CELLS_FIELD_NUMBER: _ClassVar[int]
+    DIVERGED_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
+    MEAN_FIELD_NUMBER: _ClassVar[int]
+    N_FIELD_NUMBER: _ClassVar[int]
+    cells: int
+    diverged: int
+    labels: _containers.ScalarMap[str, str]
+    mean: float
+    n: int
+    def __init__(self, labels: _Optional[_Mapping[str, str]] = ..., mean: _Optional[float] = ..., n: _Optional[int] = ..., diverged: _Optional[int] = ..., cells: _Optional[int] = ...) -> None: ...
+
 class SettingParameters(_message.Message):
     __slots__ = ["labels", "parameters"]
     class LabelsEntry(_message.Message):
@@ -366,6 +414,24 @@ class SettingParameters(_message.Message):
     labels: _containers.ScalarMap[str, str]
     parameters: int
     def __init__(self, labels: _Optional[_Mapping[str, str]] = ..., parameters: _Optional[int] = ...) -> None: ...
+
+class Snapshot(_message.Message):
+    __slots__ = ["failed", "fraction", "lanes", "newest", "settings", "steps_per_second", "time_left"]
+    FAILED_FIELD_NUMBER: _ClassVar[int]
+    FRACTION_FIELD_NUMBER: _ClassVar[int]
+    LANES_FIELD_NUMBER: _ClassVar[int]
+    NEWEST_FIELD_NUMBER: _ClassVar[int]
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    STEPS_PER_SECOND_FIELD_NUMBER: _ClassVar[int]
+    TIME_LEFT_FIELD_NUMBER: _ClassVar[int]
+    failed: _containers.RepeatedScalarFieldContainer[str]
+    fraction: float
+    lanes: _containers.RepeatedCompositeFieldContainer[Lane]
+    newest: CellValue
+    settings: _containers.RepeatedCompositeFieldContainer[SettingMean]
+    steps_per_second: float
+    time_left: _duration_pb2.Duration
+    def __init__(self, fraction: _Optional[float] = ..., steps_per_second: _Optional[float] = ..., time_left: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., lanes: _Optional[_Iterable[_Union[Lane, _Mapping]]] = ..., settings: _Optional[_Iterable[_Union[SettingMean, _Mapping]]] = ..., failed: _Optional[_Iterable[str]] = ..., newest: _Optional[_Union[CellValue, _Mapping]] = ...) -> None: ...
 
 class TrainerUse(_message.Message):
     __slots__ = ["runs", "trainer", "why_not_native"]
@@ -394,11 +460,13 @@ class UpdateExperimentRequest(_message.Message):
     def __init__(self, name: _Optional[str] = ..., new_name: _Optional[str] = ..., add_tags: _Optional[_Iterable[str]] = ..., remove_tags: _Optional[_Iterable[str]] = ..., note: _Optional[str] = ..., archived: bool = ...) -> None: ...
 
 class WatchExperimentRequest(_message.Message):
-    __slots__ = ["keys", "name", "token"]
+    __slots__ = ["keys", "name", "snapshots", "token"]
     KEYS_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
+    SNAPSHOTS_FIELD_NUMBER: _ClassVar[int]
     TOKEN_FIELD_NUMBER: _ClassVar[int]
     keys: _containers.RepeatedScalarFieldContainer[str]
     name: str
+    snapshots: bool
     token: str
-    def __init__(self, name: _Optional[str] = ..., token: _Optional[str] = ..., keys: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., token: _Optional[str] = ..., keys: _Optional[_Iterable[str]] = ..., snapshots: bool = ...) -> None: ...

@@ -464,18 +464,9 @@ class ProgramSpec(_message.Message):
     limits: ProgramLimits
     reuse: bool
     seed: str
-    start: ProgramStart.Value
+    start: Start.Value
     threads: int
-    def __init__(self, command: _Optional[_Iterable[str]] = ..., arguments: _Optional[_Union[Arguments.Value, str]] = ..., files: _Optional[str] = ..., environment: _Optional[str] = ..., checkpoint: bool = ..., threads: _Optional[int] = ..., reuse: bool = ..., seed: _Optional[str] = ..., limits: _Optional[_Union[ProgramLimits, _Mapping]] = ..., start: _Optional[_Union[ProgramStart.Value, str]] = ...) -> None: ...
-
-class ProgramStart(_message.Message):
-    __slots__ = []
-    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-        __slots__ = []
-    cold: ProgramStart.Value
-    unspecified: ProgramStart.Value
-    warm: ProgramStart.Value
-    def __init__(self) -> None: ...
+    def __init__(self, command: _Optional[_Iterable[str]] = ..., arguments: _Optional[_Union[Arguments.Value, str]] = ..., files: _Optional[str] = ..., environment: _Optional[str] = ..., checkpoint: bool = ..., threads: _Optional[int] = ..., reuse: bool = ..., seed: _Optional[str] = ..., limits: _Optional[_Union[ProgramLimits, _Mapping]] = ..., start: _Optional[_Union[Start.Value, str]] = ...) -> None: ...
 
 class RecallTask(_message.Message):
     __slots__ = ["attributes", "entities", "pairs"]
@@ -591,6 +582,15 @@ class Setting(_message.Message):
     label: str
     set: _containers.MessageMap[str, _struct_pb2.Value]
     def __init__(self, label: _Optional[str] = ..., set: _Optional[_Mapping[str, _struct_pb2.Value]] = ...) -> None: ...
+
+class Start(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    cold: Start.Value
+    unspecified: Start.Value
+    warm: Start.Value
+    def __init__(self) -> None: ...
 
 class TaskSpec(_message.Message):
     __slots__ = ["documents", "legacy_recall", "recall", "text"]
