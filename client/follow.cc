@@ -10,7 +10,6 @@
 #include "client/follow_screen.h"
 #include "client/found_runs.h"
 #include "client/names.h"
-#include "client/output/experiment_state.h"
 #include "client/output/experiment_text.h"
 #include "client/output/progress.h"
 #include "client/output/screen.h"
@@ -53,6 +52,29 @@ absl::StatusOr<v1::Experiment> WatchOnce(Connection* connection,
   return experiment;
 }
 
+// Follow and FollowCells.
+absl::StatusOr<v1::Experiment> FollowBy(Connection* connection, const Context& context,
+                                        v1::WatchExperimentRequest request, const OnEvent& on_event,
+                                        const OnAway& on_away) {
+  absl::StatusOr<v1::Experiment> ended;
+  const auto watch_once = [&](const std::function<void()>& alive) {
+    ended = WatchOnce(connection, &request, [&](const v1::ExperimentEvent& event) {
+      alive();
+      on_event(event);
+    });
+    return ended.status();
+  };
+  const absl::Status watched = KeepWatching(context, watch_once, on_away);
+  if (absl::IsUnavailable(watched)) {
+    return absl::UnavailableError(absl::StrCat(watched.message(),
+                                               "; the server continues the experiment when it "
+                                               "runs: `ablate wait ",
+                                               Id(request.name()), "` waits again"));
+  }
+  if (!watched.ok()) return watched;
+  return ended;
+}
+
 }  // namespace
 
 absl::Status KeepWatching(const Context& context, const WatchOnceFunction& watch_once,
@@ -91,25 +113,19 @@ absl::StatusOr<v1::Experiment> Follow(Connection* connection, const Context& con
                                       const OnAway& on_away) {
   v1::WatchExperimentRequest request;
   request.set_name(experiment.name());
-  const std::string primary = PrimaryMetric(experiment.spec());
-  for (const std::string& key : {std::string("train/loss"), primary}) request.add_keys(key);
-  absl::StatusOr<v1::Experiment> ended;
-  const auto watch_once = [&](const std::function<void()>& alive) {
-    ended = WatchOnce(connection, &request, [&](const v1::ExperimentEvent& event) {
-      alive();
-      on_event(event);
-    });
-    return ended.status();
-  };
-  const absl::Status watched = KeepWatching(context, watch_once, on_away);
-  if (absl::IsUnavailable(watched)) {
-    return absl::UnavailableError(absl::StrCat(watched.message(),
-                                               "; the server continues the experiment when it "
-                                               "runs: `ablate wait ",
-                                               Id(experiment.name()), "` waits again"));
+  request.set_snapshots(true);
+  return FollowBy(connection, context, std::move(request), on_event, on_away);
+}
+
+absl::StatusOr<v1::Experiment> FollowCells(Connection* connection, const Context& context,
+                                           const v1::Experiment& experiment,
+                                           const OnEvent& on_event) {
+  v1::WatchExperimentRequest request;
+  request.set_name(experiment.name());
+  for (const std::string& key : {std::string("train/loss"), PrimaryMetric(experiment.spec())}) {
+    request.add_keys(key);
   }
-  if (!watched.ok()) return watched;
-  return ended;
+  return FollowBy(connection, context, std::move(request), on_event, nullptr);
 }
 
 absl::StatusOr<v1::Experiment> FollowWithProgress(Connection* connection, const Context& context,
@@ -120,23 +136,11 @@ absl::StatusOr<v1::Experiment> FollowWithProgress(Connection* connection, const 
   if (context.console.err_is_terminal) guard.emplace(-1, HowToComeBack(experiment));
   ProgressOptions options;
   options.name = Id(experiment.name());
-  options.primary = PrimaryMetric(experiment.spec());
   options.line = {false, context.console.width, out, context.now};
   Progress progress(std::move(options));
-  ExperimentState state(experiment);
-  absl::Time asked = absl::InfinitePast();
   absl::StatusOr<v1::Experiment> ended =
-      Follow(connection, context, experiment, [&](const v1::ExperimentEvent& event) {
-        const absl::Time now = context.now();
-        state.Update(event, now);
-        if (now - asked >= kLanesAskEvery) {
-          asked = now;
-          const auto workers =
-              ListAll(connection, kListWorkers, &v1::ListWorkersResponse::mutable_workers);
-          if (workers.ok()) state.SetWorkers(*workers);
-        }
-        progress.Update(event, state.CountOnLanes());
-      });
+      Follow(connection, context, experiment,
+             [&](const v1::ExperimentEvent& event) { progress.Update(event); });
   progress.Finish();
   if (!ended.ok()) return ended;
   const auto comparison = CompareEnded(connection, *ended);

@@ -23,10 +23,6 @@ using OnAway = std::function<void(const absl::Status& reason, absl::Time lost)>;
 // Time that a server gets to come back.
 inline constexpr absl::Duration kMaxTimeAway = absl::Seconds(60);
 
-// Between questions about lanes beside a watch. They follow events: a server in which nothing
-// happens is asked nothing.
-inline constexpr absl::Duration kLanesAskEvery = absl::Seconds(1);
-
 // Watches again until a watch is OK or fails for good. A server that went away, or has no room for
 // a watch, gets kMaxTimeAway from when it was missed. Without `on_away`, prints a note if it is
 // away for long.
@@ -35,14 +31,19 @@ absl::Status KeepWatching(const Context& context, const WatchOnceFunction& watch
 
 using OnEvent = std::function<void(const v1::ExperimentEvent&)>;
 
-// Returns the experiment when every run has ended. Uses KeepWatching: each watch continues after
-// the one before, or from the current state if its position expired.
+// Returns the experiment when every run has ended. Uses KeepWatching. Events have snapshots.
 absl::StatusOr<v1::Experiment> Follow(Connection* connection, const Context& context,
                                       const v1::Experiment& experiment, const OnEvent& on_event,
                                       const OnAway& on_away = nullptr);
 
-// Does the same with progress on `out`, which is the console's: a screen if `live`, otherwise
-// lines. At the end, shows the verdict.
+// Does the same with the events of cells. Each watch continues after the one before, or from the
+// current state if its position expired.
+absl::StatusOr<v1::Experiment> FollowCells(Connection* connection, const Context& context,
+                                           const v1::Experiment& experiment,
+                                           const OnEvent& on_event);
+
+// Does the same as Follow with progress on `out`, which is the console's: a screen if `live`,
+// otherwise lines. At the end, shows the verdict.
 absl::StatusOr<v1::Experiment> FollowWithProgress(Connection* connection, const Context& context,
                                                   const v1::Experiment& experiment,
                                                   std::ostream* out, bool live);

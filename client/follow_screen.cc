@@ -13,7 +13,6 @@
 #include "client/follow.h"
 #include "client/names.h"
 #include "client/output/experiment_screen.h"
-#include "client/output/experiment_state.h"
 #include "client/output/screen.h"
 #include "client/output/terminal_text.h"
 
@@ -21,16 +20,16 @@ namespace ablate::client {
 namespace {
 
 constexpr std::chrono::milliseconds kScreenDrawEvery{200};
-constexpr absl::Duration kAwayLookEvery = absl::Milliseconds(500);
-constexpr absl::Duration kAnswerTime = absl::Seconds(2);
-constexpr uint32_t kMaxCurvePoints = 160;
 
 // Follows an experiment on a thread of its own, which owns the connection, while another one draws.
 class Gatherer {
  public:
   // The arguments must outlive it.
   Gatherer(Connection* connection, const Context* context, const v1::Experiment* experiment)
-      : connection_(connection), context_(context), experiment_(experiment), state_(*experiment) {}
+      : connection_(connection), context_(context), experiment_(experiment) {
+    view_.experiment = *experiment;
+    *view_.event.mutable_counts() = experiment->counts();
+  }
 
   // Returns the ended experiment. Runs on the gathering thread.
   absl::StatusOr<v1::Experiment> Run();
@@ -41,38 +40,36 @@ class Gatherer {
   ExperimentView View();
 
  private:
-  void OnEvent(const v1::ExperimentEvent& event);
-  void OnAway(const absl::Status& reason, absl::Time lost);
-  void AskForLanes();
-
   Connection* const connection_;
   const Context* const context_;
   const v1::Experiment* const experiment_;
-  absl::Time asked_ = absl::InfinitePast();  // of the gathering thread
 
   Mutex mutex_;
   CondVar stop_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
-  ExperimentState state_ ABSL_GUARDED_BY(mutex_);
+  ExperimentView view_ ABSL_GUARDED_BY(mutex_);
 };
 
 absl::StatusOr<v1::Experiment> Gatherer::Run() {
-  const auto cells = ListAllRuns(connection_, experiment_->name());
-  if (cells.ok()) {
-    MutexLock lock(&mutex_);
-    state_.SetCells(*cells);
-  }
-  absl::StatusOr<v1::Experiment> ended = *experiment_;
-  if (experiment_->state() == v1::ExperimentState::ACTIVE) {
-    ended = Follow(
-        connection_, *context_, *experiment_,
-        [this](const v1::ExperimentEvent& event) { OnEvent(event); },
-        [this](const absl::Status& reason, absl::Time lost) { OnAway(reason, lost); });
-  }
+  absl::StatusOr<v1::Experiment> ended = Follow(
+      connection_, *context_, *experiment_,
+      [this](const v1::ExperimentEvent& event) {
+        MutexLock lock(&mutex_);
+        view_.event = event;
+        view_.lost.reset();
+        view_.notice.clear();
+      },
+      [this](const absl::Status& reason, absl::Time lost) {
+        MutexLock lock(&mutex_);
+        const bool away = absl::IsUnavailable(reason);
+        view_.lost = away ? std::optional(lost) : std::nullopt;
+        view_.notice = away ? "" : std::string(reason.message());
+      });
   if (!ended.ok()) return ended;
   const auto comparison = CompareEnded(connection_, *ended);
   MutexLock lock(&mutex_);
-  state_.End(*ended, comparison.ok() ? &*comparison : nullptr);
+  view_.ended = true;
+  if (comparison.ok()) view_.comparison = *comparison;
   return ended;
 }
 
@@ -90,59 +87,7 @@ bool Gatherer::WaitToDraw() {
 
 ExperimentView Gatherer::View() {
   MutexLock lock(&mutex_);
-  return state_.View();
-}
-
-void Gatherer::OnEvent(const v1::ExperimentEvent& event) {
-  const absl::Time now = context_->now();
-  {
-    MutexLock lock(&mutex_);
-    state_.Update(event, now);
-  }
-  if (now - asked_ < kLanesAskEvery) return;
-  asked_ = now;
-  AskForLanes();
-}
-
-void Gatherer::AskForLanes() {
-  const auto workers =
-      ListAll(connection_, kListWorkers, &v1::ListWorkersResponse::mutable_workers);
-  if (!workers.ok()) return;  // the watch finds out that the server is away
-  v1::QueryMetricsRequest request;
-  {
-    MutexLock lock(&mutex_);
-    state_.SetWorkers(*workers);
-    for (const std::string& run : state_.TakeRunsWithoutCurve()) request.add_runs(run);
-  }
-  if (request.runs().empty()) return;
-  request.add_keys("train/loss");
-  request.set_max_points(kMaxCurvePoints);
-  connection_
-      ->Stream(kQueryMetrics, request,
-               [this](const v1::Series& series) {
-                 MutexLock lock(&mutex_);
-                 state_.SetCurve(series);
-                 return absl::OkStatus();
-               })
-      .IgnoreError();  // the curve then begins with the next event
-}
-
-// Waits until the server answers, so that a watch in which nothing happens isn't shown as lost.
-void Gatherer::OnAway(const absl::Status& reason, absl::Time lost) {
-  if (!absl::IsUnavailable(reason)) {
-    MutexLock lock(&mutex_);
-    return state_.SetWaiting(std::nullopt, std::string(reason.message()));
-  }
-  {
-    MutexLock lock(&mutex_);
-    state_.SetWaiting(lost, "");
-  }
-  while (!connection_->ListWorkersWithin(kAnswerTime).ok()) {
-    if (context_->now() - lost >= kMaxTimeAway) return;
-    context_->sleep(kAwayLookEvery);
-  }
-  MutexLock lock(&mutex_);
-  state_.SetWaiting(std::nullopt, "");
+  return view_;
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ int Watch(const WatchOptions& options, const Context& context) {
   }
   return FinishWait(
       context, connection->get(),
-      Follow(connection->get(), context, *experiment, [&](const v1::ExperimentEvent& event) {
+      FollowCells(connection->get(), context, *experiment, [&](const v1::ExperimentEvent& event) {
         context.console.data() << ToJsonLine(event) << std::flush;
       }));
 }

@@ -1,6 +1,7 @@
 #include "client/output/progress.h"
 
-#include <algorithm>
+#include <cstdint>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,60 +13,57 @@ namespace ablate::client {
 
 Progress::Progress(ProgressOptions options) : options_(std::move(options)), line_(options_.line) {}
 
-void Progress::Update(const v1::ExperimentEvent& event, uint64_t on_lanes) {
-  counts_ = event.counts();
-  on_lanes_ = on_lanes;
-  const std::string analyses = event.has_analyses() ? AnalysesText(event.analyses()) : "";
-  const bool stall_changed = std::exchange(stalled_, event.stalled()) != event.stalled();
-  const bool went_on = std::exchange(analyses_, analyses) != analyses && line_.Due();
-  if (stall_changed || went_on) line_.Draw(Text());
-  if (event.cell().empty()) return;
-  for (const std::string& key : {options_.primary, std::string("train/loss")}) {
-    const auto value = event.last().find(key);
-    if (value == event.last().end()) continue;
-    latest_metric_ = absl::StrCat(key, " ", Short(value->second), " of ", event.cell());
-    break;
+void Progress::Update(const v1::ExperimentEvent& event) {
+  const bool is_first = !event_.has_snapshot();
+  const auto& failed = event_.snapshot().failed();
+  const std::set<std::string> known(failed.begin(), failed.end());
+  const bool stall_changed = event.stalled() != event_.stalled();
+  event_ = event;
+  if (is_first) {
+    line_.Begin(event.snapshot().fraction());
+  } else {
+    for (const std::string& cell : event.snapshot().failed()) {
+      if (known.count(cell) == 0) line_.Tell(absl::StrCat(cell, "  FAILED"));
+    }
+    line_.Advance(event.snapshot().fraction(), Text());
   }
-  Advance(event);
-  if (line_.Due()) line_.Draw(Text());
-}
-
-void Progress::Advance(const v1::ExperimentEvent& event) {
-  const WorkDone::Change change = work_.Update(event, options_.line.now());
-  if (change.is_new) return line_.Begin(work_.Fraction());
-  if (event.state() == v1::RunState::FAILED && !change.had_ended) {
-    line_.Tell(absl::StrCat(event.cell(), "  FAILED"));
-  }
-  line_.Advance(work_.Fraction(), Text());
+  if (stall_changed || line_.Due()) line_.Draw(Text());
 }
 
 std::string Progress::Text() const { return absl::StrCat(options_.name, "  ", Line()); }
 
 void Progress::Finish() {
-  if (!work_.empty()) line_.Finish(Text());
+  if (event_.has_snapshot()) line_.Finish(Text());
 }
 
 std::string Progress::Line() const {
-  const uint64_t ended = EndedRuns(counts_), all = AllRuns(counts_);
+  const v1::RunCounts& counts = event_.counts();
+  const uint64_t ended = EndedRuns(counts), all = AllRuns(counts);
   std::string line = absl::StrCat(ended, "/", all, " ended");
-  const uint64_t running = std::min<uint64_t>(counts_.running(), on_lanes_);
-  const std::pair<uint64_t, const char*> parts[] = {{running, "running"},
-                                                    {counts_.diverged(), "diverged"},
-                                                    {counts_.failed(), "failed"},
-                                                    {counts_.cancelled(), "cancelled"}};
+  const std::pair<uint64_t, const char*> parts[] = {{counts.running(), "running"},
+                                                    {counts.diverged(), "diverged"},
+                                                    {counts.failed(), "failed"},
+                                                    {counts.cancelled(), "cancelled"}};
   for (const auto& [count, word] : parts) {
     if (count > 0) absl::StrAppend(&line, ", ", count, " ", word);
   }
   // Before that they only wait for the runs.
-  if (!analyses_.empty() && ended == all) absl::StrAppend(&line, "   ", analyses_);
-  if (!stalled_.empty()) absl::StrAppend(&line, "   STALLED: ", stalled_);
+  if (event_.has_analyses() && ended == all) {
+    absl::StrAppend(&line, "   ", AnalysesText(event_.analyses()));
+  }
+  const std::string& stalled = event_.stalled();
+  if (!stalled.empty()) absl::StrAppend(&line, "   STALLED: ", stalled);
   const bool over = all > 0 && ended == all;  // runs that were cancelled leave steps unmade
-  const absl::Duration left = work_.TimeLeft();
-  if (!over && left > absl::ZeroDuration() && left < absl::InfiniteDuration() && stalled_.empty()) {
-    absl::StrAppend(&line, "   ", text::Grouped(static_cast<uint64_t>(work_.StepsPerSecond())),
+  const v1::Snapshot& snapshot = event_.snapshot();
+  const absl::Duration left = ToDuration(snapshot.time_left());  // 0: unknown
+  if (!over && left > absl::ZeroDuration() && stalled.empty()) {
+    absl::StrAppend(&line, "   ", text::Grouped(static_cast<uint64_t>(snapshot.steps_per_second())),
                     " steps/s   ETA ", Duration(left));
   }
-  if (!latest_metric_.empty()) absl::StrAppend(&line, "   ", latest_metric_);
+  if (snapshot.has_newest()) {
+    const v1::CellValue& newest = snapshot.newest();
+    absl::StrAppend(&line, "   ", newest.key(), " ", Short(newest.value()), " of ", newest.cell());
+  }
   return line;
 }
 

@@ -131,7 +131,7 @@ ScreenBlock TableBlock(const std::string& table) {
   return block;
 }
 
-ScreenBlock LaneBlock(const std::vector<LaneRow>& lanes, int width) {
+ScreenBlock LaneBlock(const Lanes& lanes, int width) {
   if (lanes.empty()) return {};
   const bool has_rate = width == 0 || width >= kMinWidthOfRate;
   const bool has_curve = width == 0 || width >= kMinWidthOfCurve;
@@ -143,12 +143,14 @@ ScreenBlock LaneBlock(const std::vector<LaneRow>& lanes, int width) {
       width == 0 ? kMaxCurve : std::clamp((width - kShareOfCell) / 2, kMinCurve, kMaxCurve);
   std::vector<std::vector<std::string>> rows;
   std::vector<int> widths = {0, 4, 7, 4, 0};  // of the titles
-  for (const LaneRow& lane : lanes) {
+  for (const v1::Lane& lane : lanes) {
+    const std::vector<double> losses(lane.training().losses().begin(),
+                                     lane.training().losses().end());
     std::vector<std::string>& row = rows.emplace_back();
-    row = {lane.cell, StepText(lane.step, lane.steps)};
-    if (has_rate) row.push_back(RateText(lane.steps_per_second));
-    row.push_back(lane.losses.empty() ? "" : ShortAligned(lane.losses.back()));
-    if (has_curve) row.push_back(Sparkline(lane.losses, curve));
+    row = {lane.cell(), StepText(lane.step(), lane.steps())};
+    if (has_rate) row.push_back(RateText(lane.training().steps_per_second()));
+    row.push_back(losses.empty() ? "" : ShortAligned(losses.back()));
+    if (has_curve) row.push_back(Sparkline(losses, curve));
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], DisplayWidth(row[i]));
   }
   int rest = width;  // for the cell

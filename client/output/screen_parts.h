@@ -3,22 +3,16 @@
 #ifndef ABLATE_CLIENT_OUTPUT_SCREEN_PARTS_H_
 #define ABLATE_CLIENT_OUTPUT_SCREEN_PARTS_H_
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "ablate/v1/experiment.pb.h"
 #include "absl/strings/string_view.h"
+#include "google/protobuf/repeated_ptr_field.h"
 
 namespace ablate::client {
 
-// A run that a lane trains.
-struct LaneRow {
-  std::string cell;  // or EXP/CELL
-  uint32_t step = 0;
-  uint32_t steps = 0;           // 0: not known
-  double steps_per_second = 0;  // 0: not known yet
-  std::vector<double> losses;   // of training, oldest first; the last one is the newest
-};
+using Lanes = google::protobuf::RepeatedPtrField<v1::Lane>;
 
 // Lines of which some may be left out if a window is too low.
 struct ScreenBlock {
@@ -42,7 +36,7 @@ std::string RateText(double per_second);
 
 // Returns a table of lanes: cell, steps, speed, loss and its curve, no wider than `width`, 0 for
 // any width. Windows below 60 columns have no curve.
-ScreenBlock LaneBlock(const std::vector<LaneRow>& lanes, int width);
+ScreenBlock LaneBlock(const Lanes& lanes, int width);
 
 // Returns the blocks with an empty line between them, in at most `height` lines, 0 for any number.
 // Rows are left out of the block that shows most, and counted on its last line; then whole blocks,

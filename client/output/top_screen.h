@@ -34,7 +34,7 @@ struct ActiveExperiment {
 
 struct TopView {
   std::vector<WorkerRow> workers;
-  std::vector<LaneRow> lanes;
+  Lanes lanes;                                // each cell as EXP/CELL
   std::vector<ActiveExperiment> experiments;  // that aren't ended
   std::string stalled;                        // why nothing proceeds; empty unless stalled
   std::optional<absl::Time> lost;             // when the server was first missed

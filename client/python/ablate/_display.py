@@ -1,7 +1,6 @@
 """Shows tables in notebooks, and the progress of an experiment in one line."""
 from __future__ import annotations
 
-import collections
 import html
 import importlib
 import shutil
@@ -10,12 +9,9 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ablate.v1 import experiment_pb2, run_pb2
+from ablate.v1 import experiment_pb2
 
-ENDED = (run_pb2.RunState.DONE, run_pb2.RunState.DIVERGED, run_pb2.RunState.FAILED,
-         run_pb2.RunState.CANCELLED)
 _REDRAW = 0.2  # seconds between two lines
-_WINDOW = 20.0  # seconds over which speeds are measured
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "") -> str:
@@ -36,73 +32,20 @@ def counts_text(counts: experiment_pb2.RunCounts) -> str:
     return ", ".join(parts) or "no runs"
 
 
-class GrowthRate:
-    """Measures how fast a count grows. Starts again if the count falls."""
-
-    def __init__(self) -> None:
-        self._samples: collections.deque[tuple[float, int]] = collections.deque()
-
-    def add(self, now: float, count: int) -> None:
-        samples = self._samples
-        if samples and count < samples[-1][1]:
-            samples.clear()
-        samples.append((now, count))
-        while len(samples) > 2 and now - samples[1][0] >= _WINDOW:
-            samples.popleft()
-
-    def per_second(self) -> float:
-        """Returns 0 if less than a second is known."""
-        if not self._samples or self._samples[-1][0] - self._samples[0][0] < 1:
-            return 0
-        (begin, first), (end, last) = self._samples[0], self._samples[-1]
-        return (last - first) / (end - begin)
-
-
 class Progress:
     """Draws one line: over itself in a terminal, as one display in a notebook, else not at all."""
 
-    def __init__(self, name: str, primary: str) -> None:
-        self._name, self._primary = name, primary
-        self._steps: dict[str, tuple[int, int]] = {}  # of each run: made, and left
-        self._training: dict[str, GrowthRate] = {}  # runs that have made steps
-        self._made, self._speed = 0, GrowthRate()  # of all runs since this began
+    def __init__(self, name: str) -> None:
+        self._name = name
         self._drawn = 0.0
-        self._metric = ""
         self._display = _notebook_display()
         self._event = experiment_pb2.ExperimentEvent()  # the newest one
 
     def update(self, event: experiment_pb2.ExperimentEvent) -> None:
-        if event.cell:
-            self._count(event, time.monotonic())
-            if self._primary in event.last:
-                self._metric = f"   {self._primary} {event.last[self._primary]:.4g}"
+        """Takes an event with a snapshot."""
         self._event = event
         if time.monotonic() - self._drawn >= _REDRAW:
             self._draw()
-
-    def _count(self, event: experiment_pb2.ExperimentEvent, now: float) -> None:
-        before = self._steps.get(event.run)
-        left = 0 if event.state in ENDED else max(event.steps - event.step, 0)
-        self._steps[event.run] = (event.step, left)
-        if before is not None:
-            self._made += event.step - before[0]
-        self._speed.add(now, self._made)
-        if event.state != run_pb2.RunState.RUNNING:
-            self._training.pop(event.run, None)
-        elif event.step != (before or (0, 0))[0]:  # before its first steps a run may have no lane
-            self._training.setdefault(event.run, GrowthRate()).add(now, event.step)
-
-    def _seconds_left(self) -> float | None:
-        """Returns the time of the slowest run at its own speed, or of all runs at theirs; None if unknown."""
-        longest, others = 0.0, sum(left for _, left in self._steps.values())
-        speed, everything = self._speed.per_second(), others
-        for run, rate in self._training.items():
-            if (own := rate.per_second()) > 0:
-                longest = max(longest, self._steps[run][1] / own)
-                others -= self._steps[run][1]
-        if others > 0 and speed <= 0:
-            return None
-        return max(longest, everything / speed) if others > 0 else longest
 
     def finish(self) -> None:
         self._draw()
@@ -110,16 +53,18 @@ class Progress:
             sys.stderr.write("\n")
 
     def _line(self) -> str:
-        event = self._event
-        left, speed = self._seconds_left(), self._speed.per_second()
+        event, snapshot = self._event, self._event.snapshot
         line = f"{self._name}  {counts_text(event.counts)}"
+        left = snapshot.time_left.ToTimedelta().total_seconds()
         if event.stalled:
             line += f"   STALLED: {event.stalled}"
-        elif left and speed > 0:
-            line += f"   {speed:,.0f} steps/s, {left:.0f} s left"
+        elif left > 0:
+            line += f"   {snapshot.steps_per_second:,.0f} steps/s, {left:.0f} s left"
         elif event.HasField("analyses") and event.analyses.planned:
             line += f"   {event.analyses.queued + event.analyses.running} analyses left"
-        return line + self._metric
+        if snapshot.HasField("newest"):
+            line += f"   {snapshot.newest.key} {snapshot.newest.value:.4g}"
+        return line
 
     def _draw(self) -> None:
         self._drawn = time.monotonic()

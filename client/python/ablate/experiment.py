@@ -88,9 +88,9 @@ class Experiment:
         """
         if self.message.state not in _OPEN:
             return self
-        line = _display.Progress(self.id, self.primary) if progress else None
+        line = _display.Progress(self.id) if progress else None
         try:
-            for event in self.watch():
+            for event in self.watch(snapshots=True):
                 if line:
                     line.update(event)
         finally:
@@ -98,13 +98,17 @@ class Experiment:
                 line.finish()
         return self
 
-    def watch(self, keys: str | Sequence[str] = ()) -> Iterator[experiment_pb2.ExperimentEvent]:
+    def watch(self, keys: str | Sequence[str] = (), *,
+              snapshots: bool = False) -> Iterator[experiment_pb2.ExperimentEvent]:
         """Yields the state of every cell, then changes as they happen, until the experiment ends.
 
         `keys` are metrics whose newest values events have, by default train/loss and the primary
-        metric. After a restart of the server the watch continues from the last change.
+        metric. After a restart of the server the watch continues from the last change. With
+        `snapshots`, events are about the whole instead, at most 4 a second: counts, speed, time
+        left, means per setting, and the runs that are training, with their losses.
         """
         request = _values.make(experiment_pb2.WatchExperimentRequest, name=self.name,
+                               snapshots=snapshots,
                                keys=_values.listed(keys) or sorted({"train/loss", self.primary}))
 
         def watch() -> Iterator[experiment_pb2.ExperimentEvent]:

@@ -33,9 +33,16 @@ class WaitTest : public ClientTest {
 
   // Ends the experiment as soon as it is watched.
   void EndWith(v1::ExperimentState::Value state, const v1::RunCounts& counts) {
-    watch_ = [this, state, counts](const v1::WatchExperimentRequest&, const Write& write) {
-      write(Event("pre-s1", v1::RunState::RUNNING, "1"));
-      write(Event("pre-s1", v1::RunState::DONE, "2"));
+    watch_ = [this, state, counts](const v1::WatchExperimentRequest& request, const Write& write) {
+      if (request.snapshots()) {
+        write(Snapshot(.5));
+        v1::ExperimentEvent last = Snapshot(1);
+        *last.mutable_counts() = counts;
+        write(last);
+      } else {
+        write(Event("pre-s1", v1::RunState::RUNNING, "1"));
+        write(Event("pre-s1", v1::RunState::DONE, "2"));
+      }
       experiment_.set_state(state);
       *experiment_.mutable_counts() = counts;
       return absl::OkStatus();
@@ -51,6 +58,15 @@ class WaitTest : public ClientTest {
     event.set_token(token);
     event.set_steps(100);
     (*event.mutable_last())["eval/loss"] = 2.5;
+    return event;
+  }
+  static v1::ExperimentEvent Snapshot(double fraction) {
+    v1::ExperimentEvent event;
+    event.mutable_snapshot()->set_fraction(fraction);
+    v1::CellValue* newest = event.mutable_snapshot()->mutable_newest();
+    newest->set_cell("pre-s1");
+    newest->set_key("eval/loss");
+    newest->set_value(2.5);
     return event;
   }
 
@@ -139,7 +155,7 @@ TEST_F(WaitTest, GoesOnWhereItWasAfterWhatPasses) {
       experiment_.set_state(v1::ExperimentState::ENDED);
       return absl::OkStatus();
     };
-    EXPECT_EQ(Run({"wait", "small"}).code, kSuccess);
+    EXPECT_EQ(Run({"watch", "small", "--json"}).code, kSuccess);
     ASSERT_EQ(requests_.size(), 5u);
     EXPECT_EQ(requests_[0].token(), "");
     EXPECT_EQ(requests_[4].token(), "seven");
@@ -157,7 +173,7 @@ TEST_F(WaitTest, StartsOverWhenItsTokenIsTooOld) {
     experiment_.set_state(v1::ExperimentState::ENDED);
     return absl::OkStatus();
   };
-  EXPECT_EQ(Run({"wait", "small"}).code, kSuccess);
+  EXPECT_EQ(Run({"watch", "small", "--json"}).code, kSuccess);
   ASSERT_EQ(requests_.size(), 3u);
   EXPECT_EQ(requests_[1].token(), "old");
   EXPECT_EQ(requests_[2].token(), "");
@@ -213,7 +229,7 @@ TEST_F(WaitTest, WatchPrintsPlainLinesElsewhere) {
   const Outcome outcome = Run({"watch", "small"});
   EXPECT_EQ(outcome.code, kFailure);
   EXPECT_THAT(outcome.out,
-              ::testing::StartsWith("small-1a2b  0/0 ended   eval/loss 2.5 of pre-s1\n"));
+              ::testing::StartsWith("small-1a2b  2/2 ended, 1 failed   eval/loss 2.5 of pre-s1\n"));
   EXPECT_THAT(outcome.err, ::testing::StartsWith("small-1a2b: 1 done, 1 failed;"));
 }
 
@@ -221,15 +237,11 @@ TEST_F(WaitTest, WatchPrintsPlainLinesOnADumbTerminal) {
   EndWith(v1::ExperimentState::ENDED, Counts(1, 0, 0, 0));
   console_.out_is_terminal = true;
   console_.dumb = true;
-  EXPECT_THAT(Run({"watch", "small"}).out, ::testing::StartsWith("small-1a2b  0/0 ended"));
+  EXPECT_THAT(Run({"watch", "small"}).out, ::testing::StartsWith("small-1a2b  1/1 ended"));
 }
 
 TEST_F(WaitTest, WatchDrawsAScreenAndLeavesItsEndBehind) {
   EndWith(v1::ExperimentState::ENDED, Counts(1, 0, 0, 0));
-  answers_.runs = [](const v1::ListRunsRequest&, v1::ListRunsResponse* response) {
-    response->add_rows()->set_cell("pre-s1");
-    return absl::OkStatus();
-  };
   answers_.compare = [](const v1::CompareRequest&, v1::Comparison* comparison) {
     comparison->set_key("eval/loss");
     comparison->mutable_verdict()->set_text("Nothing to compare.");
@@ -247,6 +259,37 @@ TEST_F(WaitTest, WatchDrawsAScreenAndLeavesItsEndBehind) {
   EXPECT_THAT(end, HasSubstr("1 of 1 ended\n\neval/loss\nsetting   mean  n\nbase     2.500  1\n"));
   EXPECT_THAT(end, EndsWith("\n\nNothing to compare.\n"));
   EXPECT_EQ(outcome.err, "small-1a2b: 1 done\n");
+}
+
+TEST_F(WaitTest, AsksForNothingThatASnapshotHas) {
+  EndWith(v1::ExperimentState::ENDED, Counts(1, 0, 0, 0));
+  answers_.runs = nullptr;
+  answers_.workers = nullptr;
+  answers_.query = nullptr;
+  for (const bool live : {false, true}) {
+    SCOPED_TRACE(live);
+    experiment_.set_state(v1::ExperimentState::ACTIVE);
+    console_.out_is_terminal = live;
+    EXPECT_EQ(Run({"watch", "small"}).code, kSuccess);
+    EXPECT_TRUE(requests_.back().snapshots());
+    EXPECT_EQ(requests_.back().token(), "");
+  }
+}
+
+TEST_F(WaitTest, WatchShowsTheLastStateOfAnExperimentThatHasEnded) {
+  EndWith(v1::ExperimentState::CANCELLED, Counts(1, 0, 0, 1));
+  watch_ = [](const v1::WatchExperimentRequest&, const Write& write) {
+    v1::ExperimentEvent event = Snapshot(1);
+    v1::SettingMean* setting = event.mutable_snapshot()->add_settings();
+    setting->set_mean(2.5);
+    setting->set_n(1);
+    setting->set_cells(2);
+    write(event);
+    return absl::OkStatus();
+  };
+  experiment_.set_state(v1::ExperimentState::CANCELLED);
+  console_.out_is_terminal = true;
+  EXPECT_THAT(Run({"watch", "small"}).out, HasSubstr("base     2.500  1/2\n"));
 }
 
 TEST_F(WaitTest, WatchExitsAsWaitDoes) {
@@ -291,7 +334,7 @@ TEST_F(WaitTest, SubmitWaitsWithTheSameExitCodes) {
   v1::CreateExperimentResponse response;
   EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(outcome.out, &response).ok());
   EXPECT_EQ(response.experiment().name(), "experiments/small-1a2b");
-  EXPECT_THAT(outcome.err, HasSubstr("small-1a2b  0/0 ended"));
+  EXPECT_THAT(outcome.err, HasSubstr("small-1a2b  1/1 ended, 1 failed"));
   EXPECT_THAT(outcome.err, HasSubstr("small-1a2b: 1 failed"));
 }
 

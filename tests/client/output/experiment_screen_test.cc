@@ -8,8 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "client/output/screen_parts.h"
 #include "client/output/terminal_text.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace ablate::client {
@@ -24,24 +26,86 @@ using ::testing::StartsWith;
 
 constexpr absl::Time kNow = absl::UnixEpoch();
 
+template <class Message>
+Message Parse(const std::string& text) {
+  Message message;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message)) << text;
+  return message;
+}
+
 ExperimentView Example() {
   ExperimentView view;
-  view.id = "names-norm-7f3k";
-  view.question = "Does norm placement matter once each variant has its own learning rate?";
-  view.primary = "eval/loss";
-  view.counts.set_done(84);
-  view.counts.set_diverged(1);
-  view.counts.set_failed(1);
-  view.counts.set_running(4);
-  view.counts.set_queued(90);
-  view.fraction = 0.4833;
-  view.steps_per_second = 2315.4;
-  view.time_left = absl::Seconds(80);
-  view.lanes = {{"post-lr0.01-s43", 123'456, 1'000'000, 1234.4, {4, 3, 2, 3.5, 2, 1, 1.5, 1.25}},
-                {"none-of-the-usual-names-lr0.001-s100", 5, 1'000'000, 0, {}}};
-  view.settings = {{"pre", 2.4791, 12, 12, 0, "lr 0.01"},
-                   {"post, in a block with a very long label", std::nullopt, 0, 12, 0, ""},
-                   {"none", 2.4123, 3, 12, 1, "lr 0.001"}};
+  view.experiment = Parse<v1::Experiment>(R"(
+    name: "experiments/names-norm-7f3k"
+    spec {
+      question: "Does norm placement matter once each variant has its own learning rate?"
+      axes { name: "norm" }
+      axes { name: "lr" tune: true }
+    }
+  )");
+  view.event = Parse<v1::ExperimentEvent>(R"(
+    counts { done: 84 diverged: 1 failed: 1 running: 2 queued: 92 }
+    snapshot {
+      fraction: 0.4833
+      steps_per_second: 2315.4
+      time_left { seconds: 80 }
+      lanes {
+        cell: "post-lr0.01-s43"
+        step: 123456
+        steps: 1000000
+        training { steps_per_second: 1234.4 losses: [ 4, 3, 2, 3.5, 2, 1, 1.5, 1.25 ] }
+      }
+      lanes { cell: "none-of-the-usual-names-lr0.001-s100" step: 5 steps: 1000000 }
+      settings {
+        labels { key: "norm" value: "none" }
+        labels { key: "lr" value: "0.001" }
+        mean: 2.4123
+        n: 3
+        cells: 12
+        diverged: 1
+      }
+      settings {
+        labels { key: "norm" value: "pre" }
+        labels { key: "lr" value: "0.01" }
+        mean: 2.4791
+        n: 12
+        cells: 12
+      }
+      settings {
+        labels { key: "norm" value: "post, in a block with a very long label" }
+        cells: 12
+      }
+    }
+  )");
+  return view;
+}
+
+// The example once it has ended.
+ExperimentView EndedExample() {
+  ExperimentView view = Example();
+  view.ended = true;
+  view.event = Parse<v1::ExperimentEvent>("counts { done: 180 } snapshot { fraction: 1 }");
+  view.comparison = Parse<v1::Comparison>(R"(
+    key: "eval/loss"
+    rows {
+      label: "pre"
+      mean: 2.4791
+      n: 12
+      chosen { labels { key: "lr" value: "0.003" } seeds: 2 }
+      chosen { labels { key: "lr" value: "0.01" } seeds: 10 }
+    }
+    rows { label: "post, in a block with a very long label" }
+    rows {
+      label: "none"
+      mean: 2.4123
+      n: 3
+      diverged: 1
+      chosen { labels { key: "lr" value: "0.001" } seeds: 12 }
+    }
+    verdict {
+      text: "held-out loss against “pre”: “post” is worse (higher by 0.095 [0.071, 0.119])."
+    }
+  )");
   return view;
 }
 
@@ -111,23 +175,16 @@ Ctrl-C leaves it running; `ablate watch names-norm-7f3k` shows it again
 }
 
 TEST(ExperimentScreenTest, ShowsTheVerdictAtTheEnd) {
-  ExperimentView view = Example();
-  view.ended = true;
-  view.counts = v1::RunCounts();
-  view.counts.set_done(180);
-  view.fraction = 1;
-  view.lanes.clear();
-  view.verdict = "held-out loss against “pre”: “post” is worse (higher by 0.095 [0.071, 0.119]).";
-  EXPECT_EQ(Draw(view, 60, 0), R"(
+  EXPECT_EQ(Draw(EndedExample(), 60, 0), R"(
 names-norm-7f3k   Does norm placement matter once each vari…
 ████████████████████████████████████████  100 %
 180 of 180 ended
 
 eval/loss
-setting                      mean      n  diverged  chosen
-none                        2.412   3/12         1  lr 0.001
-pre                         2.479  12/12         0  lr 0.01
-post, in a block with a v…      —   0/12         0
+setting              mean   n  diverged  chosen
+none                2.412   3         1  lr 0.001
+pre                 2.479  12         0  lr 0.01 ×10, lr 0.…
+post, in a block …      —   0         0
 
 held-out loss against “pre”: “post” is worse (higher by
 0.095 [0.071, 0.119]).
@@ -136,8 +193,8 @@ held-out loss against “pre”: “post” is worse (higher by
 
 TEST(ExperimentScreenTest, IsNeverWiderThanTheWindow) {
   ExperimentView view = Example();
-  view.stalled = "disk full";
-  view.analyses = "30 of 32 analyses, 2 failed";
+  view.event.set_stalled("disk full");
+  *view.event.mutable_analyses() = Parse<v1::AnalysisCounts>("planned: true done: 30 failed: 2");
   for (int width = 40; width <= 200; ++width) {
     for (const std::string& line : ExperimentScreen(view, width, 40, kNow)) {
       EXPECT_LE(DisplayWidth(line), width) << line;
@@ -153,8 +210,9 @@ TEST(ExperimentScreenTest, IsNeverWiderThanTheWindow) {
 TEST(ExperimentScreenTest, IsNeverHigherThanTheWindow) {
   ExperimentView view = Example();
   for (int i = 0; i < 30; ++i) {
-    view.lanes.push_back({absl::StrCat("lane-", i), 1, 2, 3, {4}});
-    view.settings.push_back({absl::StrCat("setting-", i), std::nullopt, 0, 12, 0, ""});
+    view.event.mutable_snapshot()->add_lanes()->set_cell(absl::StrCat("lane-", i));
+    v1::SettingMean* setting = view.event.mutable_snapshot()->add_settings();
+    (*setting->mutable_labels())["norm"] = absl::StrCat("setting-", i);
   }
   for (int height = 1; height <= 80; ++height) {
     const auto lines = ExperimentScreen(view, 80, height, kNow);
@@ -173,8 +231,38 @@ TEST(ExperimentScreenTest, IsNeverHigherThanTheWindow) {
   EXPECT_THAT(text, HasSubstr("Ctrl-C leaves it running"));
 }
 
-TEST(ExperimentScreenTest, CountsLanesAsTrainingAndOtherGrantsAsQueued) {
-  EXPECT_THAT(Draw(Example(), 80), HasSubstr("86 of 180 ended, 2 training, 92 queued"));
+TEST(ExperimentScreenTest, KeepsTheLastMeansIfThereIsNoComparison) {
+  ExperimentView view = Example();
+  view.ended = true;
+  const std::string text = Draw(view, 80);
+  EXPECT_THAT(text, HasSubstr("\npre                                      2.479  12/12"));
+  EXPECT_THAT(text, Not(HasSubstr("preliminary")));
+}
+
+TEST(ExperimentScreenTest, ShowsNoTimeLeftThatIsNotKnown) {
+  ExperimentView view = Example();
+  view.event.mutable_snapshot()->clear_time_left();
+  EXPECT_THAT(Draw(view, 80), HasSubstr("  48 %\n"));
+}
+
+TEST(ExperimentScreenTest, ShowsStepsOfARunWhoseNumberOfStepsIsNotKnown) {
+  ExperimentView view = Example();
+  v1::Snapshot& snapshot = *view.event.mutable_snapshot();
+  snapshot.clear_time_left();
+  snapshot.mutable_lanes(0)->clear_steps();
+  const std::string text = Draw(view, 80);
+  EXPECT_THAT(text, HasSubstr(" 123,456 "));
+  for (const char* absent : {"123,456/", "ETA", "nan"}) {
+    EXPECT_THAT(text, Not(HasSubstr(absent)));
+  }
+}
+
+TEST(ExperimentScreenTest, ShowsAnalysesOnceTheyAreKnown) {
+  ExperimentView view = Example();
+  view.event.mutable_analyses();
+  EXPECT_THAT(Draw(view, 80), HasSubstr("1 failed; analyses follow\nthe runs\n"));
+  view.ended = true;
+  EXPECT_THAT(Draw(view, 80), HasSubstr("; no analyses\n"));
 }
 
 TEST(ExperimentScreenTest, SaysThatTheConnectionIsLost) {
@@ -187,11 +275,12 @@ TEST(ExperimentScreenTest, SaysThatTheConnectionIsLost) {
 
 TEST(ExperimentScreenTest, ShowsTextsOfOthersWithoutControlCharacters) {
   ExperimentView view = Example();
-  view.question = "why\x1b[2J\n?";
-  view.stalled = "\x1b]0;title\x07";
-  view.lanes[0].cell = "a\x1b[31mb";
-  view.settings[0].setting = "c\rd";
-  view.primary = "e\x9b";
+  view.experiment.mutable_spec()->set_question("why\x1b[2J\n?");
+  view.experiment.mutable_spec()->mutable_report()->set_primary("e\x07");
+  view.event.set_stalled("\x1b]0;title\x07");
+  v1::Snapshot& snapshot = *view.event.mutable_snapshot();
+  snapshot.mutable_lanes(0)->set_cell("a\x1b[31mb");
+  (*snapshot.mutable_settings(0)->mutable_labels())["norm"] = "c\rd";
   for (const std::string& line : ExperimentScreen(view, 80, 40, kNow)) {
     EXPECT_EQ(line, Printable(line));
   }
@@ -199,8 +288,8 @@ TEST(ExperimentScreenTest, ShowsTextsOfOthersWithoutControlCharacters) {
 }
 
 TEST(ExperimentScreenTest, PutsTheBestSettingFirstByTheMetricsDirection) {
-  ExperimentView view = Example();
-  view.higher_is_better = true;
+  ExperimentView view = EndedExample();
+  view.comparison.set_better(v1::Better::higher);
   const std::string text = Draw(view, 80);
   EXPECT_LT(text.find("\npre "), text.find("\nnone "));
   EXPECT_LT(text.find("\nnone "), text.find("\npost, "));

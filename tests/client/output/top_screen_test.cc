@@ -5,6 +5,7 @@
 #include "absl/strings/str_join.h"
 #include "client/output/terminal_text.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace ablate::client {
@@ -16,13 +17,28 @@ constexpr absl::Time kTopNow = absl::UnixEpoch();
 
 TopView TopExample() {
   TopView view;
+  v1::Snapshot snapshot;
   view.workers = {{"cpu-analysis", "IDLE", 0, 0, "Intel(R) Xeon(R) Processor, 3 lanes"},
                   {"cpu-train", "BUSY", 2, 2, "Intel(R) Xeon(R) Processor, 2 lanes"}};
   view.experiments = {{"names-norm-7f3k", "", 86, 180, 1, 93, 1},
                       {"heads-2b8c", "", 0, 24, 1, 23, 0}};
   view.stalled = "disk full";
-  view.lanes = {{"names-norm-7f3k/post-lr0.01-s43", 500, 1000, 1234, {3, 2, 1}},
-                {"heads-2b8c/heads4-s0", 20'000, 100'000, 3.21, {2.5}}};
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(R"(
+    lanes {
+      cell: "names-norm-7f3k/post-lr0.01-s43"
+      step: 500
+      steps: 1000
+      training { steps_per_second: 1234 losses: [ 3, 2, 1 ] }
+    }
+    lanes {
+      cell: "heads-2b8c/heads4-s0"
+      step: 20000
+      steps: 100000
+      training { steps_per_second: 3.21 losses: 2.5 }
+    }
+  )",
+                                                            &snapshot));
+  view.lanes = snapshot.lanes();
   return view;
 }
 

@@ -1,48 +1,36 @@
-"""Tests the line of progress, with a clock of the test's own."""
+"""Tests the line of progress, which shows what snapshots have."""
 import unittest
-from unittest import mock
+
+from google.protobuf.duration_pb2 import Duration
 
 from ablate import _display
-from ablate.v1 import experiment_pb2, run_pb2
-
-RUNNING, QUEUED, DONE = run_pb2.RunState.RUNNING, run_pb2.RunState.QUEUED, run_pb2.RunState.DONE
+from ablate.v1 import experiment_pb2
 
 
 class ProgressTest(unittest.TestCase):
-    def setUp(self):
-        self.now = 1000.0
-        clock = mock.patch.object(_display.time, "monotonic", lambda: self.now)
-        clock.start()
-        self.addCleanup(clock.stop)
-        self.progress = _display.Progress("exp-1", "eval/loss")
+    def line(self, **fields):
+        progress = _display.Progress("exp-1")
+        event = experiment_pb2.ExperimentEvent(**fields)
+        event.counts.running, event.counts.done = 2, 1
+        progress.update(event)
+        return progress._line()
 
-    def tell(self, run, state, step, seconds=1.0):
-        self.now += seconds
-        self.progress.update(
-            experiment_pb2.ExperimentEvent(cell=run, run=run, state=state, step=step, steps=1000))
+    def test_shows_counts_speed_time_left_and_the_newest_value(self):
+        snapshot = experiment_pb2.Snapshot(
+            steps_per_second=1234.5, time_left=Duration(seconds=13),
+            newest=experiment_pb2.CellValue(cell="a", key="eval/loss", value=2.123456))
+        self.assertEqual(
+            self.line(snapshot=snapshot),
+            "exp-1  2 running, 1 done   1,234 steps/s, 13 s left   eval/loss 2.123")
+        self.assertIn("1 done   STALLED: disk full   eval/loss",
+                      self.line(snapshot=snapshot, stalled="disk full"))
 
-    def test_shows_the_speed_and_the_time_left_of_all(self):
-        self.tell("a", RUNNING, 500)
-        self.tell("b", QUEUED, 0, 0)
-        self.assertNotIn("left", self.progress._line())
-        self.tell("a", RUNNING, 700, 2)
-        self.assertIn("100 steps/s, 13 s left", self.progress._line())
+    def test_shows_the_counts_alone_while_nothing_else_is_known(self):
+        self.assertEqual(self.line(), "exp-1  2 running, 1 done")
 
-    def test_takes_the_time_left_from_the_run_that_still_trains(self):
-        self.tell("fast", RUNNING, 0)
-        self.tell("slow", QUEUED, 0, 0)
-        self.tell("fast", DONE, 1000, 2)
-        for step in (1, 2, 3):
-            self.tell("slow", RUNNING, step)
-        self.assertIn("201 steps/s, 997 s left", self.progress._line())
-
-    def test_is_not_misled_by_a_slow_run_that_has_ended(self):
-        self.tell("slow", RUNNING, 900)
-        self.tell("fast", QUEUED, 0, 0)
-        self.tell("slow", DONE, 1000, 15)
-        self.tell("fast", RUNNING, 100)
-        self.tell("fast", RUNNING, 200)
-        self.assertIn(" 8 s left", self.progress._line())
+    def test_shows_the_analyses_that_are_left(self):
+        analyses = experiment_pb2.AnalysisCounts(planned=True, queued=2, running=1, done=4)
+        self.assertEqual(self.line(analyses=analyses), "exp-1  2 running, 1 done   3 analyses left")
 
 
 if __name__ == "__main__":
