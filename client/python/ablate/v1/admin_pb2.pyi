@@ -45,12 +45,14 @@ class CreateTokenResponse(_message.Message):
     def __init__(self, token: _Optional[_Union[Token, _Mapping]] = ..., join: _Optional[_Union[_join_pb2.JoinFile, _Mapping]] = ...) -> None: ...
 
 class CreateUserRequest(_message.Message):
-    __slots__ = ["role", "user"]
+    __slots__ = ["programs", "role", "user"]
+    PROGRAMS_FIELD_NUMBER: _ClassVar[int]
     ROLE_FIELD_NUMBER: _ClassVar[int]
     USER_FIELD_NUMBER: _ClassVar[int]
+    programs: bool
     role: _access_pb2.Role.Value
     user: str
-    def __init__(self, user: _Optional[str] = ..., role: _Optional[_Union[_access_pb2.Role.Value, str]] = ...) -> None: ...
+    def __init__(self, user: _Optional[str] = ..., role: _Optional[_Union[_access_pb2.Role.Value, str]] = ..., programs: bool = ...) -> None: ...
 
 class DeleteUserRequest(_message.Message):
     __slots__ = ["name"]
@@ -181,12 +183,14 @@ class Token(_message.Message):
     def __init__(self, name: _Optional[str] = ..., user: _Optional[str] = ..., note: _Optional[str] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., revoke_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., last_use_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class UpdateUserRequest(_message.Message):
-    __slots__ = ["name", "role"]
+    __slots__ = ["name", "programs", "role"]
     NAME_FIELD_NUMBER: _ClassVar[int]
+    PROGRAMS_FIELD_NUMBER: _ClassVar[int]
     ROLE_FIELD_NUMBER: _ClassVar[int]
     name: str
+    programs: bool
     role: _access_pb2.Role.Value
-    def __init__(self, name: _Optional[str] = ..., role: _Optional[_Union[_access_pb2.Role.Value, str]] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., role: _Optional[_Union[_access_pb2.Role.Value, str]] = ..., programs: bool = ...) -> None: ...
 
 class Usage(_message.Message):
     __slots__ = ["device_time", "lanes", "queued_runs", "stored_bytes"]
@@ -201,18 +205,20 @@ class Usage(_message.Message):
     def __init__(self, lanes: _Optional[int] = ..., queued_runs: _Optional[int] = ..., stored_bytes: _Optional[int] = ..., device_time: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class User(_message.Message):
-    __slots__ = ["create_time", "name", "quota", "role", "usage"]
+    __slots__ = ["create_time", "name", "programs", "quota", "role", "usage"]
     CREATE_TIME_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
+    PROGRAMS_FIELD_NUMBER: _ClassVar[int]
     QUOTA_FIELD_NUMBER: _ClassVar[int]
     ROLE_FIELD_NUMBER: _ClassVar[int]
     USAGE_FIELD_NUMBER: _ClassVar[int]
     create_time: _timestamp_pb2.Timestamp
     name: str
+    programs: bool
     quota: Quota
     role: _access_pb2.Role.Value
     usage: Usage
-    def __init__(self, name: _Optional[str] = ..., role: _Optional[_Union[_access_pb2.Role.Value, str]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., quota: _Optional[_Union[Quota, _Mapping]] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., role: _Optional[_Union[_access_pb2.Role.Value, str]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., quota: _Optional[_Union[Quota, _Mapping]] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., programs: bool = ...) -> None: ...
 
 class WhoAmIRequest(_message.Message):
     __slots__ = []

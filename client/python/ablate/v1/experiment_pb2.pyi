@@ -207,7 +207,7 @@ class Estimate(_message.Message):
     def __init__(self, device_time: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., wall_time: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., bytes: _Optional[int] = ..., measured: bool = ...) -> None: ...
 
 class Experiment(_message.Message):
-    __slots__ = ["analyses", "archived", "changes", "counts", "create_time", "end_time", "extends", "name", "note", "owner", "private", "spec", "stalled", "state", "tags"]
+    __slots__ = ["analyses", "archived", "changes", "counts", "create_time", "end_time", "extends", "name", "note", "owner", "private", "spec", "stalled", "state", "tags", "why_cancelled"]
     ANALYSES_FIELD_NUMBER: _ClassVar[int]
     ARCHIVED_FIELD_NUMBER: _ClassVar[int]
     CHANGES_FIELD_NUMBER: _ClassVar[int]
@@ -223,6 +223,7 @@ class Experiment(_message.Message):
     STALLED_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     TAGS_FIELD_NUMBER: _ClassVar[int]
+    WHY_CANCELLED_FIELD_NUMBER: _ClassVar[int]
     analyses: AnalysisCounts
     archived: bool
     changes: _containers.RepeatedScalarFieldContainer[str]
@@ -238,7 +239,8 @@ class Experiment(_message.Message):
     stalled: str
     state: ExperimentState.Value
     tags: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, name: _Optional[str] = ..., owner: _Optional[str] = ..., spec: _Optional[_Union[_spec_pb2.ExperimentSpec, _Mapping]] = ..., state: _Optional[_Union[ExperimentState.Value, str]] = ..., counts: _Optional[_Union[RunCounts, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., analyses: _Optional[_Union[AnalysisCounts, _Mapping]] = ..., private: bool = ..., tags: _Optional[_Iterable[str]] = ..., note: _Optional[str] = ..., archived: bool = ..., extends: _Optional[str] = ..., changes: _Optional[_Iterable[str]] = ..., stalled: _Optional[str] = ...) -> None: ...
+    why_cancelled: str
+    def __init__(self, name: _Optional[str] = ..., owner: _Optional[str] = ..., spec: _Optional[_Union[_spec_pb2.ExperimentSpec, _Mapping]] = ..., state: _Optional[_Union[ExperimentState.Value, str]] = ..., counts: _Optional[_Union[RunCounts, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., analyses: _Optional[_Union[AnalysisCounts, _Mapping]] = ..., private: bool = ..., tags: _Optional[_Iterable[str]] = ..., note: _Optional[str] = ..., archived: bool = ..., extends: _Optional[str] = ..., changes: _Optional[_Iterable[str]] = ..., why_cancelled: _Optional[str] = ..., stalled: _Optional[str] = ...) -> None: ...
 
 class ExperimentEvent(_message.Message):
     __slots__ = ["analyses", "cell", "counts", "last", "run", "snapshot", "stalled", "state", "step", "steps", "token"]

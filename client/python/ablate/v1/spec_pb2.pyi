@@ -282,16 +282,18 @@ class LegacyRecallTask(_message.Message):
     def __init__(self, keys: _Optional[int] = ..., draw: _Optional[int] = ...) -> None: ...
 
 class Limits(_message.Message):
-    __slots__ = ["bytes", "device_time", "priority", "runs"]
+    __slots__ = ["bytes", "device_time", "failures", "priority", "runs"]
     BYTES_FIELD_NUMBER: _ClassVar[int]
     DEVICE_TIME_FIELD_NUMBER: _ClassVar[int]
+    FAILURES_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     RUNS_FIELD_NUMBER: _ClassVar[int]
     bytes: int
     device_time: _duration_pb2.Duration
+    failures: int
     priority: Priority.Value
     runs: int
-    def __init__(self, runs: _Optional[int] = ..., device_time: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., bytes: _Optional[int] = ..., priority: _Optional[_Union[Priority.Value, str]] = ...) -> None: ...
+    def __init__(self, runs: _Optional[int] = ..., device_time: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., bytes: _Optional[int] = ..., priority: _Optional[_Union[Priority.Value, str]] = ..., failures: _Optional[int] = ...) -> None: ...
 
 class ModelSpec(_message.Message):
     __slots__ = ["attention", "bias", "context", "dropout", "feed_forward", "head_bias", "heads", "init", "layers", "norm", "positions", "residual", "residual_scale", "tied_head", "width"]
@@ -445,12 +447,15 @@ class ProgramLimits(_message.Message):
     def __init__(self, time: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., memory: _Optional[int] = ..., disk: _Optional[int] = ...) -> None: ...
 
 class ProgramSpec(_message.Message):
-    __slots__ = ["arguments", "checkpoint", "command", "environment", "files", "limits", "reuse", "seed", "start", "threads"]
+    __slots__ = ["arguments", "checkpoint", "command", "data", "device", "environment", "files", "interrupt_at", "limits", "reuse", "seed", "start", "threads"]
     ARGUMENTS_FIELD_NUMBER: _ClassVar[int]
     CHECKPOINT_FIELD_NUMBER: _ClassVar[int]
     COMMAND_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_FIELD_NUMBER: _ClassVar[int]
     ENVIRONMENT_FIELD_NUMBER: _ClassVar[int]
     FILES_FIELD_NUMBER: _ClassVar[int]
+    INTERRUPT_AT_FIELD_NUMBER: _ClassVar[int]
     LIMITS_FIELD_NUMBER: _ClassVar[int]
     REUSE_FIELD_NUMBER: _ClassVar[int]
     SEED_FIELD_NUMBER: _ClassVar[int]
@@ -459,14 +464,26 @@ class ProgramSpec(_message.Message):
     arguments: Arguments.Value
     checkpoint: bool
     command: _containers.RepeatedScalarFieldContainer[str]
+    data: str
+    device: Device.Value
     environment: str
     files: str
+    interrupt_at: int
     limits: ProgramLimits
     reuse: bool
     seed: str
-    start: Start.Value
+    start: ProgramStart.Value
     threads: int
-    def __init__(self, command: _Optional[_Iterable[str]] = ..., arguments: _Optional[_Union[Arguments.Value, str]] = ..., files: _Optional[str] = ..., environment: _Optional[str] = ..., checkpoint: bool = ..., threads: _Optional[int] = ..., reuse: bool = ..., seed: _Optional[str] = ..., limits: _Optional[_Union[ProgramLimits, _Mapping]] = ..., start: _Optional[_Union[Start.Value, str]] = ...) -> None: ...
+    def __init__(self, command: _Optional[_Iterable[str]] = ..., arguments: _Optional[_Union[Arguments.Value, str]] = ..., files: _Optional[str] = ..., environment: _Optional[str] = ..., checkpoint: bool = ..., threads: _Optional[int] = ..., reuse: bool = ..., seed: _Optional[str] = ..., limits: _Optional[_Union[ProgramLimits, _Mapping]] = ..., start: _Optional[_Union[ProgramStart.Value, str]] = ..., data: _Optional[str] = ..., device: _Optional[_Union[Device.Value, str]] = ..., interrupt_at: _Optional[int] = ...) -> None: ...
+
+class ProgramStart(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    cold: ProgramStart.Value
+    unspecified: ProgramStart.Value
+    warm: ProgramStart.Value
+    def __init__(self) -> None: ...
 
 class RecallTask(_message.Message):
     __slots__ = ["attributes", "entities", "pairs"]
@@ -582,15 +599,6 @@ class Setting(_message.Message):
     label: str
     set: _containers.MessageMap[str, _struct_pb2.Value]
     def __init__(self, label: _Optional[str] = ..., set: _Optional[_Mapping[str, _struct_pb2.Value]] = ...) -> None: ...
-
-class Start(_message.Message):
-    __slots__ = []
-    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-        __slots__ = []
-    cold: Start.Value
-    unspecified: Start.Value
-    warm: Start.Value
-    def __init__(self) -> None: ...
 
 class TaskSpec(_message.Message):
     __slots__ = ["documents", "legacy_recall", "recall", "text"]
