@@ -1,6 +1,5 @@
 #include "base/file_set.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,7 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <memory>
+#include <list>
 #include <set>
 #include <utility>
 
@@ -18,6 +17,7 @@
 #include "base/dataset_file.h"
 #include "base/decimal.h"
 #include "base/file.h"
+#include "base/folder_walk.h"
 #include "base/safetensors.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
@@ -46,13 +46,6 @@ absl::Status DiskError(const std::string& path, int error) {
   return absl::InternalError(message);
 }
 
-// A file found below a folder, and its bytes.
-struct FoundFile {
-  std::string path;  // below the folder
-  std::string bytes;
-  bool executable = false;
-};
-
 // Reads an open file, at most `most` bytes and one more.
 absl::StatusOr<std::string> ReadFile(int file, const std::string& path, uint64_t most) {
   std::string bytes;
@@ -67,56 +60,29 @@ absl::StatusOr<std::string> ReadFile(int file, const std::string& path, uint64_t
   return bytes;
 }
 
-// Collects files below a folder whose content others may change at the same time: everything is
-// opened relative to an open folder, and no link is followed.
-class FolderReader {
- public:
-  // Adds the files of folder `name` in the open folder `parent`, whose path is `above`.
-  absl::Status Add(int parent, const std::string& name, const std::string& above) {
-    const int folder = openat(parent, name.c_str(), kOpen | O_DIRECTORY);
-    if (folder < 0) return absl::OkStatus();  // gone, or a link
-    const std::unique_ptr<DIR, int (*)(DIR*)> listing(fdopendir(folder), closedir);
-    if (listing == nullptr) return absl::InternalError("fdopendir failed");
-    std::vector<std::string> names;
-    while (const dirent* entry = readdir(listing.get())) names.emplace_back(entry->d_name);
-    for (const std::string& one : names) {
-      if (one == "." || one == "..") continue;
-      RETURN_IF_ERROR(AddEntry(folder, one, absl::StrCat(above, name, "/")));
+// Reads the regular files of a walk, at most kMaxPackedFiles and kMaxPackedBytes.
+struct FoundFiles {
+  absl::Status Add(const FolderEntry& entry) {
+    if (!S_ISREG(entry.info.st_mode)) return absl::OkStatus();
+    const process::FileDescriptor file(
+        openat(entry.folder, entry.name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    struct stat info {};
+    if (!file.open() || fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
+      return absl::OkStatus();  // gone, or replaced
     }
+    if (files.size() == kMaxPackedFiles) return TooManyFiles();
+    ASSIGN_OR_RETURN(std::string content,
+                     ReadFile(file.get(), entry.path, kMaxPackedBytes - bytes));
+    bytes += content.size();
+    if (bytes > kMaxPackedBytes) return TooManyBytes();
+    contents.push_back(std::move(content));
+    files.push_back({entry.path, contents.back(), (info.st_mode & S_IXUSR) != 0});
     return absl::OkStatus();
   }
 
-  std::vector<FoundFile> Take() { return std::move(files_); }
-
- private:
-  static constexpr int kOpen = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-  static constexpr size_t kMaxDepth = 100;
-
-  absl::Status AddEntry(int folder, const std::string& name, const std::string& above) {
-    struct stat status;
-    if (fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return absl::OkStatus();
-    if (S_ISDIR(status.st_mode)) {
-      const auto depth = static_cast<size_t>(std::count(above.begin(), above.end(), '/'));
-      if (depth < kMaxDepth) return Add(folder, name, above);
-      return absl::InvalidArgumentError(
-          absl::StrCat("folders are nested more than ", kMaxDepth, " deep"));
-    }
-    if (!S_ISREG(status.st_mode)) return absl::OkStatus();
-    const process::FileDescriptor file(openat(folder, name.c_str(), kOpen));
-    if (!file.open() || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
-      return absl::OkStatus();
-    }
-    if (files_.size() == kMaxPackedFiles) return TooManyFiles();
-    const std::string path = absl::StrCat(above, name);
-    ASSIGN_OR_RETURN(std::string bytes, ReadFile(file.get(), path, kMaxPackedBytes - bytes_));
-    bytes_ += bytes.size();
-    if (bytes_ > kMaxPackedBytes) return TooManyBytes();
-    files_.push_back({path, std::move(bytes), (status.st_mode & S_IXUSR) != 0});
-    return absl::OkStatus();
-  }
-
-  uint64_t bytes_ = 0;
-  std::vector<FoundFile> files_;
+  uint64_t bytes = 0;
+  std::list<std::string> contents;  // of the files, which point into it
+  std::vector<PackedFile> files;
 };
 
 // Creates the folders of `path` below the open folder `parent`, and writes the file in the last.
@@ -184,12 +150,12 @@ absl::StatusOr<std::string> PackFolders(const std::string& folder,
   const process::FileDescriptor root(
       open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!root.open()) return DiskError(folder, errno);
-  FolderReader reader;
-  for (const std::string& name : names) RETURN_IF_ERROR(reader.Add(root.get(), name, ""));
-  const std::vector<FoundFile> found = reader.Take();
-  std::vector<PackedFile> files;
-  for (const FoundFile& file : found) files.push_back({file.path, file.bytes, file.executable});
-  return PackFiles(std::move(files));
+  FoundFiles found;
+  for (const std::string& name : names) {
+    RETURN_IF_ERROR(WalkFolder(root.get(), name,
+                               [&found](const FolderEntry& entry) { return found.Add(entry); }));
+  }
+  return PackFiles(std::move(found.files));
 }
 
 absl::StatusOr<std::vector<PackedFile>> ReadFileSet(absl::string_view packed) {

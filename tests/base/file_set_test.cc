@@ -148,7 +148,7 @@ TEST(FileSetTest, NamesItsLimits) {
   for (int i = 0; i < 120; ++i) deep += "/d";
   std::filesystem::create_directories(folder / deep);
   EXPECT_THAT(std::string(PackFolders(folder.path(), {"out"}).status().message()),
-              HasSubstr("nested more than 100 deep"));
+              HasSubstr("nested more than 64 deep"));
 }
 
 }  // namespace
