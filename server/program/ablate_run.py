@@ -70,8 +70,11 @@ def checkpoint(step):
     if _metrics >= 0:
         with _checkpoints:
             _append({"checkpoint": int(step)}, send=True)
-            if b"checkpoint %d\n" % step not in open(_replies, "rb", closefd=False):
+            reply = open(_replies, "rb", closefd=False).readline()
+            if not reply:
                 raise ConnectionError(f"checkpoint {step}: not stored; the worker has ended")
+            if reply != b"checkpoint %d\n" % step:
+                raise ValueError(f"checkpoint {step}: not stored; {reply.decode().strip()}")
 
 
 def stopping():

@@ -21,7 +21,10 @@ struct Environment {
 // The version ends with 8 hex digits of a hash over the interpreter's version, the platform and all
 // installed distributions with their versions. Imports none of them. INVALID_ARGUMENT if `python`
 // isn't a Python 3 interpreter; FAILED_PRECONDITION, naming a folder, if a folder can't be entered.
-absl::StatusOr<Environment> DescribePython(const std::string& name, const std::string& python);
+// Programs can read the folders `data`, absolute paths, too; the version then ends with 8 more
+// digits of a hash over their files' paths, sizes and times of change.
+absl::StatusOr<Environment> DescribePython(const std::string& name, const std::string& python,
+                                           const std::vector<std::string>& data = {});
 
 // Returns an error that names the first folder on the way to `path` that this user can't enter, or
 // `path` itself if it doesn't exist.

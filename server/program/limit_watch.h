@@ -5,15 +5,22 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/program/process.h"
 #include "server/program/request.h"
 
 namespace ablate::program {
+
+// Returns the bytes on disk of the files in a folder and its subfolders, without following links; a
+// file with several names counts for each. INVALID_ARGUMENT if it has more than `max_files` files
+// and folders, or is nested too deep for WalkFolder.
+absl::StatusOr<uint64_t> MeasureFolder(const std::string& folder, size_t max_files);
 
 // Names a limit that a run has reached.
 struct Breach {
@@ -25,7 +32,7 @@ struct Breach {
 // the folder is measured less often, so that it takes at most a twentieth of the time.
 class LimitWatch {
  public:
-  // `started` is by MonotonicNow.
+  // `started` is by MonotonicNow. The request must outlive the watch.
   LimitWatch(const Request& request, absl::Duration started);
 
   // Returns the time of the next check.
@@ -39,9 +46,7 @@ class LimitWatch {
  private:
   std::optional<Breach> CheckMemory(const std::vector<pid_t>& pids) const;
 
-  const Limits limits_;
-  const std::string folder_;
-  const bool sandboxed_;
+  const Request& request_;
   const absl::Duration time_end_;
   absl::Duration period_;      // short while processes are being started
   size_t last_processes_ = 0;  // at the last check

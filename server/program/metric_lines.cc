@@ -71,10 +71,6 @@ std::optional<double> Number(const json& value) {
 // Returns a whole number from 0 to `max`, such as 5 or 5.0.
 std::optional<uint64_t> WholeNumber(const json& value, uint64_t max) {
   if (!value.is_number()) return std::nullopt;
-  if (value.is_number_unsigned()) {
-    const uint64_t number = value.get<uint64_t>();
-    return number <= max ? std::optional(number) : std::nullopt;
-  }
   const double number = value.get<double>();
   if (!(number >= 0 && number <= static_cast<double>(max)) || number != std::floor(number)) {
     return std::nullopt;
@@ -104,7 +100,7 @@ std::optional<Progress> ProgressOf(const json& line) {
 MetricEvents MetricLines::Take(bool last) {
   MetricEvents events;
   size_t begin = 0;
-  while (!events.checkpoint.has_value() && !events.rejected_checkpoint.has_value()) {
+  while (!events.checkpoint.has_value()) {
     size_t end = buffer_.find('\n', begin);
     if (end == std::string::npos) {
       if (!last || begin == buffer_.size()) break;
@@ -152,7 +148,7 @@ void MetricLines::TakeCheckpoint(const json& value, MetricEvents* events) {
     events->checkpoint = step;
     return;
   }
-  events->rejected_checkpoint = step.value_or(0);
+  ++events->rejected_checkpoints;
   Remark("/checkpoint",
          absl::StrCat("checkpoint: ", Shown(value), "; expected a step of at least ", step_,
                       ", the last one logged"),

@@ -39,10 +39,10 @@ struct Progress {
 // Holds the content of some lines.
 struct MetricEvents {
   std::vector<Point> points;
-  std::optional<uint32_t> checkpoint;           // nothing follows it in these events
-  std::optional<uint32_t> rejected_checkpoint;  // likewise; its step is below the last one
-  std::optional<Progress> progress;             // the last one
-  std::vector<std::string> remarks;             // for the run's log, without line breaks
+  std::optional<uint32_t> checkpoint;  // nothing follows it in these events
+  size_t rejected_checkpoints = 0;     // whose step is below the last one; each waits for a reply
+  std::optional<Progress> progress;    // the last one
+  std::vector<std::string> remarks;    // for the run's log, without line breaks
 };
 
 // Parses a stream of lines in bounded memory. Three kinds are known:

@@ -1,36 +1,34 @@
 #include "server/program/process.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/clock.h"
+#include "base/private_folder.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
-#include "server/program/command.h"
-#include "server/program/fork.h"
-#include "server/program/layout.h"
-#include "server/program/process_tree.h"
+#include "server/program/processes.h"
 #include "server/program/sandbox.h"
 
 namespace ablate::program {
 namespace {
 
-constexpr int kStatusDescriptor = 5;
-constexpr int kOptionsDescriptor = 6;
+constexpr char kNoSandbox[] =
+    "sandbox: bubblewrap isn't installed. Install it: apt install bubblewrap.";
+constexpr char kStatusDescriptor[] = "5", kOptionsDescriptor[] = "6";  // of bwrap
 constexpr absl::Duration kMaxStart = absl::Seconds(30);
 constexpr absl::Duration kMaxDeath = absl::Seconds(10);
 constexpr size_t kMaxOthers = 100;  // each has an open descriptor
@@ -59,9 +57,9 @@ absl::StatusOr<process::FileDescriptor> OptionsFile(const std::vector<std::strin
 // Returns the number of a field in the lines of JSON that bwrap reports.
 std::optional<int> ReportedNumber(absl::string_view text, const char* field) {
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
-    const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object() || !json.contains(field)) continue;
-    if (json[field].is_number_integer()) return json[field].get<int>();
+    const auto report = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!report.is_object() || !report.contains(field)) continue;
+    if (report[field].is_number_integer()) return report[field].get<int>();
   }
   return std::nullopt;
 }
@@ -74,25 +72,186 @@ class LaunchedProcess final : public Process {
     if (main_ != 0) End();
   }
 
-  // `socket` as of StartForking, or not open.
-  absl::Status StartSandboxed(const Request& request, const process::FileDescriptor& socket);
-  absl::Status StartDirectly(const Request& request);
+  // `socket` as of Start.
+  absl::Status StartSandboxed(const Request& request, const process::FileDescriptor& socket) {
+    sandboxed_ = true;
+    ASSIGN_OR_RETURN(const auto options,
+                     OptionsFile(SandboxOptions(request, /*forks=*/socket.open())));
+    ASSIGN_OR_RETURN(ProgramEnds ends, MakeEnds());
+    ASSIGN_OR_RETURN(Pipe status, MakePipe());
+    SetNonBlocking(status.read);
+    Launch launch;
+    launch.arguments = {"bwrap",           "--args", kOptionsDescriptor, "--json-status-fd",
+                        kStatusDescriptor, "--"};
+    launch.arguments.insert(launch.arguments.end(), request.command.begin(), request.command.end());
+    launch.folder = "/";
+    const int metrics = socket.open() ? socket.get() : ends.metrics.get();
+    launch.descriptors = {ends.input.get(),    ends.log.get(),     ends.log.get(), metrics,
+                          replies_.read.get(), status.write.get(), options.get()};
+    launch.max_file_bytes = request.limits.disk_bytes;
+    const std::string path = process::EnvironmentVariable("PATH").value_or("");
+    launch.environment = {absl::StrCat("PATH=", path, ":/usr/bin")};
+    const absl::StatusOr<pid_t> pid = Fork(launch);
+    // A folder of PATH that can't be entered changes the error.
+    if (absl::IsNotFound(pid.status()) || absl::IsPermissionDenied(pid.status())) {
+      return absl::FailedPreconditionError(kNoSandbox);
+    }
+    RETURN_IF_ERROR(pid.status());
+    status_ = std::move(status.read);
+    status.write.Close();
+    ends = {};
+    RETURN_IF_ERROR(Launched(*pid));
+    return AwaitSandbox();
+  }
 
-  bool Signal(int number) override;
-  void Kill() override;
-  std::optional<Exit> TryWait() override;
-  int EndDescriptor() const override;
-  std::vector<pid_t> Processes(size_t max) const override;
+  absl::Status StartDirectly(const Request& request) {
+    std::map<std::string, std::string> variables = ProgramVariables(request);
+    Launch launch;
+    launch.arguments = request.command;
+    const std::string& interpreter = request.environment.interpreter;
+    const bool is_python = request.command[0] == "python" || request.command[0] == "python3";
+    if (is_python && !interpreter.empty()) launch.arguments[0] = interpreter;
+    const std::string id = process::RandomId();
+    variables["ABLATE_PROGRAM"] = id;
+    mark_ = absl::StrCat("ABLATE_PROGRAM=", id);
+    for (const auto& [name, value] : variables) {
+      launch.environment.push_back(absl::StrCat(name, "=", value));
+    }
+    ASSIGN_OR_RETURN(const ProgramEnds ends, MakeEnds());
+    launch.folder = request.folder;
+    launch.descriptors = {ends.input.get(), ends.log.get(), ends.log.get(), ends.metrics.get(),
+                          replies_.read.get()};
+    launch.max_file_bytes = request.limits.disk_bytes;
+    const absl::StatusOr<pid_t> pid = Fork(launch);
+    if (pid.ok()) return Launched(*pid);
+    return absl::Status(pid.status().code(), ExplainExec(request, pid.status().message()));
+  }
+
+  bool Signal(int number) override {
+    const pid_t program = Program();
+    if (program == 0) return false;
+    std::vector<pid_t> targets = {program};
+    for (size_t next = 0; next < targets.size(); ++next) {
+      if (!IsShell(targets[next])) continue;
+      const std::vector<pid_t> commands = Children(targets[next]);
+      targets.insert(targets.end(), commands.begin(), commands.end());
+    }
+    for (const pid_t target : targets) kill(target, number);
+    return true;
+  }
+
+  void Kill() override {
+    if (sandboxed_) {
+      // The first process ends the others only when it gets a processor, so a fork bomb would go
+      // on. Killing its group stops a bomb at once.
+      if (init_ != 0 && getpgid(init_) == init_) kill(-init_, SIGKILL);
+      KillProcess(init_descriptor_.open() ? init_descriptor_ : main_descriptor_);
+    } else if (!main_end_.has_value()) {
+      kill(-main_, SIGKILL);
+    }
+  }
+
+  std::optional<Exit> TryWait() override {
+    if (!main_end_.has_value()) {
+      siginfo_t info{};
+      const auto descriptor = static_cast<id_t>(main_descriptor_.get());
+      if (waitid(P_PIDFD, descriptor, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+          info.si_pid == 0) {
+        return std::nullopt;
+      }
+      kill(-main_, SIGKILL);  // the number stays this process's until the next call
+      waitid(P_PIDFD, descriptor, &info, WEXITED | WNOHANG);
+      main_end_ = info;
+    }
+    if (!KillOthers()) return std::nullopt;
+    if (status_.open()) ReadAvailable(status_, kMaxStatusBytes, &status_text_);
+    return Describe();
+  }
+
+  int EndDescriptor() const override {
+    if (!main_end_.has_value()) return main_descriptor_.get();
+    return sandboxed_ ? init_descriptor_.get() : others_.front().get();
+  }
+
+  std::vector<pid_t> Processes(size_t max) const override {
+    if (sandboxed_) return Descendants(init_, max);
+    std::set<pid_t> all = {main_};
+    for (const auto& some : {Descendants(main_, max), ProcessesWithVariable(mark_)}) {
+      all.insert(some.begin(), some.end());
+    }
+    return {all.begin(), all.end()};
+  }
 
  private:
-  absl::Status Launched(pid_t pid);
+  absl::Status Launched(pid_t pid) {
+    main_ = pid;
+    main_descriptor_ = OpenProcess(pid);
+    if (main_descriptor_.open()) return absl::OkStatus();
+    const absl::Status error = absl::ErrnoToStatus(errno, "pidfd_open");
+    kill(pid, SIGKILL);
+    waitpid(std::exchange(main_, 0), nullptr, 0);
+    return error;
+  }
+
   // Waits for the pid of the sandbox's first process.
-  absl::Status AwaitSandbox();
+  absl::Status AwaitSandbox() {
+    const absl::Duration deadline = MonotonicNow() + kMaxStart;
+    std::optional<int> pid;
+    for (bool more = true; !pid.has_value(); pid = ReportedNumber(status_text_, "child-pid")) {
+      if (!more || !AwaitReadable(status_.get(), deadline - MonotonicNow())) {
+        std::string printed;
+        ReadAvailable(log_, kMaxStatusBytes, &printed);
+        return absl::FailedPreconditionError(ExplainSandboxError(printed));
+      }
+      more = ReadAvailable(status_, kMaxStatusBytes, &status_text_);
+    }
+    init_descriptor_ = OpenProcess(*pid);
+    if (init_descriptor_.open()) init_ = *pid;  // otherwise it has ended already
+    return absl::OkStatus();
+  }
+
   // Kills what is left after the first process has ended; returns true if nothing is.
-  bool KillOthers();
+  bool KillOthers() {
+    if (sandboxed_) {
+      if (!init_descriptor_.open() || AwaitReadable(init_descriptor_.get(), absl::ZeroDuration())) {
+        return true;
+      }
+      KillProcess(init_descriptor_);
+      return false;
+    }
+    // A process that exits loses its environment before it closes its files.
+    std::erase_if(others_, [](const process::FileDescriptor& other) {
+      return AwaitReadable(other.get(), absl::ZeroDuration());
+    });
+    for (const pid_t pid : ProcessesWithVariable(mark_)) {
+      process::FileDescriptor other = OpenProcess(pid);
+      if (!other.open()) continue;
+      KillProcess(other);
+      if (others_.size() < kMaxOthers) others_.push_back(std::move(other));
+    }
+    return others_.empty();
+  }
+
   // Returns the program's pid on the host; 0 if there is none.
-  pid_t Program() const;
-  Exit Describe() const;
+  pid_t Program() const {
+    if (main_end_.has_value()) return 0;
+    if (!sandboxed_) return main_;
+    // Orphans become children of the first process, too, after the program.
+    const std::vector<pid_t> children = Children(init_);
+    return children.empty() ? 0 : children.front();
+  }
+
+  Exit Describe() const {
+    if (!sandboxed_) {
+      const bool exited = main_end_->si_code == CLD_EXITED;
+      return {.code = exited ? main_end_->si_status : 0,
+              .signal = exited ? 0 : main_end_->si_status};
+    }
+    const auto code = ReportedNumber(status_text_, "exit-code");
+    if (!code.has_value()) return {.started = false, .code = main_end_->si_status};
+    const bool killed = *code > 128 && sigabbrev_np(*code - 128) != nullptr;
+    return {.code = killed ? 0 : *code, .signal = killed ? *code - 128 : 0};
+  }
 
   bool sandboxed_ = false;
   process::FileDescriptor status_;  // bwrap's reports
@@ -106,227 +265,13 @@ class LaunchedProcess final : public Process {
   std::vector<process::FileDescriptor> others_;  // killed, perhaps not gone yet
 };
 
-absl::Status LaunchedProcess::StartSandboxed(const Request& request,
-                                             const process::FileDescriptor& socket) {
-  sandboxed_ = true;
-  ASSIGN_OR_RETURN(const std::string bwrap, FindSandbox());
-  RETURN_IF_ERROR(FindCommand(SandboxLayout(request), request.command[0],
-                              ProgramVariables(request).at("PATH"), kWorkFolder)
-                      .status());
-  ASSIGN_OR_RETURN(const auto options,
-                   OptionsFile(SandboxOptions(request, /*forks=*/socket.open())));
-  ASSIGN_OR_RETURN(ProgramEnds ends, MakeEnds());
-  ASSIGN_OR_RETURN(Pipe status, MakePipe());
-  SetNonBlocking(status.read);
-  Launch launch;
-  launch.file = bwrap;
-  launch.arguments = {"bwrap",
-                      "--args",
-                      absl::StrCat(kOptionsDescriptor),
-                      "--json-status-fd",
-                      absl::StrCat(kStatusDescriptor),
-                      "--"};
-  launch.arguments.insert(launch.arguments.end(), request.command.begin(), request.command.end());
-  launch.folder = "/";
-  const int metrics = socket.open() ? socket.get() : ends.metrics.get();
-  launch.descriptors = {ends.input.get(),    ends.log.get(),     ends.log.get(), metrics,
-                        replies_.read.get(), status.write.get(), options.get()};
-  launch.max_file_bytes = request.limits.disk_bytes;
-  ASSIGN_OR_RETURN(const pid_t pid, Fork(launch));
-  status_ = std::move(status.read);
-  status.write.Close();
-  ends = {};
-  RETURN_IF_ERROR(Launched(pid));
-  return AwaitSandbox();
-}
-
-absl::Status LaunchedProcess::StartDirectly(const Request& request) {
-  std::map<std::string, std::string> variables = ProgramVariables(request);
-  Launch launch;
-  launch.arguments = request.command;
-  const std::string& interpreter = request.environment.interpreter;
-  const bool is_python = request.command[0] == "python" || request.command[0] == "python3";
-  if (is_python && !interpreter.empty()) launch.arguments[0] = interpreter;
-  ASSIGN_OR_RETURN(launch.file, FindCommand(HostLayout(), launch.arguments[0], variables.at("PATH"),
-                                            request.folder));
-  const std::string id = process::RandomId();
-  variables["ABLATE_PROGRAM"] = id;
-  mark_ = absl::StrCat("ABLATE_PROGRAM=", id);
-  for (const auto& [name, value] : variables) {
-    launch.environment.push_back(absl::StrCat(name, "=", value));
-  }
-  ASSIGN_OR_RETURN(const ProgramEnds ends, MakeEnds());
-  launch.folder = request.folder;
-  launch.descriptors = {ends.input.get(), ends.log.get(), ends.log.get(), ends.metrics.get(),
-                        replies_.read.get()};
-  launch.max_file_bytes = request.limits.disk_bytes;
-  ASSIGN_OR_RETURN(const pid_t pid, Fork(launch));
-  return Launched(pid);
-}
-
-absl::Status LaunchedProcess::Launched(pid_t pid) {
-  main_ = pid;
-  main_descriptor_ = OpenProcess(pid);
-  if (main_descriptor_.open()) return absl::OkStatus();
-  const absl::Status error = absl::ErrnoToStatus(errno, "pidfd_open");
-  kill(pid, SIGKILL);
-  waitpid(std::exchange(main_, 0), nullptr, 0);
-  return error;
-}
-
-absl::Status LaunchedProcess::AwaitSandbox() {
-  const absl::Duration deadline = MonotonicNow() + kMaxStart;
-  bool more = true;
-  while (true) {
-    const auto pid = ReportedNumber(status_text_, "child-pid");
-    if (pid.has_value()) {
-      init_ = *pid;
-      init_descriptor_ = OpenProcess(init_);
-      if (init_descriptor_.open()) return absl::OkStatus();
-      more = false;  // it has ended already
-    }
-    const absl::Duration left = deadline - MonotonicNow();
-    if (!more || !AwaitReadable(status_.get(), left)) break;
-    more = ReadAvailable(status_, kMaxStatusBytes, &status_text_);
-  }
-  std::string printed;
-  ReadAvailable(log_, kMaxStatusBytes, &printed);
-  return absl::FailedPreconditionError(ExplainSandboxError(printed));
-}
-
-pid_t LaunchedProcess::Program() const {
-  if (main_end_.has_value()) return 0;
-  if (!sandboxed_) return main_;
-  // Orphans become children of the first process, too.
-  for (const pid_t child : Children(init_)) {
-    if (InnermostPid(child) == 2) return child;
-  }
-  return 0;
-}
-
-bool LaunchedProcess::Signal(int number) {
-  const pid_t program = Program();
-  if (program == 0) return false;
-  std::vector<pid_t> targets = {program};
-  for (size_t next = 0; next < targets.size(); ++next) {
-    if (!IsShell(targets[next])) continue;
-    const std::vector<pid_t> commands = Children(targets[next]);
-    targets.insert(targets.end(), commands.begin(), commands.end());
-  }
-  for (const pid_t target : targets) kill(target, number);
-  return true;
-}
-
-void LaunchedProcess::Kill() {
-  if (sandboxed_) {
-    // The first process ends the others only when it gets a processor, so a fork bomb would go on.
-    // Killing its group stops a bomb at once.
-    if (init_ != 0 && getpgid(init_) == init_) kill(-init_, SIGKILL);
-    KillProcess(init_descriptor_.open() ? init_descriptor_ : main_descriptor_);
-  } else if (!main_end_.has_value()) {
-    kill(-main_, SIGKILL);
-  }
-}
-
-std::optional<Exit> LaunchedProcess::TryWait() {
-  if (!main_end_.has_value()) {
-    siginfo_t info{};
-    const auto descriptor = static_cast<id_t>(main_descriptor_.get());
-    if (waitid(P_PIDFD, descriptor, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) {
-      return std::nullopt;
-    }
-    // The number stays this program's until the next call.
-    if (!sandboxed_) {
-      KillOthers();
-      kill(-main_, SIGKILL);
-    }
-    waitid(P_PIDFD, descriptor, &info, WEXITED | WNOHANG);
-    main_end_ = info;
-  }
-  if (!KillOthers()) return std::nullopt;
-  if (status_.open()) ReadAvailable(status_, kMaxStatusBytes, &status_text_);
-  return Describe();
-}
-
-bool LaunchedProcess::KillOthers() {
-  if (sandboxed_) {
-    if (!init_descriptor_.open() || AwaitReadable(init_descriptor_.get(), absl::ZeroDuration())) {
-      return true;
-    }
-    KillProcess(init_descriptor_);
-    return false;
-  }
-  // A process that exits loses its environment before it closes its files.
-  std::erase_if(others_, [](const process::FileDescriptor& other) {
-    return AwaitReadable(other.get(), absl::ZeroDuration());
-  });
-  for (const pid_t pid : ProcessesWithVariable(mark_)) {
-    process::FileDescriptor other = OpenProcess(pid);
-    if (!other.open()) continue;
-    KillProcess(other);
-    if (others_.size() < kMaxOthers) others_.push_back(std::move(other));
-  }
-  return others_.empty();
-}
-
-int LaunchedProcess::EndDescriptor() const {
-  if (!main_end_.has_value()) return main_descriptor_.get();
-  return sandboxed_ ? init_descriptor_.get() : others_.front().get();
-}
-
-std::vector<pid_t> LaunchedProcess::Processes(size_t max) const {
-  if (sandboxed_) return Descendants(init_, max);
-  std::vector<pid_t> result = Descendants(main_, max);
-  result.push_back(main_);
-  const std::vector<pid_t> marked = ProcessesWithVariable(mark_);
-  result.insert(result.end(), marked.begin(), marked.end());
-  std::sort(result.begin(), result.end());
-  result.erase(std::unique(result.begin(), result.end()), result.end());
-  return result;
-}
-
-Exit LaunchedProcess::Describe() const {
-  Exit result;
-  if (!sandboxed_) {
-    if (main_end_->si_code == CLD_EXITED) {
-      result.code = main_end_->si_status;
-    } else {
-      result.signal = main_end_->si_status;
-    }
-    return result;
-  }
-  const auto code = ReportedNumber(status_text_, "exit-code");
-  if (!code.has_value()) {
-    result.started = false;
-    result.code = main_end_->si_status;
-    return result;
-  }
-  if (*code > 128 && sigabbrev_np(*code - 128) != nullptr) {
-    result.signal = *code - 128;
-  } else {
-    result.code = *code;
-  }
-  return result;
-}
-
 }  // namespace
 
-bool AwaitReadable(int descriptor, absl::Duration wait) {
-  pollfd event{descriptor, POLLIN, 0};
-  return poll(&event, 1, PollMilliseconds(wait)) > 0;
-}
-
-absl::StatusOr<std::unique_ptr<Process>> Process::Start(const Request& request) {
+absl::StatusOr<std::unique_ptr<Process>> Process::Start(const Request& request,
+                                                        const process::FileDescriptor& socket) {
   auto started = std::make_unique<LaunchedProcess>();
-  RETURN_IF_ERROR(request.sandboxed ? started->StartSandboxed(request, {})
+  RETURN_IF_ERROR(request.sandboxed ? started->StartSandboxed(request, socket)
                                     : started->StartDirectly(request));
-  return started;
-}
-
-absl::StatusOr<std::unique_ptr<Process>> Process::StartForking(const Request& request,
-                                                               process::FileDescriptor socket) {
-  auto started = std::make_unique<LaunchedProcess>();
-  RETURN_IF_ERROR(started->StartSandboxed(request, socket));
   return started;
 }
 

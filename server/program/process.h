@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/file.h"
-#include "server/program/pipe.h"
+#include "server/program/launch.h"
 #include "server/program/request.h"
 
 namespace ablate::program {
@@ -24,8 +24,9 @@ namespace ablate::program {
 struct Exit {
   bool started = true;  // false: the sandbox ended before it started the program
   int code = 0;
-  int signal =
-      0;  // 0: none. In the sandbox, exit codes 129–192 are taken for signals, as in shells
+  // 0: none. In the sandbox, exit codes 129–192 are taken for signals, as in shells.
+  int signal = 0;
+  bool lost = false;  // the process that watched it has ended, and the program with it
 };
 
 // A running program with its pipes. For one thread, the one that starts it and outlives it.
@@ -35,12 +36,12 @@ class Process {
   // ends. In the sandbox all of them are in one namespace, which dies with its first process.
   // Without it, they are found by a variable of their environment: a process that has changed its
   // environment and left the program's process group may stay. Returns FAILED_PRECONDITION if the
-  // sandbox can't be made, and FindCommand's errors.
-  static absl::StatusOr<std::unique_ptr<Process>> Start(const Request& request);
-  // Starts a program in the sandbox that may make further ones inside of it, so that it keeps some
-  // capabilities there (SandboxOptions). It gets `socket` in place of the metrics descriptor.
-  static absl::StatusOr<std::unique_ptr<Process>> StartForking(const Request& request,
-                                                               process::FileDescriptor socket);
+  // sandbox can't be made. If the command doesn't exist or can't be executed, the sandbox ends
+  // before it has started the program; without a sandbox, that is an error of exec.
+  // With a socket, the program may make further sandboxes inside of its own, so that it keeps some
+  // capabilities there (SandboxOptions); it gets the socket in place of the metrics descriptor.
+  static absl::StatusOr<std::unique_ptr<Process>> Start(const Request& request,
+                                                        const process::FileDescriptor& socket = {});
   // Kills all processes and waits until they are gone, at most 10 seconds.
   virtual ~Process() = default;
   Process(const Process&) = delete;
@@ -53,7 +54,7 @@ class Process {
   void Reply(absl::string_view line);
 
   // Sends a signal to the program. A shell doesn't forward signals, so its commands get it, too.
-  // Returns false if there is no program yet or any more.
+  // Returns false before the program has been started, and after its end.
   virtual bool Signal(int number) = 0;
   virtual void Kill() = 0;
   // Returns how the program ended, once all other processes that it started have been killed and
@@ -81,9 +82,6 @@ class Process {
   process::FileDescriptor metrics_;
   Pipe replies_;  // has the read end, too, so that a write raises no SIGPIPE
 };
-
-// Waits until the descriptor is readable; returns false after `wait`.
-bool AwaitReadable(int descriptor, absl::Duration wait);
 
 }  // namespace ablate::program
 

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/program/environment.h"
 #include "server/program/metric_lines.h"
@@ -22,11 +24,15 @@ struct Limits {
   uint32_t processes = 0;     // at the same time
 };
 
-// A folder or file that the program may read at /data/NAME. Without a sandbox it isn't mounted.
-struct Mount {
-  std::string name;    // one component of a path
-  std::string source;  // absolute path
-};
+// The program's paths in the sandbox.
+inline constexpr char kWorkFolder[] = "/program";  // Request::folder, the only one on disk to write
+inline constexpr char kDataFolder[] = "/ablate-data";  // Request::data
+inline constexpr char kHelperFolder[] = "/ablate";     // Request::helpers
+inline constexpr char kLinkFolder[] = "/ablate-bin";   // python and python3, unless virtual
+
+// The numbers of the program's descriptors, which ABLATE_METRICS and ABLATE_REPLIES name.
+inline constexpr int kMetricsDescriptor = 3;
+inline constexpr int kRepliesDescriptor = 4;
 
 struct Request {
   std::vector<std::string> command;  // the program, found by $PATH or relative to its folder
@@ -34,13 +40,29 @@ struct Request {
   // them are the program's, such as kWorkFolder.
   std::map<std::string, std::string> variables;
   std::string folder;   // the working folder; absolute, exists
+  std::string files;    // identifies the content that its files had; empty: unknown
   std::string helpers;  // modules for the program, read-only and in PYTHONPATH; empty: none
-  std::vector<Mount> data;
+  // Folder that the program reads at kDataFolder; absolute; empty: none. Without a sandbox it isn't
+  // mounted. A warm start needs it directly in `data_root`, the same folder for all its runs.
+  std::string data;
+  std::string data_root;
   Environment environment;
   Limits limits;
   bool sandboxed = true;
   std::vector<std::string> devices;  // such as /dev/nvidia0
 };
+
+// Returns INVALID_ARGUMENT if a field is malformed; FAILED_PRECONDITION, naming a folder, if a
+// folder is missing or can't be entered.
+absl::Status CheckRequest(const Request& request);
+
+// Returns the program's whole environment: defaults, the request's variables, and the descriptors.
+std::map<std::string, std::string> ProgramVariables(const Request& request);
+
+// Explains `error`, which ends with the text of exec's error for the program of a checked request:
+// a command or an interpreter is missing, or a file isn't executable. Returns other errors
+// unchanged.
+std::string ExplainExec(const Request& request, absl::string_view error);
 
 // Describes the end of a run.
 struct Ended {
@@ -48,6 +70,7 @@ struct Ended {
   std::string signal;            // its name, such as SIGSEGV; empty if none
   std::string limit;             // time, memory, disk or processes; empty if none
   bool stopped = false;          // ended after Terminate or Kill
+  bool lost = false;             // ended with its warm parent: another attempt may succeed
   std::string reason;            // one phrase, such as "exit code 3"; never empty
   std::string last_lines;        // of the log, at most kMaxLastLines bytes of UTF-8
 

@@ -10,11 +10,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
-#include "server/program/layout.h"
-#include "server/program/pipe.h"
+#include "server/program/launch.h"
 #include "server/program/sandbox.h"
 
 namespace ablate::program {
@@ -22,7 +20,8 @@ namespace {
 
 constexpr size_t kMaxLogRead = 1 << 20;  // so that a flood doesn't keep Poll from returning
 constexpr size_t kMaxMetricsRead = 64 << 10;
-constexpr int kMaxLastReads = 100;  // without a sandbox, a process may be left that writes
+constexpr int kMaxLastReads = 100;          // without a sandbox, a process may be left that writes
+constexpr char kSandboxName[] = "bwrap: ";  // begins its messages
 constexpr char kRejected[] = R"({"error": "checkpoint: its step is below the last one logged"})";
 
 std::string SignalName(int number) {
@@ -36,17 +35,12 @@ std::string SignalReason(int number) {
   return absl::StrCat(reason, ", perhaps because the machine ran out of memory");
 }
 
-// Returns the reason if the sandbox ended before the program did; then `log` ends with its error.
-std::string SandboxReason(absl::string_view program, absl::string_view log) {
-  const std::vector<absl::string_view> lines = absl::StrSplit(log, '\n');
-  const absl::string_view error = lines.back();
-  if (!absl::StartsWith(error, "bwrap: ")) return "the sandbox was ended from outside";
-  if (!absl::StartsWith(error, "bwrap: execvp ")) return ExplainSandboxError(error);
-  if (absl::StrContains(error, "Permission denied")) {
-    return absl::StrCat(program, " isn't executable in the sandbox");
-  }
-  return absl::StrCat("command not found: ", program,
-                      " or its interpreter doesn't exist in the sandbox");
+// Explains the end of the sandbox before the program's; then `log` ends with the sandbox's error.
+std::string SandboxReason(const Request& request, absl::string_view log) {
+  const absl::string_view error = log.substr(log.rfind('\n') + 1);
+  if (!absl::StartsWith(error, kSandboxName)) return "the sandbox was ended from outside";
+  return absl::StartsWith(error, "bwrap: execvp ") ? ExplainExec(request, error)
+                                                   : ExplainSandboxError(error);
 }
 
 }  // namespace
@@ -61,7 +55,7 @@ absl::StatusOr<std::unique_ptr<Run>> Run::Start(Request request, WarmPool* warm)
 }
 
 Run::Run(Request request, std::unique_ptr<Process> process, absl::Duration started)
-    : program_(request.command[0]), process_(std::move(process)), watch_(request, started) {}
+    : request_(std::move(request)), process_(std::move(process)), watch_(request_, started) {}
 
 Output Run::Poll(absl::Duration wait) {
   const absl::Duration deadline = MonotonicNow() + wait;
@@ -102,21 +96,17 @@ bool Run::ReadMetrics(Output* output) {
 }
 
 void Run::TakeEvents(bool last, Output* output) {
-  bool rejected = true;
-  while (rejected) {
-    MetricEvents events = lines_.Take(last);
-    output->points.insert(output->points.end(), std::make_move_iterator(events.points.begin()),
-                          std::make_move_iterator(events.points.end()));
-    if (events.progress.has_value()) output->progress = events.progress;
-    for (const std::string& remark : events.remarks) output->log += log_.AddRemark(remark);
-    rejected = events.rejected_checkpoint.has_value();
-    if (rejected) process_->Reply(kRejected);
-    if (!events.checkpoint.has_value()) continue;
-    output->checkpoint = events.checkpoint;
-    awaits_reply_ = true;
-    // Text that was printed before the line was written is in the pipe by now.
-    ReadLog(output);
-  }
+  MetricEvents events = lines_.Take(last);
+  output->points.insert(output->points.end(), std::make_move_iterator(events.points.begin()),
+                        std::make_move_iterator(events.points.end()));
+  if (events.progress.has_value()) output->progress = events.progress;
+  for (const std::string& remark : events.remarks) output->log += log_.AddRemark(remark);
+  for (size_t i = 0; i < events.rejected_checkpoints; ++i) process_->Reply(kRejected);
+  if (!events.checkpoint.has_value()) return;
+  output->checkpoint = events.checkpoint;
+  awaits_reply_ = true;
+  // Text that was printed before the line was written is in the pipe by now.
+  ReadLog(output);
 }
 
 void Run::CheckTime(absl::Duration now) {
@@ -155,18 +145,20 @@ Ended Run::DescribeEnd() {
   ended.stopped = terminated_ != absl::InfiniteDuration() || (killed_ && !breach_.has_value());
   const bool failed = !exit_->started || exit_->code != 0 || exit_->signal != 0;
   if (failed && !killed_) breach_ = watch_.CheckDisk();
+  ended.lost = exit_->lost && !killed_ && !breach_.has_value();
   if (breach_.has_value()) {
     ended.limit = breach_->limit;
     ended.reason = breach_->reason;
     ended.stopped = false;
-  } else if (killed_) {
+  } else if (killed_ || (ended.stopped && !exit_->started)) {
     ended.signal = "SIGKILL";
     ended.reason = grace_over_
                        ? absl::StrCat("killed ", absl::FormatDuration(grace_), " after SIGTERM")
                        : "killed";
   } else if (!exit_->started) {
     ended.exit_code = exit_->code;
-    ended.reason = SandboxReason(program_, ended.last_lines);
+    ended.reason = SandboxReason(request_, ended.last_lines);
+    if (absl::StartsWith(ended.last_lines, kSandboxName)) ended.last_lines.clear();
   } else if (exit_->signal != 0) {
     ended.signal = SignalName(exit_->signal);
     ended.reason = SignalReason(exit_->signal);
@@ -194,6 +186,17 @@ void Run::Kill() {
   if (exit_.has_value()) return;
   killed_ = true;
   process_->Kill();
+}
+
+absl::StatusOr<Output> RunToEnd(Request request) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Run> run, Run::Start(std::move(request)));
+  Output all;
+  while (!all.ended.has_value()) {
+    Output output = run->Poll(absl::InfiniteDuration());
+    all.log += output.log;
+    all.ended = std::move(output.ended);
+  }
+  return all;
 }
 
 }  // namespace ablate::program

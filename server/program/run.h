@@ -15,7 +15,7 @@
 #include "server/program/metric_lines.h"
 #include "server/program/process.h"
 #include "server/program/request.h"
-#include "server/program/warm_pool.h"
+#include "server/program/warm_start.h"
 
 namespace ablate::program {
 
@@ -26,10 +26,10 @@ namespace ablate::program {
 // log. Limits are checked while Poll is called.
 class Run {
  public:
-  // Returns NOT_FOUND if the command doesn't exist, naming it; INVALID_ARGUMENT for a malformed
-  // request; FAILED_PRECONDITION if a file isn't executable, a folder can't be entered, or the
-  // sandbox can't be made.
-  // With a pool, a run that MayFork is forked.
+  // Returns INVALID_ARGUMENT for a malformed request; FAILED_PRECONDITION if a folder can't be
+  // entered, or the sandbox can't be made. If the command doesn't exist or can't be executed, the
+  // run ends with the reason; without a sandbox, that is an error here. With a pool, a run that
+  // MayFork is forked.
   static absl::StatusOr<std::unique_ptr<Run>> Start(Request request, WarmPool* warm = nullptr);
   // Kills everything that the program started and waits until it is gone.
   ~Run() = default;
@@ -62,7 +62,7 @@ class Run {
   // Waits until something may have arrived, or until `until`.
   void AwaitNews(absl::Duration until) const;
 
-  const std::string program_;
+  const Request request_;
   const std::unique_ptr<Process> process_;
   LimitWatch watch_;
   MetricLines lines_;
@@ -78,6 +78,9 @@ class Run {
   std::optional<Exit> exit_;
   bool reported_ = false;  // the end
 };
+
+// Runs a program that makes no checkpoints. Returns its log and its end.
+absl::StatusOr<Output> RunToEnd(Request request);
 
 }  // namespace ablate::program
 

@@ -1,116 +1,104 @@
 #include "server/program/sandbox.h"
 
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <filesystem>
+#include <initializer_list>
+#include <system_error>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
-#include "base/private_folder.h"
 #include "base/status_macros.h"
-#include "server/program/capture.h"
-#include "server/program/command.h"
-#include "server/program/layout.h"
+#include "server/program/run.h"
 
 namespace ablate::program {
 namespace {
 
-constexpr char kInstall[] = "Install it: apt install bubblewrap.";
 constexpr char kAppArmor[] =
     "The kernel denies user namespaces to ordinary users. On Ubuntu 23.10 or later, install the "
     "AppArmor profile bwrap-userns-restrict (apt install apparmor-profiles; cp "
     "/usr/share/apparmor/extra-profiles/bwrap-userns-restrict /etc/apparmor.d/; systemctl reload "
     "apparmor). Elsewhere, set kernel.unprivileged_userns_clone=1 and "
     "user.max_user_namespaces=10000 by sysctl. In a container, allow user namespaces.";
-
-class Options {
- public:
-  void Add(std::initializer_list<absl::string_view> words) {
-    for (absl::string_view word : words) words_.emplace_back(word);
-  }
-  // Adds an empty folder in memory, bounded unless `bytes` is 0.
-  void AddMemoryFolder(absl::string_view target, uint64_t bytes) {
-    Add({"--perms", "1777"});
-    if (bytes > 0) Add({"--size", absl::StrCat(bytes)});
-    Add({"--tmpfs", target});
-  }
-  std::vector<std::string> Take() { return std::move(words_); }
-
- private:
-  std::vector<std::string> words_;
+// The files of /etc that programs need: no passwords, no keys, no configuration of services.
+constexpr const char* kEtcFiles[] = {
+    "alternatives", "group",     "host.conf",    "hosts",      "ld.so.cache",   "ld.so.conf",
+    "ld.so.conf.d", "localtime", "locale.alias", "mime.types", "nsswitch.conf", "os-release",
+    "passwd",       "protocols", "services",     "timezone",
 };
 
-absl::string_view BindOption(Access access) {
-  switch (access) {
-    case Access::kRead:
-      return "--ro-bind";
-    case Access::kWrite:
-      return "--bind";
-    case Access::kDevice:
-      return "--dev-bind";
-  }
-  return "--ro-bind";
+using Options = std::vector<std::string>;
+
+// Shows a file or folder at its own path, if it exists.
+void AddReadable(const std::string& path, Options* options) {
+  options->insert(options->end(), {"--ro-bind-try", path, path});
 }
 
-// A folder that is removed at the end.
-class ProbeFolder {
- public:
-  ProbeFolder() { made_ = mkdtemp(path_.data()) != nullptr; }
-  ~ProbeFolder() {
-    if (made_) rmdir(path_.c_str());
-  }
-  ProbeFolder(const ProbeFolder&) = delete;
-  ProbeFolder& operator=(const ProbeFolder&) = delete;
-  bool made() const { return made_; }
-  const std::string& path() const { return path_; }
+// Adds an empty folder in memory, bounded unless `bytes` is 0.
+void AddMemoryFolder(const std::string& target, uint64_t bytes, Options* options) {
+  options->insert(options->end(), {"--perms", "1777"});
+  if (bytes > 0) options->insert(options->end(), {"--size", absl::StrCat(bytes)});
+  options->insert(options->end(), {"--tmpfs", target});
+}
 
- private:
-  std::string path_ = "/tmp/ablate-probe-XXXXXX";
-  bool made_ = false;
-};
+void AddSystem(Options* options) {
+  AddReadable("/usr", options);
+  for (const char* folder : {"/bin", "/lib", "/lib32", "/lib64", "/libx32", "/sbin"}) {
+    std::error_code not_a_link;
+    const std::string target = std::filesystem::read_symlink(folder, not_a_link);
+    if (not_a_link) {
+      AddReadable(folder, options);
+    } else {
+      options->insert(options->end(), {"--symlink", target, folder});
+    }
+  }
+  for (const char* name : kEtcFiles) AddReadable(absl::StrCat("/etc/", name), options);
+}
+
+void AddFolders(const Request& request, Options* options) {
+  const auto add = [options](const char* option, const std::string& source, std::string target) {
+    options->insert(options->end(), {option, source, std::move(target)});
+  };
+  add("--bind", request.folder, kWorkFolder);
+  if (!request.helpers.empty()) add("--ro-bind", request.helpers, kHelperFolder);
+  if (!request.data.empty()) add("--ro-bind", request.data, kDataFolder);
+  const Environment& environment = request.environment;
+  for (const std::string& folder : environment.folders) AddReadable(folder, options);
+  if (!environment.interpreter.empty() && !environment.is_virtual) {
+    add("--symlink", environment.interpreter, absl::StrCat(kLinkFolder, "/python"));
+    add("--symlink", environment.interpreter, absl::StrCat(kLinkFolder, "/python3"));
+  }
+  if (!request.devices.empty()) AddReadable("/sys", options);
+  for (const std::string& device : request.devices) add("--dev-bind", device, device);
+}
 
 }  // namespace
 
-absl::StatusOr<std::string> FindSandbox() {
-  const std::string path = process::EnvironmentVariable("PATH").value_or("");
-  for (absl::string_view folder : absl::StrSplit(absl::StrCat(path, ":/usr/bin"), ':')) {
-    const std::string file = absl::StrCat(folder, "/bwrap");
-    if (absl::StartsWith(folder, "/") && access(file.c_str(), X_OK) == 0) return file;
-  }
-  return absl::FailedPreconditionError(
-      absl::StrCat("sandbox: bubblewrap isn't installed. ", kInstall));
-}
-
 std::vector<std::string> SandboxOptions(const Request& request, bool forks) {
-  Options options;
-  options.Add({"--unshare-all", "--unshare-user", "--die-with-parent", "--new-session",
-               "--cap-drop", "ALL", "--hostname", "ablate", "--clearenv"});
+  Options options = {"--unshare-all", "--unshare-user", "--die-with-parent",
+                     "--new-session", "--cap-drop",     "ALL",
+                     "--hostname",    "ablate",         "--clearenv"};
+  const auto add = [&options](std::initializer_list<std::string> words) {
+    options.insert(options.end(), words);
+  };
   if (forks) {
-    options.Add({"--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP", "--cap-add",
-                 "CAP_SYS_RESOURCE"});
+    add({"--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP", "--cap-add", "CAP_SYS_RESOURCE",
+         "--cap-add", "CAP_NET_ADMIN"});
   } else {
-    options.Add({"--disable-userns"});
+    add({"--disable-userns"});
   }
-  for (const auto& [name, value] : ProgramVariables(request)) {
-    options.Add({"--setenv", name, value});
-  }
-  options.Add({"--proc", "/proc"});
+  for (const auto& [name, value] : ProgramVariables(request)) add({"--setenv", name, value});
+  add({"--proc", "/proc"});
   // As root, a program could otherwise write to /proc/sys.
-  if (!forks) options.Add({"--ro-bind", "/proc/sys", "/proc/sys"});
-  options.Add({"--dev", "/dev"});
-  options.AddMemoryFolder("/dev/shm", request.limits.memory_bytes);
-  options.AddMemoryFolder("/tmp", request.limits.disk_bytes);
-  const Layout layout = SandboxLayout(request);
-  for (const Bind& bind : layout.binds) {
-    options.Add({BindOption(bind.access), bind.source, bind.target});
-  }
-  for (const auto& [path, text] : layout.links) options.Add({"--symlink", text, path});
+  if (!forks) add({"--ro-bind", "/proc/sys", "/proc/sys"});
+  add({"--dev", "/dev"});
+  AddMemoryFolder("/dev/shm", request.limits.memory_bytes, &options);
+  AddMemoryFolder("/tmp", request.limits.disk_bytes, &options);
+  AddSystem(&options);
+  AddFolders(request, &options);
   // Both are folders in memory, whose size nothing bounds.
-  options.Add({"--remount-ro", "/dev", "--remount-ro", "/", "--chdir", kWorkFolder});
-  return options.Take();
+  add({"--remount-ro", "/dev", "--remount-ro", "/", "--chdir", kWorkFolder});
+  return options;
 }
 
 std::string ExplainSandboxError(absl::string_view printed) {
@@ -128,18 +116,13 @@ std::string ExplainSandboxError(absl::string_view printed) {
 }
 
 absl::Status ProbeSandbox() {
-  ASSIGN_OR_RETURN(const std::string bwrap, FindSandbox());
-  const ProbeFolder folder;
-  if (!folder.made()) return absl::FailedPreconditionError("sandbox: can't make a folder in /tmp");
   Request request;
-  request.folder = folder.path();
-  request.limits.memory_bytes = request.limits.disk_bytes = 1 << 20;
-  std::vector<std::string> command = SandboxOptions(request);
-  command.insert(command.begin(), bwrap);
-  command.insert(command.end(), {"--", "true"});
-  ASSIGN_OR_RETURN(const Captured captured, Capture(std::move(command), absl::Seconds(20)));
-  if (captured.exit_code == 0) return absl::OkStatus();
-  return absl::FailedPreconditionError(ExplainSandboxError(captured.errors));
+  request.command = {"true"};
+  request.folder = "/tmp";
+  request.limits = {.time = absl::Seconds(20), .memory_bytes = 1 << 20};
+  ASSIGN_OR_RETURN(const Output output, RunToEnd(std::move(request)));
+  if (output.ended->ok()) return absl::OkStatus();
+  return absl::FailedPreconditionError(output.ended->reason);
 }
 
 }  // namespace ablate::program

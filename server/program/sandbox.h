@@ -1,5 +1,6 @@
-// Runs programs in a sandbox by bubblewrap: own processes, no network, no capabilities, and no
-// files except those of the layout. Memory, files and processes are bounded elsewhere.
+// Makes sandboxes by bubblewrap: own processes, no network, no capabilities, and no files except
+// the system's, the environment's and the request's. Memory, files and processes are bounded
+// elsewhere.
 #ifndef ABLATE_SERVER_PROGRAM_SANDBOX_H_
 #define ABLATE_SERVER_PROGRAM_SANDBOX_H_
 
@@ -7,14 +8,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/program/request.h"
 
 namespace ablate::program {
-
-// Returns the path of bwrap. FAILED_PRECONDITION if it isn't installed.
-absl::StatusOr<std::string> FindSandbox();
 
 // Returns bwrap's options for a checked request, without descriptors and the command. They hold the
 // program's variables, so pass them by --args: others can read a command line.

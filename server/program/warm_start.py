@@ -2,9 +2,10 @@
 
 FD is a socket of the worker (AF_UNIX, SOCK_SEQPACKET); each packet is a JSON object.
 From the worker, first:  {"imports": [module, ...]}; answered by {"ready": seconds, "missing": {...}}
-A run:     {"command": [python, script, argument...], "folder", "work", "variables", "file_bytes",
-           "memory_bytes"} with descriptors of log, metrics, replies and a socket of the run; -m
-           MODULE or -c CODE in place of the script. Its folder is below this process's own.
+A run:     {"command": [python, script, argument...], "folder", "work", "data", "variables",
+           "file_bytes", "memory_bytes"} with descriptors of log, metrics, replies and a socket of
+           the run; -m MODULE or -c CODE in place of the script. Its folder and the folder of its
+           data are below this process's own.
 On the run's socket the run's helper says {"pid"}, then {"exit"} or {"signal"}; the worker may send
 {"signal": number}. If the worker closes a socket, the run, or everything, ends.
 
@@ -26,6 +27,7 @@ import runpy
 import select
 import signal
 import socket
+import struct
 import sys
 import threading
 import time
@@ -34,7 +36,10 @@ import weakref
 
 PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 24, 38
 CLONE_NEWNS, CLONE_NEWPID, MS_PRIVATE, MS_REC = 1 << 17, 1 << 29, 1 << 18, 1 << 14
+CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWNET, SIOCSIFFLAGS, IFF_UP = 1 << 26, 1 << 27, 1 << 30, 0x8914, 1
+KEYCTL, JOIN_SESSION_KEYRING = {"x86_64": 250, "aarch64": 219}.get(os.uname().machine), 1
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_BIND = 1, 2, 4, 8, 32, 4096
+DATA = "/ablate-data"
 FILES = {_io.TextIOWrapper: 1, _io.BufferedRandom: 2, _io.BufferedWriter: 2, _io.FileIO: 3}
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -56,9 +61,10 @@ def main():
         packet, descriptors, _, _ = socket.recv_fds(channel, 1 << 20, 4)
         if not packet:
             os._exit(0)  # ends the helpers, and these end the runs
-        if os.fork() == 0:
-            channel.close()
-            leave(help_run, json.loads(packet), descriptors[:3], descriptors[3])
+        with contextlib.suppress(OSError):  # no more processes: the worker sees the closed socket
+            if os.fork() == 0:
+                channel.close()
+                leave(help_run, json.loads(packet), descriptors[:3], descriptors[3])
         for descriptor in descriptors:
             os.close(descriptor)
 
@@ -103,7 +109,10 @@ def help_run(request, descriptors, channel):
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     channel = socket.socket(fileno=channel)
     # The first process of a namespace ignores most signals, so the run is its second one.
-    check(libc.unshare(CLONE_NEWPID | CLONE_NEWNS), "make namespaces")
+    check(libc.unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS),
+          "make namespaces")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:  # its own loopback
+        fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP))
     first = os.fork()
     if first == 0:
         leave(stay, channel, descriptors)
@@ -151,6 +160,8 @@ def execute(request, descriptors):
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.setsid()
     mount_folders(request)
+    if KEYCTL is not None:  # keys aren't shared with other runs
+        libc.syscall(KEYCTL, JOIN_SESSION_KEYRING, None)
     drop_rights()
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if request["file_bytes"]:
@@ -176,9 +187,16 @@ def mount_folders(request):
     work = request["work"]
     mount(None, "/", None, MS_REC | MS_PRIVATE)
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
-    mount("/proc/sys", "/proc/sys", None, MS_BIND)
-    mount(None, "/proc/sys", None, MS_REMOUNT | MS_BIND | MS_RDONLY)
+    for name in ("sys", "sysrq-trigger", "irq", "bus"):  # root could write to them
+        if os.path.exists(f"/proc/{name}"):
+            mount(f"/proc/{name}", f"/proc/{name}", None, MS_BIND)
+            mount(None, f"/proc/{name}", None, MS_REMOUNT | MS_BIND | MS_RDONLY)
+    mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620")
     mount(f"{work}/{request['folder']}", work, None, MS_BIND)  # above the folder of all runs
+    if request["data"]:
+        mount(f"{DATA}/{request['data']}", DATA, None, MS_BIND)
+    elif os.path.isdir(DATA):
+        mount("tmpfs", DATA, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV)
     for folder, limit in (("/tmp", request["file_bytes"]), ("/dev/shm", request["memory_bytes"])):
         size = f",size={limit}" if limit else ""
         mount("tmpfs", folder, "tmpfs", MS_NOSUID | MS_NODEV, f"mode=1777{size}")

@@ -130,6 +130,15 @@ run.checkpoint(5)
         self.assertEqual(code, 1)
         self.assertIn("checkpoint 5: not stored; the worker has ended", errors)
 
+    def test_names_the_reason_if_a_checkpoint_is_refused(self):
+        program = Program("run.checkpoint(2)", self.folder)
+        self.assertEqual(program.line(), {"checkpoint": 2})
+        program.reply(b'{"error": "its step is below the last one"}\n')
+        _, code, _, errors = program.end()
+        self.assertEqual(code, 1)
+        self.assertIn("checkpoint 2: not stored; ", errors)
+        self.assertIn("its step is below the last one", errors)
+
     def test_ends_early_when_asked(self):
         program = Program("""
 step = 0

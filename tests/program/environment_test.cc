@@ -46,6 +46,27 @@ TEST_F(EnvironmentTest, RejectsWhatIsNotPython) {
             absl::StatusCode::kFailedPrecondition);
 }
 
+TEST_F(EnvironmentTest, ShowsFoldersOfData) {
+  std::filesystem::create_directories(folder_ / "corpus/a");
+  folder_.Write("corpus/a/text", "words");
+  std::filesystem::create_directory_symlink(folder_ / "corpus", folder_ / "link");
+  const auto describe = [&] { return DescribePython("data", kPython, {folder_ / "link"}); };
+  const auto environment = describe();
+  ASSERT_TRUE(environment.ok()) << environment.status();
+  EXPECT_THAT(environment->version, MatchesRegex(".*, data [0-9a-f]{8}"));
+  EXPECT_EQ(describe()->version, environment->version);
+  Request request = Shell(
+      absl::StrCat("cat ", folder_ / "link/a/text", " && echo x >>", folder_ / "link/a/text"));
+  EXPECT_FALSE(RunToEnd(request).ended->ok());
+  request.environment = *environment;
+  EXPECT_THAT(RunToEnd(request).log, ::testing::StartsWith("words"));
+  EXPECT_EQ(std::filesystem::file_size(folder_ / "corpus/a/text"), 5u);
+  folder_.Write("corpus/a/text", "others");
+  EXPECT_NE(describe()->version, environment->version);
+  EXPECT_THAT(DescribePython("data", kPython, {folder_ / "gone"}).status().message(),
+              ::testing::HasSubstr("gone"));
+}
+
 TEST_F(EnvironmentTest, RunsPythonByBothNames) {
   const Output output = RunToEnd(
       Python("import os, sys\n"

@@ -78,19 +78,20 @@ TEST_F(IsolationTest, HasNoNetwork) {
 }
 
 TEST_F(IsolationTest, MountsDataAndHelpersReadOnly) {
-  std::filesystem::create_directory(folder_ / "set");
+  std::filesystem::create_directories(folder_ / "sets/set");
   std::filesystem::create_directory(folder_ / "modules");
-  folder_.Write("set/text", "words\n");
+  folder_.Write("sets/set/text", "words\n");
   folder_.Write("modules/helper.py", "x = 1\n");
   Request request = Shell(
-      "cat /data/set/text /ablate/helper.py; echo $PYTHONPATH; ls /data\n"
-      "echo >/data/set/new; echo >/ablate/new; echo >/data/new; true");
-  request.data = {{"set", folder_ / "set"}};
+      "cat /ablate-data/text /ablate/helper.py; echo $PYTHONPATH; ls /ablate-data\n"
+      "echo >/ablate-data/text; echo >/ablate/new; echo >/ablate-data/new; true");
+  request.data = folder_ / "sets/set";
   request.helpers = folder_ / "modules";
   request.variables["PYTHONPATH"] = "/program/lib";
   EXPECT_THAT(RunToEnd(request).log,
-              ::testing::StartsWith("words\nx = 1\n/ablate:/program/lib\nset\n"));
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "set/new"));
+              ::testing::StartsWith("words\nx = 1\n/ablate:/program/lib\ntext\n"));
+  EXPECT_EQ(std::filesystem::file_size(folder_ / "sets/set/text"), 6u);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "sets/set/new"));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "modules/new"));
 }
 

@@ -106,7 +106,7 @@ TEST(MetricLinesTest, StopsAtACheckpoint) {
 TEST(MetricLinesTest, RejectsACheckpointBelowTheLastStep) {
   const MetricEvents events = Parse("{\"step\": 3, \"a\": 1}\n{\"checkpoint\": 2}\n");
   EXPECT_EQ(events.checkpoint, std::nullopt);
-  EXPECT_EQ(events.rejected_checkpoint, 2u);
+  EXPECT_EQ(events.rejected_checkpoints, 1u);
   EXPECT_THAT(events.remarks, ElementsAre(HasSubstr("at least 3")));
 }
 

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "server/program/process_tree.h"
+#include "server/program/processes.h"
 #include "tests/program/run_fixture.h"
 
 namespace ablate::program {
@@ -147,7 +147,8 @@ TEST_F(RunTest, LeavesNoDescriptorsAndNoChildren) {
     request.sandboxed = sandboxed;
     RunToEnd(request);
     request.command = {"no-such-command"};
-    EXPECT_FALSE(program::Run::Start(request).ok());
+    const absl::StatusOr<Output> failed = program::RunToEnd(request);
+    EXPECT_FALSE(failed.ok() && failed->ended->ok());
     request.command = {"sleep", "1000"};
     Start(request);
   }

@@ -1,12 +1,14 @@
 // Tests runs that a warm parent forks: they end like others, and are apart from others.
 #include <sys/stat.h>
 
+#include <chrono>
 #include <fstream>
+#include <future>
 #include <set>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/program/warm_pool.h"
+#include "server/program/warm_start.h"
 #include "tests/program/run_fixture.h"
 
 namespace ablate::program {
@@ -86,20 +88,73 @@ TEST_F(WarmTest, SeesOnlyItsOwnFilesAndProcesses) {
             "denied\n");
 }
 
+TEST_F(WarmTest, SeesOnlyItsOwnData) {
+  for (const char* name : {"a", "b"}) {
+    std::filesystem::create_directories(folder_ / absl::StrCat("sets/", name));
+    folder_.Write(absl::StrCat("sets/", name, "/text"), name);
+  }
+  const auto with_data = [&](const std::string& name) {
+    Request request = Python(
+        "import os\nprint(os.listdir('/ablate-data'), *(open('/ablate-data/' + n).read() for n in "
+        "os.listdir('/ablate-data')))\ntry: open('/ablate-data/text', 'w')\nexcept OSError as "
+        "error: "
+        "print(error.strerror)");
+    request.data_root = folder_ / "sets";
+    if (!name.empty()) request.data = folder_ / absl::StrCat("sets/", name);
+    EXPECT_TRUE(MayFork(request));
+    return ForkToEnd(request).log;
+  };
+  EXPECT_EQ(with_data("a"), "['text'] a\nRead-only file system\n");
+  EXPECT_EQ(with_data("b"), "['text'] b\nRead-only file system\n");
+  EXPECT_EQ(with_data(""), "[]\nRead-only file system\n");
+  Request elsewhere = Python("1");
+  elsewhere.data = folder_ / "sets/a";
+  elsewhere.data_root = folder_ / "other";
+  EXPECT_FALSE(MayFork(elsewhere));
+}
+
 TEST_F(WarmTest, HasNoRights) {
   const Output output = ForkToEnd(
       Python("import ctypes, os, socket\n"
              "libc = ctypes.CDLL(None, use_errno=True)\n"
              "print(libc.mount(b'tmpfs', b'/tmp', b'tmpfs', 0, None), libc.unshare(1 << 28), "
              "libc.umount2(b'/program', 2))\n"
-             "for path in ('/usr/x', '/ablate/x', '/x', '/proc/sys/kernel/core_pattern'):\n"
+             "for path in ('/usr/x', '/ablate/x', '/x', '/proc/sys/kernel/core_pattern', "
+             "'/proc/irq/default_smp_affinity'):\n"
              "    try: open(path, 'a').write('x'); print('wrote', path)\n"
              "    except OSError as error: print(error.strerror)\n"
              "try: socket.create_connection(('127.0.0.1', 22), 1); print('connected')\n"
              "except OSError: print('no network')\n"));
   EXPECT_EQ(output.log,
             "-1 -1 -1\nRead-only file system\nRead-only file system\nRead-only file "
-            "system\nRead-only file system\nno network\n");
+            "system\nRead-only file system\nRead-only file system\nno network\n");
+}
+
+TEST_F(WarmTest, SharesNoNetworkMemoryOrTerminalsWithOthers) {
+  const std::string script =
+      "import ctypes, os, socket, time\n"
+      "server = socket.create_server(('127.0.0.1', 29500)); socket.create_connection(('127.0.0.1', "
+      "29500)); print('bound')\n"
+      "libc = ctypes.CDLL(None)\n"
+      "print(libc.shmget(77, 4096, 0), libc.shmget(77, 4096, 0o1600) >= 0)\n"
+      "print(os.listdir('/dev/pts'), os.ttyname(os.openpty()[1]), flush=True)\n";
+  const std::string expected = "bound\n-1 True\n['ptmx'] /dev/pts/0\n";
+  const auto other = Fork(Python(script + "time.sleep(100)"));
+  AwaitLog(other.get(), "/dev/pts/0");
+  EXPECT_EQ(ForkToEnd(Python(script)).log, expected);
+}
+
+TEST_F(WarmTest, HasAKeyringOfItsOwn) {
+  const std::string script =
+      "import ctypes\nlibc = ctypes.CDLL(None)\n"
+      "add, search = 248, 10\n"
+      "print(libc.syscall(250, search, -3, b'user', b'ablate-test', 0), "
+      "libc.syscall(add, b'user', b'ablate-test', b'secret', 6, -3) > 0)";
+#ifndef __x86_64__
+  GTEST_SKIP() << "the numbers are those of x86_64";
+#endif
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(ForkToEnd(Python(script)).log, "-1 True\n");
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(RunToEnd(Python(script)).log, "-1 True\n");
 }
 
 TEST_F(WarmTest, EndsWhatARunLeavesBehind) {
@@ -158,6 +213,50 @@ TEST_F(WarmTest, RunsManyAtATime) {
   std::vector<std::unique_ptr<program::Run>> runs;
   for (int i = 0; i < 20; ++i) runs.push_back(Fork(Python(absl::StrCat("print(", i, ")"))));
   for (int i = 0; i < 20; ++i) EXPECT_EQ(AwaitEnd(runs[i].get()).log, absl::StrCat(i, "\n"));
+}
+
+TEST_F(WarmTest, StartsAProcessWhileAnotherOneIsBeingStarted) {
+  // A process that isn't ready before someone has opened the gate and closed it.
+  const std::string helpers = folder_ / "slow";
+  std::filesystem::create_directory(helpers);
+  std::ofstream(absl::StrCat(helpers, "/", kWarmStartFile)) << "open('/program/gate').read()";
+  ASSERT_EQ(mkfifo((work_ + "/gate").c_str(), 0600), 0);
+  Request slow = Python("1");
+  slow.environment.name = "slow";
+  slow.helpers = helpers;
+  auto blocked = std::async(std::launch::async, [&] { return pool_.StartRun(slow).status(); });
+  std::ofstream gate(work_ + "/gate");  // waits for its reader
+  EXPECT_EQ(ForkToEnd(Python("print(1)")).log, "1\n");
+  EXPECT_EQ(blocked.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  gate.close();
+  EXPECT_EQ(blocked.get().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(WarmTest, KeepsAProcessWhoseRunsGoOn) {
+  const auto first = Fork(Python("import signal\nprint('ready', flush=True)\nsignal.pause()"));
+  AwaitLog(first.get(), "ready");
+  for (size_t other = 0; other < WarmPool::kMostParents; ++other) {
+    Request request = Python("print(1)");
+    request.environment.name = absl::StrCat("other ", other);
+    EXPECT_EQ(ForkToEnd(request).log, "1\n");
+  }
+  first->Terminate();
+  EXPECT_EQ(AwaitEnd(first.get()).ended->reason, "killed by SIGTERM");
+}
+
+TEST_F(WarmTest, ReadsTheImportsOfFilesOnce) {
+  std::ofstream(helpers_ + "/numpy.py") << "class random: seed = staticmethod(lambda: None)";
+  const auto has_numpy = [this](const std::string& files, const char* content) {
+    Request request = Python("import sys; print('numpy' in sys.modules)");
+    request.files = files;
+    std::ofstream(request.folder + "/a.py") << content;
+    return ForkToEnd(request).log;
+  };
+  EXPECT_EQ(has_numpy("one", "import numpy"), "True\n");
+  EXPECT_EQ(has_numpy("one", "isn't read"), "True\n");
+  EXPECT_EQ(has_numpy("two", "pass"), "False\n");
+  EXPECT_EQ(has_numpy("", "import numpy"), "True\n");
+  EXPECT_EQ(has_numpy("", "pass"), "False\n");
 }
 
 TEST_F(WarmTest, ForksOnlyPythonCommandsInTheSandbox) {
