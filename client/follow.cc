@@ -186,6 +186,9 @@ void PrintFailure(const Context& context, Connection* connection,
 void PrintOutcome(const Context& context, const v1::Experiment& experiment) {
   const std::string id = Id(experiment.name());
   std::string line = absl::StrCat(id, ": ", CountsText(experiment.counts()));
+  if (!experiment.why_cancelled().empty()) {
+    absl::StrAppend(&line, "; ", Printable(StateText(experiment)));
+  }
   if (experiment.counts().failed() > 0) {
     absl::StrAppend(&line, "; `ablate runs ", id, "` shows why, `ablate logs ", id, "/CELL` the ",
                     experiment.spec().base().has_program() ? "log" : "history");

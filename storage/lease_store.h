@@ -65,6 +65,7 @@ struct NewLease {
 struct GrantedRun {
   std::string spec;
   std::string dataset_blob;
+  std::string data_blob;
   std::string initial_blob;
   std::string resume_blob;  // empty: from step 0
   uint32_t resume_step = 0;
@@ -167,6 +168,8 @@ struct Withdrawal {
   std::string worker;
 };
 
+using OnWithdrawnFunction = std::function<void(std::vector<Withdrawal>)>;
+
 inline constexpr uint32_t kMaxFailuresWithoutProgress = 3;
 inline constexpr uint32_t kMaxLossesWithoutProgress = 20;
 
@@ -189,6 +192,10 @@ class LeaseStore {
   // Returns the mean lane microseconds per step of finished runs of this shape. If there are none,
   // returns that of runs that have trained for a second; nothing if there are none either.
   virtual absl::StatusOr<std::optional<double>> MeasuredStepTime(absl::string_view shape) = 0;
+  // Sets the receiver of leases that a write ended although it wasn't about them, because it
+  // cancelled an experiment with too many failed runs. Called on the writer's thread after the
+  // commit and before the write's own answer; must not block.
+  virtual void OnWithdrawn(OnWithdrawnFunction on_withdrawn) = 0;
   // The writes don't wait for the disk: `done` is called on the writer's thread after the commit
   // and must not block.
   template <typename T>

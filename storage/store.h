@@ -245,6 +245,7 @@ class Store final : public LeaseStore {
                                                uint32_t limit) override;
   absl::StatusOr<DeviceShares> GetShares() override;
   absl::StatusOr<std::optional<double>> MeasuredStepTime(absl::string_view shape) override;
+  void OnWithdrawn(OnWithdrawnFunction on_withdrawn) override;
   void GrantAsync(std::vector<NewLease> leases, Done<Grants> done) override;
   void ApplyAsync(std::string holder_incarnation, std::vector<LeaseEvent> events,
                   Done<std::vector<Applied>> done) override;

@@ -179,7 +179,9 @@ std::string SettingText(const v1::ExperimentSpec& spec,
 
 std::string StateText(const v1::Experiment& experiment) {
   if (!experiment.stalled().empty()) return absl::StrCat("STALLED: ", experiment.stalled());
-  return v1::ExperimentState::Value_Name(experiment.state());
+  const std::string& why = experiment.why_cancelled();
+  return absl::StrCat(v1::ExperimentState::Value_Name(experiment.state()), why.empty() ? "" : ": ",
+                      why);
 }
 
 bool HasEnded(v1::RunState::Value state) {

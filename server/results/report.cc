@@ -149,6 +149,7 @@ std::string ReadAtText(const ComparedGrid& compared) {
 // Returns "one data set, one model size, 1,000 steps. Seeds vary the held-out documents, the order
 // of the data and the initial weights jointly".
 std::string ScopeText(const TrainedGrid& grid) {
+  if (grid.spec.base().has_program()) return "";  // only its author knows what seeds vary
   const std::map<std::string, bool> data = DatasetNames(grid);
   const bool documents =
       std::any_of(data.begin(), data.end(), [](const auto& one) { return one.second; });
@@ -179,6 +180,7 @@ absl::StatusOr<html::Experiment> ContentsOf(storage::Store* store, const Compare
   html::Experiment experiment;
   experiment.id = compared.grid.record.id;
   experiment.question = compared.grid.spec.question();
+  experiment.why_cancelled = compared.grid.record.why_cancelled;
   experiment.read_at = ReadAtText(compared);
   experiment.scope = ScopeText(compared.grid);
   experiment.colours = figure::StyleIndices(compared.comparison);

@@ -11,7 +11,7 @@ namespace {
 
 // Adds the runs that lanes train, then those that they begin next, then those whose end has
 // arrived, each in order of granting.
-void AddRuns(const WorkerState& worker, WorkerInfo* info) {
+void AddRuns(const WorkerState& worker, absl::Duration now, WorkerInfo* info) {
   std::map<std::pair<int, uint64_t>, const HeldLease*> ordered;
   for (const auto& [id, lease] : worker.leases) {
     const int stage = lease.ended ? 2 : (lease.started ? 0 : 1);
@@ -21,7 +21,8 @@ void AddRuns(const WorkerState& worker, WorkerInfo* info) {
     info->runs.push_back(lease->run);
     if (!info->attached || !lease->stepping()) continue;
     info->busy_lanes += worker.LanesOf(lease->lanes);
-    info->training.push_back({lease->run, lease->meter.steps_per_second(), lease->meter.losses()});
+    info->training.push_back(
+        {lease->run, lease->meter.steps_per_second(now), lease->meter.losses()});
   }
   // A run whose end is on its way may have left its lane.
   info->busy_lanes = std::min(info->busy_lanes, worker.lanes);
@@ -50,7 +51,20 @@ Scheduler::Scheduler(storage::LeaseStore* store, const Clock* clock, SchedulerOp
       post_([](const std::function<void()>& task) { task(); }),
       start_(clock->Now()),
       last_tick_(start_),
-      analyses_(clock, options_.analyses) {}
+      analyses_(clock, options_.analyses) {
+  ReceiveWithdrawals();
+}
+
+void Scheduler::SetPost(Post post) {
+  post_ = std::move(post);
+  ReceiveWithdrawals();
+}
+
+void Scheduler::ReceiveWithdrawals() {
+  using Withdrawals = std::vector<storage::Withdrawal>;
+  store_->OnWithdrawn(
+      OnThread<Withdrawals>([this](const Withdrawals& withdrawals) { Withdraw(withdrawals); }));
+}
 
 absl::Status Scheduler::Start() {
   start_ = clock_->Now();
@@ -89,7 +103,7 @@ std::vector<WorkerInfo> Scheduler::Workers() const {
     info.attached = worker.session != 0;
     info.attach_time = worker.attach_time;
     if (info.attached) info.device_use = worker.device_use;
-    AddRuns(worker, &info);
+    AddRuns(worker, clock_->Now(), &info);
     info.busy = !info.runs.empty() || analyses_.Busy(worker.session);
     const auto drained = drained_.find(name);
     if (drained != drained_.end()) info.unusable = drained->second.last_words;

@@ -71,7 +71,7 @@ struct WorkerInfo {
   std::string device_kind;
   std::string build;
   std::map<std::string, std::string> trainers;  // as in WorkerState
-  std::string no_programs;                      // likewise
+  std::string no_programs;                      // as in WorkerState
   bool analysis = false;                        // its role: it gets analyses and never a run
   uint32_t lanes = 0;
   uint64_t memory_bytes = 0;  // for all lanes together; 0: unknown
@@ -113,7 +113,7 @@ class Scheduler {
   // Moves the store's callbacks to the scheduler's thread (SchedulerThread sets it). Without it
   // they run on the store's thread. Set it before the first Open.
   using Post = std::function<void(std::function<void()>)>;
-  void SetPost(Post post) { post_ = std::move(post); }
+  void SetPost(Post post);
 
   // Loads the leases that an earlier process left; their workers have start_grace to return.
   absl::Status Start();
@@ -187,6 +187,9 @@ class Scheduler {
     std::function<void()> saved;
     absl::Duration until;
   };
+
+  // Receives the leases that the store ends by itself.
+  void ReceiveWithdrawals();
 
   // saving.cc
   void NoteSaved(const storage::LeaseEvent& event);

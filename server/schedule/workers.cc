@@ -15,13 +15,21 @@ void TrainingMeter::Add(absl::Duration now, const storage::PointsEvent& event) {
   rate_.Add(now, event.step);
   for (const storage::Column& column : event.columns) {
     if (column.key != "train/loss" || column.values.empty()) continue;
-    losses_.push_back(static_cast<float>(column.values.back()));
+    AddLoss(static_cast<float>(column.values.back()));
   }
+}
+
+void TrainingMeter::AddLoss(float loss) {
+  const size_t place = count_++;
+  if (place > 0 && (place - 1) % stride_ != 0) losses_.pop_back();  // it was only the newest
+  losses_.push_back(loss);
   if (losses_.size() <= kMaxLosses) return;
-  // Keeps every second one, and the newest.
-  for (size_t i = 0; i < losses_.size() / 2; ++i) losses_[i] = losses_[2 * i];
-  losses_[losses_.size() / 2] = losses_.back();
-  losses_.resize(losses_.size() / 2 + 1);
+  const size_t spaced = place / stride_ + 1;  // without the newest, if that isn't one of them
+  size_t kept = 0;
+  for (size_t i = 0; i < spaced; i += 2) losses_[kept++] = losses_[i];
+  losses_.resize(kept);
+  stride_ *= 2;
+  if (place % stride_ != 0) losses_.push_back(loss);
 }
 
 HeldLease* WorkerState::Find(absl::string_view lease) {

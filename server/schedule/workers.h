@@ -35,13 +35,17 @@ class WorkerStream {
 class TrainingMeter {
  public:
   void Add(absl::Duration now, const storage::PointsEvent& event);
-  double steps_per_second() const { return rate_.PerSecond(); }
-  // Returns the training loss since the first event, thinned, with the newest value last.
+  double steps_per_second(absl::Duration now) const { return rate_.PerSecond(now); }
+  // Returns the training loss since the first event, evenly thinned, with the newest value last.
   const std::vector<float>& losses() const { return losses_; }
 
  private:
+  void AddLoss(float loss);
+
   GrowthRate rate_{absl::Seconds(10), absl::Milliseconds(500)};
-  std::vector<float> losses_;
+  std::vector<float> losses_;  // every stride_-th one, then the newest
+  size_t stride_ = 1;
+  size_t count_ = 0;  // of all values
 };
 
 struct HeldLease {

@@ -42,6 +42,7 @@ ExperimentRecord ReadExperiment(Connection& db, const Statement& row) {
   record.archived = row.Int(19) != 0;
   record.extends = row.Text(20);
   record.changes = DecodeLines(row.View(21));
+  record.why_cancelled = row.Text(22);
   return record;
 }
 
@@ -53,10 +54,10 @@ std::vector<ExperimentRecord> ReadBefore(Connection& db, const Viewer& viewer,
   Statement row(db,
                 "SELECT id, name, title, owner, spec, state, queued, leased, done, diverged, "
                 "failed, cancelled, create_time, end_time, analyses, analyses_failure, private_to, "
-                "tags, note, archived, extends, changes FROM experiments WHERE id < ?1 AND deleted "
-                "= 0 AND (?3 OR private_to IN ('', ?4)) AND ?5 IN ('', owner) AND (?6 = '' OR "
-                "instr(char(10) || tags, ?6) > 0) AND (?7 OR archived = 0 OR state = 0) ORDER BY "
-                "id DESC LIMIT ?2",
+                "tags, note, archived, extends, changes, why_cancelled FROM experiments WHERE id < "
+                "?1 AND deleted = 0 AND (?3 OR private_to IN ('', ?4)) AND ?5 IN ('', owner) AND "
+                "(?6 = '' OR instr(char(10) || tags, ?6) > 0) AND (?7 OR archived = 0 OR state = "
+                "0) ORDER BY id DESC LIMIT ?2",
                 before, limit, viewer.sees_all, viewer.user, filter.owner,
                 filter.tag.empty() ? "" : absl::StrCat("\n", filter.tag, "\n"), filter.archived);
   while (row.Row()) records.push_back(ReadExperiment(db, row));
@@ -96,6 +97,25 @@ void CancelRun(Transaction& t, int64_t id, std::vector<Withdrawal>* withdrawals)
   EndRun(t, &*run, RunState::kCancelled);
 }
 
+// Cancels an active experiment, with its runs that no other one needs. Adds their leases to
+// `withdrawals`.
+void CancelWithRuns(Transaction& t, int64_t experiment, absl::string_view why,
+                    std::vector<Withdrawal>* withdrawals) {
+  Statement(t.db,
+            "UPDATE experiments SET state = 2, end_time = ?2, why_cancelled = ?3 WHERE id = ?1",
+            experiment, t.now, why)
+      .Run();
+  t.NextChange();  // for watchers, even if other experiments need all of its runs
+  for (const int64_t run : LiveRuns(t.db, experiment)) {
+    const std::optional<Claim> claim = LiveClaim(t.db, run);
+    if (claim.has_value()) {
+      SetClaim(t, run, *claim);
+    } else {
+      CancelRun(t, run, withdrawals);
+    }
+  }
+}
+
 }  // namespace
 
 std::string EncodeLines(const std::vector<std::string>& lines) {
@@ -106,6 +126,20 @@ std::optional<ExperimentRecord> LoadExperiment(Connection& db, int64_t id) {
   std::vector<ExperimentRecord> found = ReadBefore(db, kServer, {}, id + 1, 1);
   if (found.empty()) return std::nullopt;
   return std::move(found.front());
+}
+
+void CancelIfTooManyFailed(Transaction& t, int64_t experiment) {
+  std::string why;
+  {
+    Statement row(t.db,
+                  "SELECT failed, max_failed FROM experiments WHERE id = ?1 AND state = 0 AND "
+                  "max_failed > 0 AND failed >= max_failed",
+                  experiment);
+    if (!row.Row()) return;
+    why = absl::StrCat(row.Int(0), row.Int(0) == 1 ? " run" : " runs",
+                       " failed; limits.failures is ", row.Int(1));
+  }
+  CancelWithRuns(t, experiment, why, &t.withdrawals);
 }
 
 absl::StatusOr<ExperimentRecord> Store::GetExperiment(absl::string_view id) {
@@ -236,18 +270,7 @@ absl::StatusOr<CancelledExperiment> Store::CancelExperiment(absl::string_view id
     if (!experiment.has_value()) return NotFound("experiment", id);
     CancelledExperiment cancelled;
     if (experiment->state != ExperimentState::kActive) return cancelled;
-    Statement(t.db, "UPDATE experiments SET state = 2, end_time = ?2 WHERE id = ?1", experiment->id,
-              t.now)
-        .Run();
-    t.NextChange();  // for watchers, even if other experiments need all of its runs
-    for (const int64_t run : LiveRuns(t.db, experiment->id)) {
-      const std::optional<Claim> claim = LiveClaim(t.db, run);
-      if (claim.has_value()) {
-        SetClaim(t, run, *claim);
-      } else {
-        CancelRun(t, run, &cancelled.withdrawals);
-      }
-    }
+    CancelWithRuns(t, experiment->id, "", &cancelled.withdrawals);
     cancelled.analyses = AnalysesOnlyOf(t.db, experiment->id);
     for (const std::string& analysis : cancelled.analyses) CancelIfOpen(t, analysis);
     return cancelled;

@@ -9,6 +9,7 @@
 
 #include "storage/records.h"
 #include "storage/sqlite/connection.h"
+#include "storage/sqlite/writer.h"
 
 namespace ablate::storage {
 
@@ -17,6 +18,10 @@ std::string EncodeLines(const std::vector<std::string>& lines);
 
 // Reads an experiment that isn't deleted by its row number.
 std::optional<ExperimentRecord> LoadExperiment(Connection& db, int64_t id);
+
+// Cancels an active experiment if it has as many FAILED cells as its limit. Leases of its runs are
+// withdrawn after the commit.
+void CancelIfTooManyFailed(Transaction& t, int64_t experiment);
 
 }  // namespace ablate::storage
 

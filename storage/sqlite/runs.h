@@ -36,8 +36,8 @@ std::optional<RunRow> FindRunOfLease(Connection& db, absl::string_view lease);
 // an ended one if one of its runs was queued again.
 void SettleExperiment(Transaction& t, int64_t experiment);
 // Writes a row with a new change number, updates the counts of the experiments that have the run,
-// for a change from state `before`, and ends or reactivates those experiments. Keeps the final
-// values of a run that ends, and forgets those of one that is queued again.
+// for a change from state `before`, and ends, cancels or reactivates those experiments. Keeps the
+// final values of a run that ends, and forgets those of one that is queued again.
 void SaveRun(Transaction& t, const RunRow& run, RunState before);
 // Notes the lease's first event, by which a lane has begun the run. The caller saves it.
 void BeginRun(Transaction& t, RunRow* run);

@@ -123,17 +123,27 @@ Writer::Group Writer::NextGroup() {
   return group;
 }
 
+void Writer::OnWithdrawn(OnWithdrawnFunction on_withdrawn) {
+  MutexLock lock(&db_mutex_);
+  on_withdrawn_ = std::move(on_withdrawn);
+}
+
 void Writer::Serve(Group group) {
   bool needs_maintenance = false;
+  std::vector<Withdrawal> withdrawals;
+  OnWithdrawnFunction on_withdrawn;
   {
     MutexLock lock(&db_mutex_);
     Transaction transaction{*db_, options_.now(), stored_change_};
     const int64_t changed_rows = db_->changed_rows();
     Commit(&group, &transaction);
     needs_maintenance = transaction.needs_maintenance;
+    withdrawals = std::move(transaction.withdrawals);
+    on_withdrawn = on_withdrawn_;
     NoteRoom(group, db_->changed_rows() != changed_rows);
   }
   // Outside the lock, because in memory these may use the store again.
+  if (!withdrawals.empty() && on_withdrawn) on_withdrawn(std::move(withdrawals));
   for (Request& request : group) request.done(request.status);
   if (options_.on_commit) options_.on_commit(change_number_);
   if (needs_maintenance && options_.on_maintenance_needed) options_.on_maintenance_needed();
@@ -166,6 +176,7 @@ void Writer::Commit(Group* group, Transaction* transaction) {
   }
   db_->ClearError();
   transaction->needs_maintenance = false;
+  transaction->withdrawals.clear();
   // One request's result may depend on another of the group: all of them are void.
   for (Request& request : *group) request.status = status;
   NoteFailure(status);
@@ -230,6 +241,7 @@ absl::Status Writer::CheckPlace() {
 // group (then the connection keeps it).
 absl::Status Writer::RunOne(const Work& work, bool alone, Transaction* transaction) {
   const size_t actions = transaction->after_commit.size();
+  const size_t withdrawals = transaction->withdrawals.size();
   const uint64_t change = transaction->change;
   if (!alone) Statement(*db_, "SAVEPOINT request").Run();
   absl::Status status = work(*transaction);
@@ -237,6 +249,7 @@ absl::Status Writer::RunOne(const Work& work, bool alone, Transaction* transacti
   if (!error.ok()) status = error;
   if (!status.ok()) {
     transaction->after_commit.resize(actions);
+    transaction->withdrawals.resize(withdrawals);
     transaction->change = change;
   }
   if (error.code() == absl::StatusCode::kDataLoss || !db_->in_transaction()) return status;

@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "base/mutex.h"
 #include "storage/disk_room.h"
+#include "storage/lease_store.h"
 #include "storage/records.h"
 #include "storage/sqlite/connection.h"
 
@@ -31,6 +32,8 @@ struct Transaction {
   bool needs_maintenance = false;  // a request left work for Maintenance
   // Called on the writer's thread once this is durable, before any later request begins.
   std::vector<std::function<void()>> after_commit = {};
+  // Leases that a request ended although it wasn't about them.
+  std::vector<Withdrawal> withdrawals = {};
 
   uint64_t NextChange() { return ++change; }
 };
@@ -71,6 +74,9 @@ class Writer {
   absl::Status Run(const Work& work);
   // Like Run, for work that eventually frees room; it may use the ballast of a full disk.
   absl::Status Free(const Work& work);
+
+  // As in LeaseStore.
+  void OnWithdrawn(OnWithdrawnFunction on_withdrawn);
 
   // Runs `read` between two transactions on the writer's own connection; for stores in memory,
   // which have no other.
@@ -117,6 +123,7 @@ class Writer {
   const std::unique_ptr<Connection> db_ ABSL_PT_GUARDED_BY(db_mutex_);
   uint64_t stored_change_ ABSL_GUARDED_BY(db_mutex_) = 0;
   absl::Status dead_ ABSL_GUARDED_BY(db_mutex_);
+  OnWithdrawnFunction on_withdrawn_ ABSL_GUARDED_BY(db_mutex_);
 
   Mutex mutex_;
   CondVar wake_;

@@ -36,6 +36,9 @@ class LeaseStoreProxy : public storage::LeaseStore {
   Or<std::optional<double>> MeasuredStepTime(Text shape) override {
     return target_->MeasuredStepTime(shape);
   }
+  void OnWithdrawn(storage::OnWithdrawnFunction on_withdrawn) override {
+    target_->OnWithdrawn(std::move(on_withdrawn));
+  }
   void GrantAsync(std::vector<storage::NewLease> leases, Done<storage::Grants> done) override {
     target_->GrantAsync(std::move(leases), std::move(done));
   }

@@ -211,6 +211,29 @@ TEST_F(SchedulerExpiryTest, CancelsWithdrawnRunsAndGrantsOthers) {
   EXPECT_THAT(scheduler_->Workers().at(0).runs, ElementsAre("b-0"));
 }
 
+TEST_F(SchedulerExpiryTest, StopsOtherRunsOfAnExperimentWithTooManyFailures) {
+  max_failed_ = 1;
+  const Peer peer = TrainingWorker();
+  Queue("b", 1);
+  SendFailed(peer, peer.grants().at(0), 2);
+  EXPECT_EQ(Run("a-1").state, RunState::kCancelled);
+  EXPECT_THAT(peer.cancels(), ElementsAre("l2"));
+  EXPECT_THAT(scheduler_->Workers().at(0).runs, ElementsAre("b-0"));
+}
+
+TEST_F(SchedulerExpiryTest, StopsThemAfterARestartOfTheServer) {
+  max_failed_ = 1;
+  TrainingWorker();
+  Restart();
+  wire::FromWorker hello = Holding(Holding(Hello("w", "w#1"), "l1", 2), "l2", 1);
+  const Peer peer = Attach(hello);
+  wire::Grant held;
+  held.set_lease("l1");
+  SendFailed(peer, held, 2);
+  EXPECT_THAT(peer.cancels(), ElementsAre("l2"));
+  EXPECT_THAT(scheduler_->Workers().at(0).runs, IsEmpty());
+}
+
 TEST_F(SchedulerExpiryTest, WaitsForTheStatesOfWhatTrains) {
   const Peer peer = TrainingWorker();
   const wire::Grant grant = peer.grants().at(0);

@@ -155,6 +155,7 @@ std::string SchedulerTest::Queue(const std::string& name, uint32_t runs, uint32_
   experiment.name = name;
   experiment.request_id = name;
   experiment.owner = owner_;
+  experiment.max_failed = max_failed_;
   for (uint32_t i = 0; i < runs; ++i) {
     storage::NewRun run;
     run.fingerprint = absl::StrCat(name, "-", i);
@@ -266,6 +267,13 @@ void SchedulerTest::SendFinished(const Peer& peer, const wire::Grant& grant, uin
                                  uint32_t step) {
   wire::FromWorker message = EventOf(grant, seq);
   message.mutable_event()->mutable_finished()->set_step(step);
+  Send(peer, message);
+}
+
+void SchedulerTest::SendFailed(const Peer& peer, const wire::Grant& grant, uint64_t seq) {
+  wire::FromWorker message = EventOf(grant, seq);
+  message.mutable_event()->mutable_failed()->set_message("exit code 1");
+  message.mutable_event()->mutable_failed()->set_is_final(true);
   Send(peer, message);
 }
 

@@ -133,6 +133,7 @@ class SchedulerTest : public ::testing::Test {
   std::string owner_;
   std::string device_of_runs_ = "cpu";
   uint32_t lanes_of_runs_ = 1;
+  uint32_t max_failed_ = 0;  // of these experiments; 0: no limit
   // Queues runs "NAME-0", "NAME-1", …; returns the experiment.
   std::string Queue(const std::string& name, uint32_t runs, uint32_t steps = 10,
                     uint32_t numerics_version = 0, const std::string& trainer = "torch");
@@ -157,6 +158,8 @@ class SchedulerTest : public ::testing::Test {
   void SendResumeState(const Peer& peer, const worker::v1::Grant& grant, uint64_t seq,
                        const std::string& blob);
   void SendFinished(const Peer& peer, const worker::v1::Grant& grant, uint64_t seq, uint32_t step);
+  // Sends a failure after which the run isn't tried again.
+  void SendFailed(const Peer& peer, const worker::v1::Grant& grant, uint64_t seq);
   void SendHeartbeat(const Peer& peer);
   void SendProgress(const Peer& peer, const worker::v1::Grant& grant, absl::Duration since);
 

@@ -365,7 +365,8 @@ class Experiment:
         rows = [("question", message.spec.question), ("state", _State.Value.Name(message.state)),
                 ("runs", _display.counts_text(message.counts)),
                 ("axes", ", ".join(axis.name or axis.field for axis in message.spec.axes)),
-                ("primary metric", self.primary), ("stalled", message.stalled),
+                ("primary metric", self.primary),
+                ("stalled", message.stalled), ("why cancelled", message.why_cancelled),
                 ("tags", ", ".join(message.tags)), ("note", message.note),
                 ("extends", message.extends.partition("/")[2]),
                 ("changed", " ".join(message.changes))]

@@ -123,6 +123,8 @@ void Checks(const Place& place, const Experiment& experiment, Markup* out) {
                  "details");
     out->Close();
   }
+  const std::string& why = experiment.why_cancelled;
+  if (!why.empty()) Check("caution", absl::StrCat("cancelled: ", why), out).Close();
   std::vector<std::string> others = {report::WithinNote(comparison), DivergedText(comparison),
                                      OpenAnalysesText(experiment)};
   for (const Figure& figure : experiment.figures) {

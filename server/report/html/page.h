@@ -71,9 +71,10 @@ struct Provenance {
 };
 
 struct Experiment {
-  std::string id;        // names-norm-7f3k
-  std::string question;  // "" if it asks none
-  std::string read_at;   // "after 1,000 steps", "where each run ended", "at step 500"
+  std::string id;             // names-norm-7f3k
+  std::string question;       // "" if it asks none
+  std::string why_cancelled;  // "" unless the server cancelled it
+  std::string read_at;        // "after 1,000 steps", "where each run ended", "at step 500"
   // Scope of the answer, and what seeds vary: "one data set, one model size, 1,000 steps. Seeds
   // vary …"; "" if unknown.
   std::string scope;

@@ -457,6 +457,17 @@ TEST_F(ExperimentsTest, SaysWhatStalls) {
   EXPECT_THAT(Run({"workers"}).out, HasSubstr("STALLED: disk full"));
 }
 
+TEST_F(ExperimentsTest, SaysWhyTheServerCancelled) {
+  answers_.get = [](const v1::GetExperimentRequest&, v1::Experiment* experiment) {
+    experiment->set_name("experiments/small-1a2b");
+    experiment->set_state(v1::ExperimentState::CANCELLED);
+    experiment->set_why_cancelled("2 runs failed; limits.failures is 2");
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(Run({"show", "small"}).out,
+              HasSubstr("small-1a2b   CANCELLED: 2 runs failed; limits.failures is 2   "));
+}
+
 TEST_F(ExperimentsTest, ListsWorkers) {
   answers_.workers = [this](const v1::ListWorkersRequest& request,
                             v1::ListWorkersResponse* response) {

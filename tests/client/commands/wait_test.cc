@@ -109,6 +109,16 @@ TEST_F(WaitTest, ExitsByHowTheRunsEnded) {
   }
 }
 
+TEST_F(WaitTest, PrintsWhyTheServerCancelled) {
+  experiment_.set_state(v1::ExperimentState::CANCELLED);
+  *experiment_.mutable_counts() = Counts(0, 0, 1, 2);
+  experiment_.set_why_cancelled("1 run failed; limits.failures is 1");
+  const Outcome outcome = Run({"wait", "small"});
+  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_THAT(outcome.err, HasSubstr("small-1a2b: 1 failed, 2 cancelled; CANCELLED: 1 run failed; "
+                                     "limits.failures is 1; `ablate runs"));
+}
+
 TEST_F(WaitTest, PrintsTheLastLinesOfAFailedProgram) {
   EndWith(v1::ExperimentState::ENDED, Counts(2, 0, 1, 0));
   experiment_.mutable_spec()->mutable_base()->mutable_program();

@@ -310,6 +310,14 @@ TEST(PageTest, TellsWhatTheDecisiveFigureCautions) {
                         "only from step 700 on</li>"));
 }
 
+TEST(PageTest, TellsWhyTheServerCancelledTheExperiment) {
+  Experiment experiment = Example();
+  EXPECT_THAT(PageOf({experiment}), Not(HasSubstr("Cancelled: ")));
+  experiment.why_cancelled = "2 runs failed; limits.failures is 2";
+  EXPECT_THAT(PageOf({experiment}),
+              HasSubstr("</span>Cancelled: 2 runs failed; limits.failures is 2</li>"));
+}
+
 TEST(PageTest, AllowsItsOwnStyleAndScriptAndNothingElse) {
   const std::string page = PageOf({Example()});
   EXPECT_LT(PageScript().size(), 4000u);
