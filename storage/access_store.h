@@ -46,6 +46,7 @@ struct User {
   Role role = Role::kReader;
   Quota quota;
   absl::Time created;
+  bool programs = false;  // a member may submit programs; admins always may
 };
 
 // The public part of a token, without its secret.
@@ -141,10 +142,12 @@ class AccessStore {
   // INVALID_ARGUMENT for an invalid name or quota; ALREADY_EXISTS; RESOURCE_EXHAUSTED if there are
   // kMaxUsers.
   absl::StatusOr<User> CreateUser(const std::string& name, Role role, const Quota& quota,
-                                  const Actor& actor, absl::Time now);
+                                  const Actor& actor, absl::Time now, bool programs = false);
   // Changes a user's role. NOT_FOUND if there is no such user, here and below. FAILED_PRECONDITION
   // if no admin would be left.
   absl::Status SetRole(const std::string& name, Role role, const Actor& actor, absl::Time now);
+  absl::Status SetPrograms(const std::string& name, bool programs, const Actor& actor,
+                           absl::Time now);
   absl::Status SetQuota(const std::string& name, const Quota& quota, const Actor& actor,
                         absl::Time now);
   // Deletes a user and revokes their tokens. FAILED_PRECONDITION if no admin would be left.

@@ -21,6 +21,7 @@ namespace {
 
 constexpr int64_t kSecondsOfDay = 86'400;
 constexpr uint32_t kMostDays = 3650;  // as the server has it
+constexpr char kYes[] = "yes", kNo[] = "no";
 
 // Returns the role of this name; `option` is for the error. INVALID_ARGUMENT.
 absl::StatusOr<v1::Role::Value> ReadRole(const char* option, const std::string& name) {
@@ -35,6 +36,7 @@ absl::StatusOr<v1::Role::Value> ReadRole(const char* option, const std::string& 
 struct TokenOptions {
   std::string user;
   std::string role = "member";
+  bool programs = false;
   std::string note;
   std::optional<uint32_t> days;
   Output output;
@@ -106,6 +108,7 @@ absl::StatusOr<NewUser> MakeNewUser(const TokenOptions& options) {
   NewUser made;
   made.user.set_user(options.user);
   made.user.set_role(role);
+  made.user.set_programs(options.programs);
   made.token = std::move(token);
   return made;
 }
@@ -143,9 +146,9 @@ absl::StatusOr<int> ListUsers(const UserListOptions& options, const Context& con
   ASSIGN_OR_RETURN(const auto list,
                    ListAll(connection, kListUsers, &v1::ListUsersResponse::mutable_users));
   if (options.json) return PrintJson(context, list);
-  Table table({{"user"}, {"role"}, {"created"}});
+  Table table({{"user"}, {"role"}, {"programs"}, {"created"}});
   for (const v1::User& user : list.users()) {
-    table.Add({Id(user.name()), v1::Role::Value_Name(user.role()),
+    table.Add({Id(user.name()), v1::Role::Value_Name(user.role()), user.programs() ? kYes : kNo,
                Ago(user.create_time(), context.now())});
   }
   return PrintTable(context, table);
@@ -196,6 +199,34 @@ absl::StatusOr<int> SetRole(const RoleOptions& options, const v1::UpdateUserRequ
   return kSuccess;
 }
 
+struct ProgramsOptions {
+  std::string user;
+  std::string programs;
+  bool json = false;
+};
+
+absl::StatusOr<v1::UpdateUserRequest> MakeProgramsRequest(const ProgramsOptions& options) {
+  if (options.programs != kYes && options.programs != kNo) {
+    return absl::InvalidArgumentError(absl::StrCat("ALLOWED: ", reflect::Quoted(options.programs),
+                                                   " is unknown; expected yes or no"));
+  }
+  v1::UpdateUserRequest request;
+  request.set_name(options.user);
+  request.set_programs(options.programs == kYes);
+  return request;
+}
+
+absl::StatusOr<int> SetPrograms(const ProgramsOptions& options,
+                                const v1::UpdateUserRequest& request, const Context& context,
+                                Connection* connection) {
+  ASSIGN_OR_RETURN(const auto user, connection->Call(kUpdateUser, request));
+  if (options.json) PrintJson(context, user);
+  context.console.Info(absl::StrCat(
+      Id(user.name()), user.programs() ? " may submit programs" : " may not submit programs",
+      user.programs() && !request.programs() ? ", because admins always may" : ""));
+  return kSuccess;
+}
+
 struct NameOptions {
   std::string name;
   bool json = false;
@@ -238,6 +269,7 @@ Action DefineAdminUserAdd(Command* command) {
   command->Option(&options->role, "--role", "ROLE",
                   "Role: reader (reads), member (creates, changes its own), admin (changes all) or "
                   "worker (trains) [member]");
+  command->Flag(&options->programs, "--programs", "Let a member submit own programs");
   DefineTokenOptions(command, options.get());
   command->Footer(
       "The user needs only the join file: `ablate login --join FILE`. A machine that trains for "
@@ -263,6 +295,17 @@ Action DefineAdminUserRole(Command* command) {
       "Open streams of the user's tokens end.\n\n"
       "Example:\n  ablate admin user role ada admin");
   return WithServer(*command, options, MakeRoleRequest, SetRole);
+}
+
+Action DefineAdminUserPrograms(Command* command) {
+  auto options = std::make_shared<ProgramsOptions>();
+  command->Argument(&options->user, "NAME", "User name");
+  command->Argument(&options->programs, "ALLOWED", "Right to submit programs: yes or no");
+  command->Flag(&options->json, "--json", kJsonHelp);
+  command->Footer(
+      "Admins always may submit programs. Experiments that exist go on after `no`.\n\n"
+      "Example:\n  ablate admin user programs ada yes");
+  return WithServer(*command, options, MakeProgramsRequest, SetPrograms);
 }
 
 Action DefineAdminUserRm(Command* command) {

@@ -19,6 +19,7 @@ constexpr MetavarRow kMetavars[] = {
     {"MODE", Values::kListed},
     {"ROLE", Values::kListed},
     {"SHELL", Values::kListed},
+    {"ALLOWED", Values::kListed},
     {"KIND", Values::kListed},
     {"KIND", Values::kAnalysisKinds, "analyze"},
     {"COMMAND", Values::kCommands},

@@ -110,6 +110,8 @@ v1::User AdminProto(const storage::User& user) {
   message.set_role(AdminProto(user.role));
   *message.mutable_create_time() = ToTimestamp(user.created);
   *message.mutable_quota() = AdminProto(user.quota);
+  const bool is_member = user.role == storage::Role::kMember;
+  message.set_programs((user.programs && is_member) || user.role == storage::Role::kAdmin);
   return message;
 }
 
@@ -243,9 +245,9 @@ absl::Status CreateUser(const Backend& backend, const storage::Caller& caller,
                      " still owns experiments, data sets, models or analyses, which a new user of "
                      "that name would inherit. Choose another name, or remove them first"));
   }
-  ASSIGN_OR_RETURN(const auto user,
-                   backend.sharing->store().CreateUser(request.user(), role, {},
-                                                       rpc::ActorOf(caller), absl::Now()));
+  ASSIGN_OR_RETURN(const auto user, backend.sharing->store().CreateUser(
+                                        request.user(), role, {}, rpc::ActorOf(caller), absl::Now(),
+                                        request.programs()));
   *response = AdminProto(user);
   return absl::OkStatus();
 }
@@ -267,10 +269,19 @@ absl::Status ListUsers(const Backend& backend, const storage::Caller&,
 
 absl::Status UpdateUser(const Backend& backend, const storage::Caller& caller,
                         const v1::UpdateUserRequest& request, v1::User* response) {
-  ASSIGN_OR_RETURN(const auto role, FromProto(request.role()));
   storage::AccessStore& store = backend.sharing->store();
   const std::string name = WithoutCollection(request.name(), kUsers);
-  RETURN_IF_ERROR(store.SetRole(name, role, rpc::ActorOf(caller), absl::Now()));
+  const storage::Actor actor = rpc::ActorOf(caller);
+  if (request.role() == v1::Role::unspecified && !request.has_programs()) {
+    return lookup::InvalidField("role", "role and programs are missing", "one of them");
+  }
+  if (request.role() != v1::Role::unspecified) {
+    ASSIGN_OR_RETURN(const auto role, FromProto(request.role()));
+    RETURN_IF_ERROR(store.SetRole(name, role, actor, absl::Now()));
+  }
+  if (request.has_programs()) {
+    RETURN_IF_ERROR(store.SetPrograms(name, request.programs(), actor, absl::Now()));
+  }
   ASSIGN_OR_RETURN(const auto user, store.GetUser(name));
   *response = AdminProto(user);
   return absl::OkStatus();

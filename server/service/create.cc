@@ -184,6 +184,7 @@ storage::NewExperiment ToRecord(const Submission& submission,
   record.request_hash = submission.hash;
   record.spec = plan.resolution.spec.SerializeAsString();
   record.priority = PriorityOf(plan.resolution.spec.limits());
+  record.max_failed = plan.resolution.spec.limits().failures();
   record.fresh = request.fresh();
   record.analyses = !record.labels.empty();
   for (const spec::ResolvedCell& cell : plan.resolution.cells) {
@@ -407,10 +408,12 @@ absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
   }
   submit::TakenText text;
   const bool can_be_read = request->text().size() <= lookup::kMaxTextBytes;
-  if (!request->text().empty() && !request->has_spec()) {
-    if (can_be_read) text = submit::TakeText(request);
-    if (!can_be_read || !text.complete())
-      return AnswerText(text, std::move(problems), validate_only);
+  const bool is_text = !request->text().empty() && !request->has_spec();
+  if (is_text && can_be_read) text = submit::TakeText(request);
+  // Before files are asked for. No override makes a program of a model.
+  RETURN_IF_ERROR(submit::CheckMayRunPrograms(backend, view.viewer, request->spec()));
+  if (is_text && (!can_be_read || !text.complete())) {
+    return AnswerText(text, std::move(problems), validate_only);
   }
   ASSIGN_OR_RETURN(submit::Plan plan,
                    PlanSubmission(backend, view, std::move(problems), request, &submission));

@@ -46,4 +46,21 @@ absl::Status CheckQuota(const Backend& backend, const std::string& user, const D
   return absl::OkStatus();
 }
 
+absl::Status CheckMayRunPrograms(const Backend& backend, const storage::Viewer& caller,
+                                 const v1::ExperimentSpec& spec) {
+  // Without users the caller is the owner; an admin sees all.
+  if (!spec.base().has_program() || caller.sees_all || backend.sharing == nullptr) {
+    return absl::OkStatus();
+  }
+  const auto user = backend.sharing->store().GetUser(caller.user);
+  if (user.ok() && user->programs) return absl::OkStatus();
+  return lookup::WithReason(
+      absl::PermissionDeniedError(absl::StrCat(
+          "base.program: ", caller.user,
+          " may not submit programs on this server. An admin can allow it: `ablate admin user "
+          "programs ",
+          caller.user, " yes`")),
+      "NO_PROGRAMS");
+}
+
 }  // namespace ablate::submit

@@ -56,7 +56,12 @@ CREATE TABLE audit (
 CREATE INDEX audit_user ON audit (user);
 )sql";
 
-constexpr SchemaStep kAccessSteps[] = {{kAccessTables}};
+// The right to submit programs.
+constexpr char kProgramRights[] = R"sql(
+ALTER TABLE users ADD COLUMN programs INTEGER NOT NULL DEFAULT 0;
+)sql";
+
+constexpr SchemaStep kAccessSteps[] = {{kAccessTables}, {kProgramRights}};
 constexpr Schema kAccessSchema = {0x61626c75 /* "ablu" */, 1, kAccessSteps};
 
 constexpr int kAccessLogPages = 1000;  // 4 MB
@@ -231,7 +236,8 @@ absl::Status AccessStore::Commit(const std::function<void(Connection& db)>& work
 absl::Status AccessStore::LoadUsers() {
   MutexLock db_lock(&db_mutex_);
   MutexLock lock(&mutex_);
-  Statement rows(*db_, "SELECT name, role, lanes, queued_runs, stored_bytes, created FROM users");
+  Statement rows(
+      *db_, "SELECT name, role, lanes, queued_runs, stored_bytes, created, programs FROM users");
   while (rows.Row()) {
     User user;
     user.name = rows.Text(0);
@@ -242,6 +248,7 @@ absl::Status AccessStore::LoadUsers() {
     user.role = static_cast<Role>(role);
     user.quota = {StoredLimit(rows.Int(2)), StoredLimit(rows.Int(3)), StoredLimit(rows.Int(4))};
     user.created = absl::FromUnixMicros(rows.Int(5));
+    user.programs = rows.Int(6) != 0;
     users_[user.name] = user;
   }
   return db_->error();
@@ -260,7 +267,7 @@ absl::StatusOr<User> AccessStore::Initialize(const std::string& admin_name, absl
 }
 
 absl::StatusOr<User> AccessStore::CreateUser(const std::string& name, Role role, const Quota& quota,
-                                             const Actor& actor, absl::Time now) {
+                                             const Actor& actor, absl::Time now, bool programs) {
   absl::Status status = CheckName(name);
   if (status.ok()) status = CheckQuota(quota);
   if (!status.ok()) return status;
@@ -273,22 +280,22 @@ absl::StatusOr<User> AccessStore::CreateUser(const std::string& name, Role role,
     return absl::ResourceExhaustedError(
         absl::StrCat("the server has ", kMaxUsers, " users, which is the limit. Remove one first"));
   }
-  return AddUser({name, role, quota, WholeMicros(now)}, actor);
+  return AddUser({name, role, quota, WholeMicros(now), programs}, actor);
 }
 
 absl::StatusOr<User> AccessStore::AddUser(const User& user, const Actor& actor) {
   const Quota& quota = user.quota;
-  RETURN_IF_ERROR(
-      Change(MakeAudit(actor, user.created, "CreateUser", UserResource(user.name),
-                       absl::StrCat("role ", RoleName(user.role),
-                                    quota == Quota() ? "" : absl::StrCat(", ", ToText(quota)))),
-             [&](Connection& db) {
-               Statement(db, "INSERT INTO users VALUES (?1, ?2, ?3, ?4, ?5, ?6)", user.name,
-                         static_cast<int>(user.role), quota.lanes.value_or(kNoLimit),
-                         quota.queued_runs.value_or(kNoLimit),
-                         quota.stored_bytes.value_or(kNoLimit), absl::ToUnixMicros(user.created))
-                   .Run();
-             }));
+  RETURN_IF_ERROR(Change(
+      MakeAudit(actor, user.created, "CreateUser", UserResource(user.name),
+                absl::StrCat("role ", RoleName(user.role), user.programs ? ", programs" : "",
+                             quota == Quota() ? "" : absl::StrCat(", ", ToText(quota)))),
+      [&](Connection& db) {
+        Statement(db, "INSERT INTO users VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)", user.name,
+                  static_cast<int>(user.role), quota.lanes.value_or(kNoLimit),
+                  quota.queued_runs.value_or(kNoLimit), quota.stored_bytes.value_or(kNoLimit),
+                  absl::ToUnixMicros(user.created), user.programs)
+            .Run();
+      }));
   MutexLock lock(&mutex_);
   users_[user.name] = user;
   return user;
@@ -323,6 +330,22 @@ absl::Status AccessStore::SetRole(const std::string& name, Role role, const Acto
     users_[name].role = role;
   }
   TellEnded(tokens);
+  return absl::OkStatus();
+}
+
+absl::Status AccessStore::SetPrograms(const std::string& name, bool programs, const Actor& actor,
+                                      absl::Time now) {
+  MutexLock change(&db_mutex_);
+  ASSIGN_OR_RETURN(const auto user, GetUser(name));
+  if (user.programs == programs) return absl::OkStatus();
+  RETURN_IF_ERROR(Change(
+      MakeAudit(actor, now, "SetPrograms", UserResource(name),
+                programs ? "may submit programs" : "may no longer submit programs"),
+      [&](Connection& db) {
+        Statement(db, "UPDATE users SET programs = ?2 WHERE name = ?1", name, programs).Run();
+      }));
+  MutexLock lock(&mutex_);
+  users_[name].programs = programs;
   return absl::OkStatus();
 }
 

@@ -83,7 +83,7 @@ TEST_F(AccessStoreTest, RefusesANewerFileAndLeavesItAlone) {
   EXPECT_EQ(CodeOf(refused), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(
       refused.message(),
-      File() + ": the database has schema version 99; expected at most 1. Use a newer ablate.");
+      File() + ": the database has schema version 99; expected at most 2. Use a newer ablate.");
   EXPECT_TRUE(Bytes() == before);
 }
 
@@ -284,6 +284,33 @@ TEST_F(AccessStoreTest, SetsRolesAndEndsTheirTokens) {
   EXPECT_EQ(Log({}, 1)[0], "root feedbeef access/SetRole users/ann OK: role reader, was member");
 }
 
+TEST_F(AccessStoreTest, KeepsTheRightToSubmitPrograms) {
+  Create("ann");
+  EXPECT_FALSE(Value(store().GetUser("ann")).programs);
+  ASSERT_TRUE(store().SetPrograms("ann", true, kRoot, kStart).ok());
+  ASSERT_TRUE(store().SetPrograms("ann", true, kRoot, kStart).ok()) << "the same again";
+  EXPECT_THAT(Log({}, 2), ElementsAre("root feedbeef access/SetPrograms users/ann OK: may submit "
+                                      "programs",
+                                      HasSubstr("access/CreateUser")));
+  EXPECT_THAT(ended_, IsEmpty());
+  ASSERT_TRUE(store().CreateUser("bob", Role::kMember, {}, kRoot, kStart, true).ok());
+  EXPECT_THAT(Log({}, 1), ElementsAre(HasSubstr("OK: role member, programs")));
+  Reopen();
+  EXPECT_TRUE(Value(store().GetUser("ann")).programs);
+  EXPECT_TRUE(Value(store().GetUser("bob")).programs);
+  ASSERT_TRUE(store().SetPrograms("ann", false, kRoot, kStart).ok());
+  EXPECT_FALSE(Value(store().GetUser("ann")).programs);
+  EXPECT_EQ(CodeOf(store().SetPrograms("eve", true, kRoot, kStart)), absl::StatusCode::kNotFound);
+}
+
+TEST_F(AccessStoreTest, GivesUsersOfAnOlderFileNoRightToSubmitPrograms) {
+  Create("ann");
+  Tamper("ALTER TABLE users DROP COLUMN programs; PRAGMA user_version = 1");
+  Reopen();
+  EXPECT_FALSE(Value(store().GetUser("ann")).programs);
+  EXPECT_TRUE(store().SetPrograms("ann", true, kRoot, kStart).ok());
+}
+
 TEST_F(AccessStoreTest, KeepsTheLastAdmin) {
   Create("ann");
   const absl::Status last = absl::FailedPreconditionError(
@@ -330,7 +357,7 @@ TEST_F(AccessStoreTest, DeletesAUserWithItsTokens) {
 TEST_F(AccessStoreTest, HasALimitOfUsers) {
   Tamper(
       "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 999) INSERT INTO "
-      "users SELECT 'u' || i, 0, -1, -1, -1, 1 FROM n");
+      "users SELECT 'u' || i, 0, -1, -1, -1, 1, 0 FROM n");
   Reopen();
   EXPECT_EQ(store().CreateUser("more", Role::kReader, {}, kRoot, kStart).status(),
             absl::ResourceExhaustedError(

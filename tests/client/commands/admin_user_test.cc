@@ -42,6 +42,7 @@ class AdminUserTest : public ClientTest {
       asked_.push_back(request.ShortDebugString());
       user->set_name("users/" + request.name());
       user->set_role(request.role());
+      user->set_programs(request.programs() || always_);
       return result_;
     };
     answers_.users = [this](const v1::ListUsersRequest& request, v1::ListUsersResponse* response) {
@@ -49,6 +50,7 @@ class AdminUserTest : public ClientTest {
       v1::User* user = response->add_users();
       user->set_name(first ? "users/ada" : "users/gpu2");
       user->set_role(first ? v1::Role::admin : v1::Role::worker);
+      user->set_programs(first);
       user->mutable_create_time()->set_seconds(1'700'000'000 - (first ? 7'200 : 0));
       if (first) response->set_next_page_token("2");
       return result_;
@@ -58,6 +60,7 @@ class AdminUserTest : public ClientTest {
 
   const std::string secret_ = JoinOf("box").token();
   const std::string file_ = folder_ + "/ada.join";
+  bool always_ = false;  // the user may submit programs anyway
 };
 
 TEST_F(AdminUserTest, AddSendsWhatIsGiven) {
@@ -121,9 +124,9 @@ TEST_F(AdminUserTest, LsListsAllPages) {
   const Outcome listed = Run({"admin", "user", "ls"});
   EXPECT_EQ(listed.code, kSuccess) << listed.err;
   EXPECT_EQ(listed.out,
-            "user  role    created\n"
-            "ada   admin   2 h ago\n"
-            "gpu2  worker  just now\n");
+            "user  role    programs  created\n"
+            "ada   admin   yes       2 h ago\n"
+            "gpu2  worker  no        just now\n");
   const Outcome json = Run({"admin", "user", "ls", "--json"});
   EXPECT_THAT(json.out, HasSubstr("\"name\": \"users/ada\""));
   EXPECT_THAT(json.out, HasSubstr("\"name\": \"users/gpu2\""));
@@ -135,6 +138,26 @@ TEST_F(AdminUserTest, RoleChangesOne) {
   EXPECT_EQ(changed.err, "ada is reader now\n");
   EXPECT_THAT(changed.out, HasSubstr("\"role\": \"reader\""));
   EXPECT_THAT(asked_, ElementsAre("name: \"ada\" role: reader"));
+}
+
+TEST_F(AdminUserTest, ProgramsChangesTheRightAlone) {
+  EXPECT_EQ(Run({"admin", "user", "programs", "ada", "yes"}).err, "ada may submit programs\n");
+  EXPECT_EQ(Run({"admin", "user", "programs", "ada", "no"}).err, "ada may not submit programs\n");
+  always_ = true;
+  EXPECT_EQ(Run({"admin", "user", "programs", "ada", "no"}).err,
+            "ada may submit programs, because admins always may\n");
+  EXPECT_THAT(asked_, ElementsAre("name: \"ada\" programs: true", "name: \"ada\" programs: false",
+                                  "name: \"ada\" programs: false"));
+  const Outcome refused = Run({"admin", "user", "programs", "ada", "maybe"});
+  EXPECT_EQ(refused.code, kUsage);
+  EXPECT_EQ(refused.err,
+            "error: ablate admin user programs: ALLOWED: \"maybe\" is unknown; expected yes or "
+            "no\n");
+}
+
+TEST_F(AdminUserTest, AddGivesTheRightToSubmitPrograms) {
+  EXPECT_EQ(Run({"admin", "user", "add", "ada", "--programs", "-o", file_}).code, kSuccess);
+  EXPECT_EQ(asked_.at(0), "user: \"ada\" role: member programs: true");
 }
 
 TEST_F(AdminUserTest, RoleNamesWhichThereAre) {
