@@ -1,5 +1,7 @@
 #include "client/submit/axis_options.h"
 
+#include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -72,6 +74,20 @@ absl::StatusOr<int> FindAxis(const std::string& name, v1::ExperimentSpec* spec) 
   return spec->axes_size() - 1;
 }
 
+// Removes the exclusions of values that the axis had before and no longer has.
+void RemoveExclusions(const v1::Axis& before, const v1::Axis& axis, v1::ExperimentSpec* spec) {
+  std::set<std::string> removed;
+  for (const Value& value : before.values()) removed.insert(reflect::ShortText(value));
+  for (const Value& value : axis.values()) removed.erase(reflect::ShortText(value));
+  auto* exclusions = spec->mutable_exclude();
+  const auto names_removed = [&](const v1::Exclusion& exclusion) {
+    const auto value = exclusion.where().find(NameOfAxis(axis));
+    return value != exclusion.where().end() && removed.count(reflect::ShortText(value->second)) > 0;
+  };
+  exclusions->erase(std::remove_if(exclusions->begin(), exclusions->end(), names_removed),
+                    exclusions->end());
+}
+
 // Replaces the values of an axis; appends the problems with them.
 void SetValues(const AxisOption& option, v1::Axis* axis, std::vector<std::string>* problems) {
   absl::StatusOr<Value> values = option.values;
@@ -81,8 +97,9 @@ void SetValues(const AxisOption& option, v1::Axis* axis, std::vector<std::string
     return;
   }
   axis->clear_values();
-  for (const Value& value : values->list_value().values()) {
+  for (Value& value : *values->mutable_list_value()->mutable_values()) {
     const std::string field = absl::StrCat("values[", axis->values_size(), "]");
+    yaml::ExpandProgramValue(axis->field(), &value);
     *axis->add_values() = value;
     v1::BaseSpec scratch;
     std::vector<reflect::FieldProblem> found;
@@ -120,7 +137,9 @@ std::map<int, std::string> ApplyAxes(const std::vector<AxisOption>& options, Exp
     } else if (const auto [other, is_new] = applied.emplace(*index, where); !is_new) {
       problems.push_back(absl::StrCat(other->second, " gives values to the same axis already"));
     } else {
+      const v1::Axis before = file->spec.axes(*index);
       SetValues(option, file->spec.mutable_axes(*index), &problems);
+      RemoveExclusions(before, file->spec.axes(*index), &file->spec);
     }
     for (std::string& problem : problems) {
       file->problems.push_back({{}, std::move(problem), where});

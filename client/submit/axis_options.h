@@ -25,8 +25,8 @@ absl::StatusOr<std::vector<AxisOption>> ParseAxes(const std::vector<std::string>
 
 // Gives axes of the file their values; an axis of another field is added. The name of an option is
 // that of one of the file's axes, a path below base, or the end of a path that only one field has,
-// such as lr. Appends the problems to those of the file. Returns the options by the index of their
-// axis, such as "--axis lr".
+// such as lr. Exclusions of values that an axis loses are removed, too. Appends the problems to
+// those of the file. Returns the options by the index of their axis, such as "--axis lr".
 std::map<int, std::string> ApplyAxes(const std::vector<AxisOption>& options, ExperimentFile* file);
 
 }  // namespace ablate::client

@@ -15,6 +15,7 @@
 #include "client/output/part_file.h"
 #include "proto/reflect/from_value.h"
 #include "proto/yaml/document.h"
+#include "proto/yaml/shorthands.h"
 
 namespace ablate::client {
 namespace {
@@ -75,6 +76,7 @@ absl::Status ParseOverride(const std::string& argument, absl::string_view exampl
   const std::pair<std::string, std::string> parts =
       absl::StrSplit(argument, absl::MaxSplits('=', 1));
   ASSIGN_OR_RETURN(Value value, yaml::ParseValue(parts.second));
+  yaml::ExpandProgramValue(parts.first, &value);
   const bool is_new = overrides->emplace(parts.first, std::move(value)).second;
   return is_new ? absl::OkStatus() : absl::InvalidArgumentError("given twice");
 }

@@ -120,6 +120,11 @@ void ShortenAnalyses(v1::ExperimentSpec* spec, ShortenedSpec* shortened) {
 }  // namespace
 
 absl::StatusOr<ShortenedSpec> Shorten(uint32_t steps, v1::ExperimentSpec* spec) {
+  if (spec->base().has_program()) {
+    return absl::InvalidArgumentError(
+        "the number of a program's steps is one of its settings; expected an experiment of models. "
+        "Use --set settings.NAME=N");
+  }
   ShortenedSpec shortened;
   RETURN_IF_ERROR(ShortenAxes(steps, spec, &shortened.left_out));
   v1::TrainingSpec* training = spec->mutable_base()->mutable_training();

@@ -20,7 +20,7 @@ struct ShortenedSpec {
 // Sets training.steps of `spec`, and leaves out what lies beyond: checkpoints, steps of analyses,
 // analyses without any step, of which trajectory needs three, and a primary metric that is a number
 // of such an analysis. A longer warmup ends with the run. INVALID_ARGUMENT if an axis varies the
-// number of steps.
+// number of steps, and for a program.
 absl::StatusOr<ShortenedSpec> Shorten(uint32_t steps, v1::ExperimentSpec* spec);
 
 }  // namespace ablate::client

@@ -23,8 +23,6 @@ absl::string_view LastPart(absl::string_view path) {
 // Returns true for the names of fields whose value is a data set.
 bool NamesDataset(absl::string_view field) { return field == "dataset" || field == "tokenizer"; }
 
-constexpr char kFilesPath[] = "program.files";
-
 // Returns true for names that don't mean a data set of the server.
 bool NamesFiles(const std::string& files) {
   return !files.empty() && !absl::StartsWith(files, "datasets/");
@@ -35,7 +33,7 @@ void CollectPaths(absl::string_view path, const DatasetPath& place, Value* value
                   std::vector<DatasetPath>* found) {
   if (absl::StartsWith(path, "settings.")) return;  // of a program, whose names are its own
   DatasetPath here = place;
-  if (path == kFilesPath && value->has_string_value()) {
+  if (IsFilesPath(path) && value->has_string_value()) {
     here.name = value->mutable_string_value();
     here.is_files = true;
     if (NamesFiles(*here.name)) found->push_back(here);
@@ -108,6 +106,16 @@ std::vector<BaseDataset> FindBaseDatasets(v1::ExperimentSpec* spec) {
   return found;
 }
 
+// Returns the fields that name files of the base's program, by path.
+std::map<std::string, std::string*> FilesOfBase(v1::ExperimentSpec* spec) {
+  std::map<std::string, std::string*> files;
+  if (!spec->base().has_program()) return files;
+  v1::ProgramSpec* program = spec->mutable_base()->mutable_program();
+  if (program->has_files()) files[kFilesPath] = program->mutable_files();
+  if (program->has_data()) files[kDataPath] = program->mutable_data();
+  return files;
+}
+
 // Returns true if the command line replaces the data set of base, or its task.
 bool IsOverridden(const Overrides& overrides, const BaseDataset& base) {
   const std::string task = absl::StrCat("task.", base.kind);
@@ -135,11 +143,10 @@ std::vector<DatasetPath> FindDatasetPaths(v1::ExperimentSpec* spec, Overrides* o
     found.push_back(InFile(absl::StrCat("base.task.", base.kind, ".", base.field)));
     found.back().name = base.name;
   }
-  v1::ProgramSpec* program =
-      spec->mutable_base()->has_program() ? spec->mutable_base()->mutable_program() : nullptr;
-  if (program != nullptr && NamesFiles(program->files()) && overrides->count(kFilesPath) == 0) {
-    found.push_back(InFile(absl::StrCat("base.", kFilesPath)));
-    found.back().name = program->mutable_files();
+  for (auto& [path, files] : FilesOfBase(spec)) {
+    if (!NamesFiles(*files) || overrides->count(path) > 0) continue;
+    found.push_back(InFile(absl::StrCat("base.", path)));
+    found.back().name = files;
     found.back().is_files = true;
   }
   for (int i = 0; i < spec->analyses_size(); ++i) {

@@ -7,9 +7,17 @@
 #include <vector>
 
 #include "ablate/v1/spec.pb.h"
+#include "absl/strings/string_view.h"
 #include "google/protobuf/struct.pb.h"
 
 namespace ablate::yaml {
+
+// Paths below base of a program's files and data, whose values are data sets, too.
+inline constexpr char kFilesPath[] = "program.files";
+inline constexpr char kDataPath[] = "program.data";
+
+// Returns true for these two.
+inline bool IsFilesPath(absl::string_view path) { return path == kFilesPath || path == kDataPath; }
 
 // A place that names a data set by a path.
 struct DatasetPath {

@@ -125,6 +125,12 @@ Value StringValue(absl::string_view text) {
   return value;
 }
 
+const Value* FindMember(const Value& value, const char* name) {
+  const auto& fields = value.struct_value().fields();
+  const auto found = fields.find(name);
+  return found == fields.end() ? nullptr : &found->second;
+}
+
 void TreeBuilder::Problem(Position position, std::string message) {
   document_->problems.push_back({position, std::move(message), ""});
   document_->unread.push_back(path_);

@@ -39,6 +39,9 @@ google::protobuf::Value PlainScalar(absl::string_view text);
 
 google::protobuf::Value StringValue(absl::string_view text);
 
+// Returns the member of a map; null if it has none, and if `value` isn't a map.
+const google::protobuf::Value* FindMember(const google::protobuf::Value& value, const char* name);
+
 // Reads the value of an option as in a YAML file. INVALID_ARGUMENT describes the problem.
 absl::StatusOr<google::protobuf::Value> ParseValue(absl::string_view text);
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -17,8 +18,12 @@
 #include "absl/types/span.h"
 #include "base/status_macros.h"
 #include "google/protobuf/descriptor.h"
+#include "proto/reflect/read.h"
 #include "proto/reflect/text.h"
+#include "proto/yaml/dataset_paths.h"
+#include "proto/yaml/document.h"
 #include "proto/yaml/seeds.h"
+#include "proto/yaml/values_by_label.h"
 
 namespace ablate::yaml {
 namespace {
@@ -45,12 +50,6 @@ double Rounded(double value, int digits) {
   double rounded = value;
   (void)absl::SimpleAtod(absl::StrFormat("%.*g", digits, value), &rounded);
   return rounded;
-}
-
-const Value* Member(const Value& value, const char* name) {
-  const auto& fields = value.struct_value().fields();
-  const auto found = fields.find(name);
-  return found == fields.end() ? nullptr : &found->second;
 }
 
 absl::Status BadRange(absl::string_view complaint, absl::string_view allowed) {
@@ -125,21 +124,6 @@ void ExpandSeeds(Value* seeds, std::vector<reflect::FieldProblem>* problems) {
   *seeds = *std::move(expanded);
 }
 
-void ExpandAxis(Value* axis, const std::string& path,
-                std::vector<reflect::FieldProblem>* problems) {
-  const Value* range = Member(*axis, "values");
-  if (range == nullptr || !range->has_struct_value()) return;
-  const Value* field = Member(*axis, "field");
-  absl::StatusOr<Value> values = ExpandRange(*range, field == nullptr ? "" : field->string_value());
-  auto* fields = axis->mutable_struct_value()->mutable_fields();
-  if (values.ok()) {
-    (*fields)["values"] = *std::move(values);
-    return;
-  }
-  AddProblem(absl::StrCat(path, ".values"), *range, values.status(), problems);
-  fields->erase("values");
-}
-
 // A command of one text is a line for the shell, which gets the arguments as "$@".
 void ExpandCommand(Value* command) {
   if (!command->has_string_value()) return;
@@ -183,25 +167,22 @@ std::optional<double> ReadUnit(const Value& value, absl::Span<const Unit> units)
   return std::nullopt;
 }
 
-void ExpandProgram(Value* program) {
-  auto* fields = program->mutable_struct_value()->mutable_fields();
-  if (const auto found = fields->find("command"); found != fields->end()) {
-    ExpandCommand(&found->second);
+// Replaces the shorthands of a map's members, whose paths are below `path`.
+void ExpandProgramMembers(const std::string& path, Value* map) {
+  if (!map->has_struct_value()) return;
+  for (auto& [name, member] : *map->mutable_struct_value()->mutable_fields()) {
+    ExpandProgramValue(reflect::Below(path, name), &member);
   }
-  if (const auto found = fields->find("files"); found != fields->end()) {
-    ExpandFiles(&found->second);
-  }
-  const auto limits = fields->find("limits");
-  if (limits == fields->end() || !limits->second.has_struct_value()) return;
-  for (auto& [name, value] : *limits->second.mutable_struct_value()->mutable_fields()) {
-    const bool is_time = name == "time";
-    const auto number = ReadUnit(value, is_time ? absl::MakeSpan(kTimes) : absl::MakeSpan(kSizes));
-    if (!number.has_value()) continue;
-    if (is_time) {
-      value.set_string_value(absl::StrFormat("%.0fs", *number));
-    } else {
-      value.set_number_value(std::round(*number));
-    }
+}
+
+// Replaces a number with a unit: of a time by one as 600s, of a size by bytes.
+void ExpandLimit(bool is_time, Value* value) {
+  const auto number = ReadUnit(*value, is_time ? absl::MakeSpan(kTimes) : absl::MakeSpan(kSizes));
+  if (!number.has_value()) return;
+  if (is_time) {
+    value->set_string_value(absl::StrFormat("%.0fs", *number));
+  } else {
+    value->set_number_value(std::round(*number));
   }
 }
 
@@ -210,6 +191,63 @@ Value* MutableFields(Value* value, const char* name) {
   auto* fields = value->mutable_struct_value()->mutable_fields();
   const auto found = fields->find(name);
   return found == fields->end() || !found->second.has_struct_value() ? nullptr : &found->second;
+}
+
+// Replaces shorthands in the values of an axis. A range becomes a list; after a problem an empty
+// one.
+void ExpandValues(const std::string& field, const std::string& path, Value* values,
+                  std::vector<reflect::FieldProblem>* problems) {
+  if (values->has_struct_value()) {
+    const absl::StatusOr<Value> list = ExpandRange(*values, field);
+    if (!list.ok()) AddProblem(path, *values, list.status(), problems);
+    values->mutable_list_value()->Clear();
+    if (list.ok()) *values = *list;
+  }
+  if (!values->has_list_value()) return;
+  for (Value& value : *values->mutable_list_value()->mutable_values()) {
+    ExpandProgramValue(field, &value);
+  }
+}
+
+// Does the same for each list of an axis whose values depend on another axis.
+void ExpandLists(const std::string& field, const std::string& path, Value* values,
+                 std::vector<reflect::FieldProblem>* problems) {
+  for (auto& [label, list] : *values->mutable_struct_value()->mutable_fields()) {
+    const std::string place = absl::StrCat(path, reflect::Subscript(label));
+    if (!list.has_struct_value() && list.list_value().values().empty()) {
+      problems->push_back(
+          reflect::MakeProblem(place, reflect::ShortText(list),
+                               absl::StrCat(reflect::Quoted(list), " isn't a list with values"),
+                               absl::StrCat("a list of values, ", kRangeForm)));
+    }
+    ExpandValues(field, place, &list, problems);
+  }
+}
+
+void ExpandAxis(Value* axis, const std::string& path,
+                std::vector<reflect::FieldProblem>* problems) {
+  const Value* named = FindMember(*axis, "field");
+  const std::string field = named == nullptr ? "" : named->string_value();
+  auto* fields = axis->mutable_struct_value()->mutable_fields();
+  const auto by = fields->find("by"), values = fields->find("values");
+  const std::string place = absl::StrCat(path, ".values");
+  if (by == fields->end()) {
+    if (values != fields->end()) ExpandValues(field, place, &values->second, problems);
+  } else if (values != fields->end() && values->second.has_struct_value()) {
+    ExpandLists(field, place, &values->second, problems);
+  } else {
+    problems->push_back(reflect::MakeProblem(
+        absl::StrCat(path, ".by"), reflect::ShortText(by->second),
+        absl::StrCat(reflect::Quoted(by->second), " needs a list of values for each setting"),
+        "values: {LABEL: [VALUE, …], …} with the labels of that axis"));
+    fields->erase(by);
+  }
+  const auto settings = fields->find("settings");
+  if (settings == fields->end() || !settings->second.has_list_value()) return;
+  for (Value& setting : *settings->second.mutable_list_value()->mutable_values()) {
+    Value* set = setting.has_struct_value() ? MutableFields(&setting, "set") : nullptr;
+    if (set != nullptr) ExpandProgramMembers("", set);
+  }
 }
 
 }  // namespace
@@ -242,9 +280,9 @@ std::vector<double> RangeValues(double first, double last, uint32_t count, bool 
 }
 
 absl::StatusOr<Value> ExpandRange(const Value& range, absl::string_view field) {
-  const Value* log = Member(range, "log");
-  const Value* linear = Member(range, "linear");
-  const Value* count = Member(range, "count");
+  const Value* log = FindMember(range, "log");
+  const Value* linear = FindMember(range, "linear");
+  const Value* count = FindMember(range, "count");
   const bool complete = (log == nullptr) != (linear == nullptr) && count != nullptr &&
                         range.struct_value().fields_size() == 2;
   if (!complete) {
@@ -276,15 +314,24 @@ absl::StatusOr<Value> ExpandRange(const Value& range, absl::string_view field) {
   return values;
 }
 
+void ExpandProgramValue(const std::string& path, Value* value) {
+  if (path == "program" || path == "program.limits") {
+    ExpandProgramMembers(path, value);
+  } else if (path == "program.command") {
+    ExpandCommand(value);
+  } else if (IsFilesPath(path)) {
+    ExpandFiles(value);
+  } else if (absl::StartsWith(path, "program.limits.")) {
+    ExpandLimit(path == "program.limits.time", value);
+  }
+}
+
 void ExpandShorthands(Value* root, std::vector<reflect::FieldProblem>* problems) {
   auto* fields = root->mutable_struct_value()->mutable_fields();
   if (const auto seeds = fields->find("seeds"); seeds != fields->end()) {
     ExpandSeeds(&seeds->second, problems);
   }
-  Value* base = MutableFields(root, "base");
-  if (Value* program = base == nullptr ? nullptr : MutableFields(base, "program")) {
-    ExpandProgram(program);
-  }
+  if (Value* base = MutableFields(root, "base")) ExpandProgramMembers("", base);
   const auto axes = fields->find("axes");
   if (axes == fields->end() || !axes->second.has_list_value()) return;
   int index = 0;
@@ -292,6 +339,7 @@ void ExpandShorthands(Value* root, std::vector<reflect::FieldProblem>* problems)
     if (axis.has_struct_value()) ExpandAxis(&axis, absl::StrCat("axes[", index, "]"), problems);
     ++index;
   }
+  ExpandValuesByLabel(root, problems);
 }
 
 }  // namespace ablate::yaml

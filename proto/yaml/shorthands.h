@@ -1,6 +1,6 @@
 // Replaces shorthands of experiment files by the fields that they stand for: `seeds: 8`, `seeds:
-// 42..53`, ranges as the values of an axis, and a program's command as a shell line, its files as a
-// list, and its limits with units.
+// 42..53`, ranges as the values of an axis, values of an axis per label of another one, and a
+// program's command as a shell line, its files as a list, and its limits with units.
 #ifndef ABLATE_PROTO_YAML_SHORTHANDS_H_
 #define ABLATE_PROTO_YAML_SHORTHANDS_H_
 
@@ -21,6 +21,10 @@ inline constexpr uint32_t kMaxAxisValues = 1'000;
 // Replaces the shorthands in the tree of an experiment. A shorthand with a problem is removed, and
 // the problem appended.
 void ExpandShorthands(google::protobuf::Value* root, std::vector<reflect::FieldProblem>* problems);
+
+// Replaces the shorthands of a program in the value at `path` below base: a command as a shell
+// line, files as a list, limits with units. Other values stay.
+void ExpandProgramValue(const std::string& path, google::protobuf::Value* value);
 
 // Returns `count` values from `first` to `last`, which are exact, in equal steps or, for `log`, in
 // equal ratios. Values between have the fewest digits that keep them within a hundredth of a step,

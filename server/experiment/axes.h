@@ -50,8 +50,8 @@ struct AxisPlan {
   bool selects() const { return tuned && points.size() > 1; }
 };
 
-// Reads the axes, one plan each, complete if there is no problem. The base declares the settings of
-// a program that they may vary.
+// Reads the axes, one plan each, complete unless it adds a problem. The base declares the settings
+// of a program that they may vary.
 std::vector<AxisPlan> ReadAxes(const v1::ExperimentSpec& spec, Problems* problems);
 
 }  // namespace ablate::spec

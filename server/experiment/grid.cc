@@ -72,7 +72,9 @@ Indexes ReadExclusion(const v1::Exclusion& exclusion, const std::vector<AxisPlan
       continue;
     }
     const auto axis = static_cast<size_t>(found - names.begin());
-    indexes[axis] = FindPoint(value, axes[axis], where, problems);
+    const bool is_read = !axes[axis].points[0].label.empty();
+    // An axis that couldn't be read, which is reported, has one point: the exclusion matches none.
+    indexes[axis] = is_read ? FindPoint(value, axes[axis], where, problems) : 1;
   }
   return indexes;
 }

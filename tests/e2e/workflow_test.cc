@@ -1,5 +1,7 @@
 // Tests the way from a file to trained numbers and back, with the real programs.
+#include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -82,6 +84,41 @@ TEST_F(WorkflowTest, ReusesRunsOfAnEarlierExperimentAndTrainsOnlyWhatIsNew) {
   const nlohmann::json fresh = server_.Json({"submit", "-", "--wait", "--json", "--fresh"}, yaml);
   EXPECT_EQ(fresh["reused"], 0);
   EXPECT_THAT(std::string(fresh["cells"][0]["run"]), HasSubstr(".2"));
+}
+
+TEST_F(WorkflowTest, TunesEachSettingOverItsOwnValues) {
+  const std::string experiment = Submit(SmallNames("optimizers", 20, R"(axes:
+  - {name: optimizer, field: training.optimizer, values: [adamw, sgd]}
+  - {name: lr, field: training.learning_rate, tune: true, by: optimizer,
+     values: {adamw: [0.003, 0.03], sgd: [0.01, 0.3]}}
+seeds: 2
+)"));
+  const nlohmann::json runs = server_.Json({"runs", experiment, "--json"});
+  std::map<std::string, std::map<uint32_t, std::map<std::string, double>>> losses;
+  for (const nlohmann::json& row : runs["rows"]) {
+    for (const nlohmann::json& summary : row["summaries"]) {
+      if (summary["key"] != "eval/loss") continue;
+      losses[row["labels"]["optimizer"]][row["seed"]][row["labels"]["lr"]] = summary["last"];
+    }
+  }
+  // With two seeds the value of one is selected on the other.
+  const auto tuned = [&losses](const std::string& optimizer, uint32_t seed, uint32_t other) {
+    const auto& there = losses[optimizer].at(other);
+    const auto best =
+        std::min_element(there.begin(), there.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    return losses[optimizer].at(seed).at(best->first);
+  };
+  ASSERT_THAT(losses["sgd"], SizeIs(2));
+  EXPECT_THAT(losses["sgd"].begin()->second, SizeIs(2));
+  const uint32_t first = losses["sgd"].begin()->first, last = losses["sgd"].rbegin()->first;
+  const nlohmann::json rows = server_.Json({"compare", experiment, "--json"})["rows"];
+  ASSERT_THAT(rows, SizeIs(2));
+  EXPECT_NEAR(rows[1]["difference"]["mean"],
+              (tuned("sgd", first, last) - tuned("adamw", first, last) + tuned("sgd", last, first) -
+               tuned("adamw", last, first)) /
+                  2,
+              1e-12);
 }
 
 TEST_F(WorkflowTest, ComparesSettingsSeedBySeed) {

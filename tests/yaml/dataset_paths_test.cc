@@ -58,7 +58,7 @@ TEST(FindDatasetPathsTest, LooksEverywhere) {
 TEST(FindDatasetPathsTest, FindsAProgramsFilesAndNoneOfItsSettings) {
   ExperimentText file = ReadExperiment(R"(name: a
 base:
-  program: {command: [x], files: [a.py, "lib/*.py"]}
+  program: {command: [x], files: [a.py, "lib/*.py"], data: corpus}
   settings: {dataset: data/a.txt, nested: {dataset: b.txt}}
 axes:
   - {field: settings.dataset, values: [c.txt]}
@@ -67,12 +67,14 @@ axes:
   ASSERT_THAT(file.problems, IsEmpty());
   Overrides overrides;
   overrides["settings.dataset"].set_string_value("e.txt");
-  EXPECT_THAT(Found(&file, &overrides),
-              UnorderedElementsAre("base.program.files = a.py, lib/*.py",
-                                   "axes[1].settings[0].set[\"program.files\"] = b.py"));
+  EXPECT_THAT(
+      Found(&file, &overrides),
+      UnorderedElementsAre("base.program.files = a.py, lib/*.py", "base.program.data = corpus",
+                           "axes[1].settings[0].set[\"program.files\"] = b.py"));
   overrides["program.files"].set_string_value("datasets/a-1a2b3c");
   EXPECT_THAT(Found(&file, &overrides),
-              UnorderedElementsAre("axes[1].settings[0].set[\"program.files\"] = b.py"))
+              UnorderedElementsAre("base.program.data = corpus",
+                                   "axes[1].settings[0].set[\"program.files\"] = b.py"))
       << "a data set of the server isn't a path";
 }
 

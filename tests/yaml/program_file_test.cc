@@ -35,6 +35,8 @@ TEST(ProgramFileTest, JoinsListsOfFiles) {
   EXPECT_EQ(ReadProgram("{command: a, files: [\"*.py\", lib]}").spec.base().program().files(),
             "*.py, lib");
   EXPECT_EQ(ReadProgram("{command: a, files: .}").spec.base().program().files(), ".");
+  EXPECT_EQ(ReadProgram("{command: a, data: [a.bin, vocab]}").spec.base().program().data(),
+            "a.bin, vocab");
 }
 
 TEST(ProgramFileTest, ReadsUnits) {
@@ -69,6 +71,33 @@ TEST(ProgramFileTest, RefusesBadUnits) {
   EXPECT_THAT(ProblemOf("{command: {a: b}}"), HasSubstr("program.command"));
   EXPECT_THAT(ProblemOf("{command: a, files: [1]}"), HasSubstr("program.files"));
   EXPECT_THAT(ProblemOf("{command: a, shell: true}"), HasSubstr("unknown field"));
+}
+
+TEST(ProgramFileTest, ReadsShorthandsOfAxes) {
+  const ExperimentText file = ReadExperiment(R"(name: a
+base: {program: {command: a}, settings: {lr: 0.1}}
+axes:
+  - {field: program.limits.time, values: [10m, 2h]}
+  - name: memory
+    by: time
+    field: program.limits.memory
+    values: {600s: [1GB], 7200s: [1GB, 5e8]}
+  - name: kind
+    settings:
+      - {label: line, set: {program.command: "python a.py | tee log", program.files: [a.py, lib]}}
+      - {label: small, set: {program.limits: {memory: 1MB}, settings.text: 2h}}
+)");
+  EXPECT_THAT(file.problems, IsEmpty());
+  EXPECT_EQ(file.spec.axes(0).values(0).string_value(), "600s");
+  EXPECT_EQ(file.spec.axes(0).values(1).string_value(), "7200s");
+  EXPECT_EQ(file.spec.axes(1).values(0).number_value(), 1e9);
+  EXPECT_EQ(file.spec.axes(1).values(1).number_value(), 5e8);
+  const auto& line = file.spec.axes(2).settings(0).set();
+  EXPECT_EQ(line.at("program.command").list_value().values_size(), 4);
+  EXPECT_EQ(line.at("program.files").string_value(), "a.py, lib");
+  const auto& small = file.spec.axes(2).settings(1).set();
+  EXPECT_EQ(small.at("program.limits").struct_value().fields().at("memory").number_value(), 1e6);
+  EXPECT_EQ(small.at("settings.text").string_value(), "2h");
 }
 
 TEST(ProgramFileTest, KeepsSettingsAsTheyAre) {

@@ -1,15 +1,20 @@
 // Tests shorthands of seeds and of axis values.
 #include "proto/yaml/shorthands.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/reflect/text.h"
 #include "proto/yaml/experiment_text.h"
 
 namespace ablate::yaml {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 std::vector<std::string> ShorthandProblems(const ExperimentText& file) {
@@ -75,6 +80,138 @@ TEST(ShorthandsTest, StandForRangesAndListsOfSeeds) {
   EXPECT_EQ(seeds("42..53").count(), 12u);
   EXPECT_THAT(seeds("[1, 2, 5]").list(), ElementsAre(1, 2, 5));
   EXPECT_THAT(seeds("0..2,5").list(), ElementsAre(0, 1, 2, 5));
+}
+
+// Returns the exclusions as texts: "lr=0.1 optimizer=adamw".
+std::vector<std::string> Exclusions(const v1::ExperimentSpec& spec) {
+  std::vector<std::string> texts;
+  for (const v1::Exclusion& exclusion : spec.exclude()) {
+    std::vector<std::string> where;
+    for (const auto& [axis, value] : exclusion.where()) {
+      where.push_back(absl::StrCat(axis, "=", reflect::ShortText(value)));
+    }
+    std::sort(where.begin(), where.end());
+    texts.push_back(absl::StrJoin(where, " "));
+  }
+  return texts;
+}
+
+ExperimentText ReadAxes(const std::string& axes) {
+  return ReadExperiment("name: a\nbase: {task: {recall: {}}}\naxes:\n" + axes);
+}
+
+TEST(ValuesByLabelTest, BecomeAllValuesAndExclusions) {
+  const ExperimentText file = ReadAxes(R"(
+  - {name: optimizer, field: training.optimizer, values: [adamw, sgd]}
+  - {name: lr, field: training.learning_rate, tune: true, by: optimizer,
+     values: {sgd: [0.1, 0.3, 0.003], adamw: [0.001, 0.003]}}
+exclude: [{where: {optimizer: sgd, lr: 0.3}}]
+)");
+  EXPECT_THAT(ShorthandProblems(file), IsEmpty());
+  EXPECT_THAT(AxisValues(file.spec.axes(1)), ElementsAre(0.001, 0.003, 0.1, 0.3));
+  EXPECT_TRUE(file.spec.axes(1).tune());
+  EXPECT_THAT(Exclusions(file.spec),
+              ElementsAre("lr=0.3 optimizer=sgd", "lr=0.1 optimizer=adamw",
+                          "lr=0.3 optimizer=adamw", "lr=0.001 optimizer=sgd"));
+}
+
+TEST(ValuesByLabelTest, TakeRangesAndEveryKindOfOtherAxis) {
+  const ExperimentText file = ReadAxes(R"(
+  - {name: lr, field: training.learning_rate, by: norm,
+     values: {pre: {log: [0.001, 0.1], count: 3}, post: [0.001]}}
+  - name: norm
+    settings: [{label: pre}, {label: post, set: {model.norm.placement: post}}]
+  - {field: training.clip, by: width, values: {16: [1, 2], 32: {linear: [1, 2], count: 2}}}
+  - {field: model.width, values: {linear: [16, 32], count: 2}}
+  - {field: training.epsilon, by: lr, values: {1e-3: [1], "0.010": [1], 0.1: [2]}}
+)");
+  EXPECT_THAT(ShorthandProblems(file), IsEmpty());
+  EXPECT_THAT(AxisValues(file.spec.axes(0)), ElementsAre(0.001, 0.01, 0.1));
+  EXPECT_THAT(AxisValues(file.spec.axes(2)), ElementsAre(1, 2)) << "all are listed everywhere";
+  EXPECT_THAT(Exclusions(file.spec),
+              ElementsAre("lr=0.01 norm=post", "lr=0.1 norm=post", "epsilon=2 lr=0.001",
+                          "epsilon=2 lr=0.01", "epsilon=1 lr=0.1"));
+}
+
+TEST(ValuesByLabelTest, NameFieldAndLabelOfMistakes) {
+  const std::string expected = "; expected each setting of optimizer once: adamw, sgd";
+  const std::string list =
+      "expected a list of values, {log: [FIRST, LAST], count: N} or {linear: [FIRST, LAST], count: "
+      "N}";
+  const std::pair<const char*, std::string> cases[] = {
+      {"by: optimizer, values: {adamw: [1]}",
+       "f:5:43: axes[1].values: no values for sgd" + expected},
+      {"by: optimizer, values: {adamw: [1], sgd: [2], sgdd: [3]}",
+       "f:5:74: axes[1].values[\"sgdd\"]: \"sgdd\" isn't a setting of optimizer" + expected},
+      {"by: optimizr, values: {adamw: [1], sgd: [2]}",
+       "f:5:5: axes[1]: by: \"optimizr\" isn't another axis with settings; expected optimizer"},
+      {"by: lr, name: lr, values: {adamw: [1], sgd: [2]}",
+       "f:5:5: axes[1]: by: \"lr\" isn't another axis with settings; expected optimizer"},
+      {"by: [optimizer], values: {adamw: [1], sgd: [2]}",
+       "f:5:5: axes[1]: by: [optimizer] isn't another axis with settings; expected optimizer"},
+      {"by: optimizer, values: [1, 2]",
+       "f:5:28: axes[1].by: \"optimizer\" needs a list of values for each setting; expected "
+       "values: "
+       "{LABEL: [VALUE, …], …} with the labels of that axis"},
+      {"by: optimizer, values: {adamw: [], sgd: [2]}",
+       "f:5:52: axes[1].values[\"adamw\"]: [] isn't a list with values; " + list},
+      {"by: optimizer, values: {adamw: 1, sgd: [2]}",
+       "f:5:52: axes[1].values[\"adamw\"]: 1 isn't a list with values; " + list},
+      {"by: optimizer, values: {adamw: {log: [1, 2]}, sgd: [2]}",
+       "f:5:52: axes[1].values[\"adamw\"]: {log: [1, 2]} is not a range; " + list},
+      {"by: optimizer, values: {adamw: {linear: [1, 1000], count: 1000}, sgd: {linear: [2001, "
+       "3000],"
+       " count: 1000}}",
+       "f:5:43: axes[1].values: the lists leave out more than 1000 combinations; expected lists "
+       "with more values in common"},
+  };
+  for (const auto& [axis, problem] : cases) {
+    const ExperimentText file =
+        ReadAxes(absl::StrCat("  - {name: optimizer, field: training.optimizer, values: [adamw, "
+                              "sgd]}\n  - {field: training.clip, ",
+                              axis, "}"));
+    EXPECT_THAT(ShorthandProblems(file), ElementsAre(problem));
+    EXPECT_FALSE(file.unread.empty()) << axis;
+    EXPECT_LE(file.spec.exclude_size(), 1000);
+  }
+}
+
+TEST(ValuesByLabelTest, DependOnDependentAxesThatComeBefore) {
+  const std::string a = "  - {name: a, field: x, by: b, values: {1: [1], 2: [2]}}\n",
+                    b = "  - {name: b, field: y, by: c, values: {3: [1], 4: [2]}}\n",
+                    b_by_a = "  - {name: b, field: y, by: a, values: {1: [1], 2: [2]}}\n",
+                    c = "  - {name: c, field: z, values: [3, 4]}\n";
+  const auto problems_of = [](const std::string& axes) {
+    std::vector<std::string> messages;
+    for (const Diagnostic& one : ReadExperiment("name: n\naxes:\n" + axes).problems) {
+      messages.push_back(one.message);
+    }
+    return messages;
+  };
+  const std::string chain =
+      "axes[0]: by: the values of b depend on an axis, too; expected b before this axis";
+  EXPECT_THAT(problems_of(a + b + c), testing::Contains(chain));
+  EXPECT_THAT(problems_of(c + b + a), testing::Not(testing::Contains(HasSubstr(": by: "))));
+  EXPECT_THAT(problems_of(a + b_by_a), testing::Contains(chain));
+  EXPECT_THAT(problems_of(a + b_by_a),
+              testing::Contains(HasSubstr("axes[1]: by: \"a\" isn't another axis with settings")));
+}
+
+TEST(ValuesByLabelTest, AddOneProblemToThatOfAnotherField) {
+  EXPECT_THAT(
+      ShorthandProblems(ReadAxes(R"(
+  - {name: optimizer, field: training.optimizer, values: {log: [1]}}
+  - {field: training.clip, by: optimizer, values: {adamw: [1], sgd: [2]}}
+)")),
+      ElementsAre(HasSubstr("axes[0].values: {log: [1]} is not a range"),
+                  HasSubstr("axes[1]: by: \"optimizer\" isn't another axis with settings")));
+  const std::string axes = R"(
+  - {name: optimizer, field: training.optimizer, values: [adamw, sgd]}
+  - {field: training.clip, by: optimizer, values: {adamw: [1], sgd: [2]}}
+)";
+  EXPECT_THAT(ShorthandProblems(ReadAxes(axes + "exclude: 3")),
+              ElementsAre(HasSubstr("f:7:1: exclude: 3 is not a list")));
+  EXPECT_EQ(ReadAxes(axes + "exclude: null").spec.exclude_size(), 2);
 }
 
 TEST(ShorthandsTest, NameFieldAndValueOfMistakes) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status_macros.h"
@@ -275,33 +276,52 @@ bool Follows(const Cell& cell, const Cell& other, const std::string& path) {
   return !written(cell) && !written(other);
 }
 
+// Returns one cell for each combination of tuned values. Specs of one combination differ between
+// seeds only in the seed: any cell represents it.
+std::map<std::vector<size_t>, const Cell*> SpecsOf(const GridRow& row) {
+  std::map<std::vector<size_t>, const Cell*> cells;
+  for (size_t i = 0; i < row.cells.size(); ++i) {
+    if (row.cells[i] == nullptr) continue;
+    cells.emplace(row.candidates[i / row.seeds.size()], row.cells[i]);
+  }
+  return cells;
+}
+
+// Returns the paths whose values differ between two cells, ascending.
+std::set<std::string> DifferingPaths(const Cell& cell, const Cell& other) {
+  std::set<std::string> paths;
+  for (const auto& [of, against] : {std::pair(&cell, &other), std::pair(&other, &cell)}) {
+    for (const auto& [path, value] : of->changed) {
+      const auto found = against->changed.find(path);
+      if (found == against->changed.end() || found->second != value) paths.insert(path);
+    }
+  }
+  return paths;
+}
+
 // Sets the paths whose values differ between the two rows at a combination of tuned values that
-// both have, ascending.
+// both have, ascending. Without one, those of any two combinations, except paths that the tuned
+// values change within a row.
 void FindChanges(const GridRow& row, const GridRow& baseline, ComparisonRow* to) {
-  // Specs of one combination differ between seeds only in the seed: any cell represents it.
-  const auto specs = [](const GridRow& grid_row) {
-    std::map<std::vector<size_t>, const Cell*> cells;
-    for (size_t i = 0; i < grid_row.cells.size(); ++i) {
-      if (grid_row.cells[i] == nullptr) continue;
-      cells.emplace(grid_row.candidates[i / grid_row.seeds.size()], grid_row.cells[i]);
+  const auto own = SpecsOf(row), others = SpecsOf(baseline);
+  if (own.empty() || others.empty()) return;
+  const auto shared = std::find_if(
+      own.begin(), own.end(), [&others](const auto& spec) { return others.count(spec.first) > 0; });
+  const bool any = shared == own.end();
+  const Cell& cell = any ? *own.begin()->second : *shared->second;
+  const Cell& other = any ? *others.begin()->second : *others.at(shared->first);
+  std::set<std::string> changed = DifferingPaths(cell, other);
+  for (const auto* specs : {&own, &others}) {
+    for (const auto& [candidate, spec] : *specs) {
+      if (!any) continue;
+      for (const std::string& path : DifferingPaths(*specs->begin()->second, *spec)) {
+        changed.erase(path);
+      }
     }
-    return cells;
-  };
-  const auto own = specs(row), others = specs(baseline);
-  for (const auto& [candidate, cell] : own) {
-    const auto other = others.find(candidate);
-    if (other == others.end()) continue;
-    std::map<std::string, std::optional<std::string>> differing(cell->changed.begin(),
-                                                                cell->changed.end());
-    for (const auto& [path, value] : other->second->changed) {
-      const auto [found, added] = differing.emplace(path, value);
-      if (!added && found->second == value) differing.erase(found);
-    }
-    for (const auto& [path, value] : differing) {
-      to->changed.push_back(path);
-      if (Follows(*cell, *other->second, path)) to->follows.insert(path);
-    }
-    break;
+  }
+  to->changed.assign(changed.begin(), changed.end());
+  for (const std::string& path : changed) {
+    if (Follows(cell, other, path)) to->follows.insert(path);
   }
 }
 
@@ -457,15 +477,23 @@ std::vector<MatchedBlock> MatchAll(const ComparisonInput& input, const Measure& 
   return blocks;
 }
 
+// Returns true if the block compares rows, or if it is only that nothing is compared at all.
+bool Compares(const Comparison& comparison, const MatchedBlock& block) {
+  return block.rows.size() == comparison.rows.size() ||
+         std::any_of(block.rows.begin(), block.rows.end(),
+                     [](const ComparisonRow& row) { return row.compared(); });
+}
+
 // Returns the block at the base spec's own tuned values; otherwise at the first baseline's most
-// frequent selection.
+// frequent selection. None if no other row was tried there.
 std::optional<size_t> ReferenceBlock(const ComparisonInput& input, const CellGrid& grid,
                                      const Comparison& comparison) {
   std::vector<std::string> labels;
   for (const size_t axis : grid.tuned_axes) labels.push_back(input.axes[axis].base.value_or(""));
   const auto at = [&](const std::vector<std::string>& wanted) -> std::optional<size_t> {
     for (size_t i = 0; i < comparison.matched.size(); ++i) {
-      if (comparison.matched[i].labels == wanted) return i;
+      const MatchedBlock& block = comparison.matched[i];
+      if (block.labels == wanted && Compares(comparison, block)) return i;
     }
     return std::nullopt;
   };
@@ -477,6 +505,20 @@ std::optional<size_t> ReferenceBlock(const ComparisonInput& input, const CellGri
                   ->labels);
   }
   return std::nullopt;
+}
+
+// Returns true if each row tried three different numbers of each tuned axis or more.
+bool KnowsEdges(const ComparisonInput& input, const CellGrid& grid) {
+  for (size_t tuned = 0; tuned < grid.tuned_axes.size(); ++tuned) {
+    const std::vector<double>& numbers = input.axes[grid.tuned_axes[tuned]].values;
+    if (numbers.empty()) return false;
+    for (const GridRow& row : grid.rows) {
+      std::set<double> tried;
+      for (const auto& candidate : row.candidates) tried.insert(numbers[candidate[tuned]]);
+      if (tried.size() < 3) return false;
+    }
+  }
+  return !grid.tuned_axes.empty();
 }
 
 }  // namespace
@@ -514,12 +556,7 @@ absl::StatusOr<Comparison> Compare(const ComparisonInput& input, const CompareOp
     comparison.tuned_axes.push_back(input.axes[axis].name);
     comparison.tuned_labels.push_back(input.axes[axis].labels);
   }
-  comparison.edges_known =
-      !grid.tuned_axes.empty() &&
-      std::all_of(grid.tuned_axes.begin(), grid.tuned_axes.end(), [&input](size_t axis) {
-        const std::vector<double>& values = input.axes[axis].values;
-        return std::set<double>(values.begin(), values.end()).size() >= 3;
-      });
+  comparison.edges_known = KnowsEdges(input, grid);
   for (const size_t axis : grid.within_axes) {
     comparison.within_axes.push_back(input.axes[axis].name);
   }

@@ -256,15 +256,15 @@ struct Comparison {
   // Row axes whose settings have different evaluation data, so that rows are compared within each
   // of them only.
   std::vector<std::string> within_axes;
-  // True if every tuned axis is numeric with at least three values, so that a selection at the edge
-  // would be noticed.
+  // True if every row tried at least three numbers of each tuned axis, so that a selection at the
+  // edge would be noticed.
   bool edges_known = false;
   size_t planned = 0, ended = 0;      // cells, and those whose run has ended
   std::vector<ComparisonRow> rows;    // combinations in the axes' order, the first axis slowest
   size_t family = 0;                  // rows that can be tested: Holm's family
   std::vector<MatchedBlock> matched;  // empty if nothing is tuned
   // Index in `matched`: the block at the base spec's own values, otherwise at the baseline's most
-  // frequent selection.
+  // frequent selection; none if rows can't be compared there.
   std::optional<size_t> reference;
   Factorial factorial;  // effects of crossed axes
   std::vector<Warning> warnings;

@@ -109,7 +109,7 @@ class Finder {
   std::vector<Effect> MainEffects() const {
     std::vector<Effect> effects;
     for (size_t axis = 0; axis < levels_.size(); ++axis) {
-      for (const std::string& label : levels_[axis]) effects.push_back(Main(axis, label));
+      for (const std::string& label : levels_[axis]) AddIfCrossed(Main(axis, label), &effects);
     }
     return Adjusted(std::move(effects));
   }
@@ -121,7 +121,7 @@ class Finder {
       for (size_t second = first + 1; second < levels_.size(); ++second) {
         for (const std::string& a : levels_[first]) {
           for (const std::string& b : levels_[second]) {
-            effects.push_back(Interaction(first, a, second, b));
+            AddIfCrossed(Interaction(first, a, second, b), &effects);
           }
         }
       }
@@ -144,27 +144,36 @@ class Finder {
     return {comparison_.row_axes[axis], label, baseline_[axis]};
   }
 
-  Effect Main(size_t axis, const std::string& label) const {
+  // Leaves out an effect if the grid has no combination of it.
+  static void AddIfCrossed(std::optional<Effect> effect, std::vector<Effect>* effects) {
+    if (effect.has_value()) effects->push_back(*std::move(effect));
+  }
+
+  std::optional<Effect> Main(size_t axis, const std::string& label) const {
     Sides sides;
+    bool crossed = false;
     for (const auto& [labels, values] : rows_.all()) {
-      if (labels[axis] != label || values.empty()) continue;
+      if (labels[axis] != label) continue;
       Labels without = labels;
       without[axis] = baseline_[axis];
       const ValuesBySeed* const other = rows_.Find(without);
-      if (other == nullptr || other->empty()) continue;
+      crossed = crossed || other != nullptr;
+      if (values.empty() || other == nullptr || other->empty()) continue;
       sides.setting.push_back(&values);
       sides.baseline.push_back(other);
     }
+    if (!crossed) return std::nullopt;
     Effect effect{{LevelOf(axis, label)}};
     MeasureEffect(sides, &effect);
     return effect;
   }
 
-  Effect Interaction(size_t first, const std::string& a, size_t second,
-                     const std::string& b) const {
+  std::optional<Effect> Interaction(size_t first, const std::string& a, size_t second,
+                                    const std::string& b) const {
     Sides sides;
+    bool crossed = false;
     for (const auto& [labels, values] : rows_.all()) {
-      if (labels[first] != a || labels[second] != b || values.empty()) continue;
+      if (labels[first] != a || labels[second] != b) continue;
       const auto at = [&, labels = labels](bool without_first, bool without_second) {
         Labels other = labels;
         if (without_first) other[first] = baseline_[first];
@@ -172,15 +181,18 @@ class Finder {
         return rows_.Find(other);
       };
       const ValuesBySeed* const cells[] = {at(true, false), at(false, true), at(true, true)};
-      const bool complete =
-          std::all_of(std::begin(cells), std::end(cells),
-                      [](const ValuesBySeed* cell) { return cell != nullptr && !cell->empty(); });
+      const bool exist = std::count(std::begin(cells), std::end(cells), nullptr) == 0;
+      crossed = crossed || exist;
+      const bool complete = exist && !values.empty() &&
+                            std::none_of(std::begin(cells), std::end(cells),
+                                         [](const ValuesBySeed* cell) { return cell->empty(); });
       if (!complete) continue;
       sides.setting.push_back(&values);
       sides.setting_less.push_back(cells[0]);
       sides.baseline.push_back(cells[1]);
       sides.baseline_less.push_back(cells[2]);
     }
+    if (!crossed) return std::nullopt;
     Effect effect{{LevelOf(first, a), LevelOf(second, b)}};
     MeasureEffect(sides, &effect);
     return effect;

@@ -42,8 +42,9 @@ struct Factorial {
 
 // Returns the effects. None if there are fewer than two row axes, or several baselines, or if rows
 // have no verdict (withheld). With tuned values there are differences and t intervals, but no p,
-// which would need reselection. Interactions are of every two axes, both in the rows' order; none
-// if there would be more than kMaxInteractions.
+// which would need reselection. An effect without a combination in the grid is left out.
+// Interactions are of every two axes, both in the rows' order; none if there would be more than
+// kMaxInteractions.
 Factorial FindFactorial(const Comparison& comparison);
 
 // Returns "post", "residual false"; for an interaction "post × residual false".

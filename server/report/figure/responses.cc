@@ -20,6 +20,7 @@ namespace ablate::figure {
 
 ResponsePoint PointOf(const report::ComparisonRow& row) {
   ResponsePoint point;
+  point.tried = true;
   point.present = row.n > 0;
   point.own = row.own;
   point.n = row.n;
@@ -140,6 +141,7 @@ void AddResponse(const Response& setting, const std::vector<double>& places, con
   hollow.radius = 0.95;
   for (size_t i = 0; i < setting.points.size(); ++i) {
     const ResponsePoint& point = setting.points[i];
+    if (!point.tried) continue;  // the line goes on to the next value
     const double x = Shifted(*panel, places[i], dodge);
     for (const report::SeedRun& run : point.seeds) {
       seeds.x.push_back(x);
@@ -333,17 +335,22 @@ void AddMeanLine(const Response& setting, const std::vector<double>& places, Col
   Line line;
   line.color = color;
   line.width = 0.5;
-  for (const ResponsePoint& point : setting.points) line.y.push_back(LineMean(point));
-  line.x = places;
   Points alone;
+  std::vector<double> means;
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (!setting.points[i].tried) continue;
+    line.x.push_back(places[i]);
+    line.y.push_back(LineMean(setting.points[i]));
+    means.push_back(setting.points[i].own.mean.value);
+  }
   alone.color = color;
   alone.radius = kSeedDot;
   const auto joined = [&](size_t i) { return i < line.y.size() && std::isfinite(line.y[i]); };
-  for (size_t i = 0; i < places.size(); ++i) {
+  for (size_t i = 0; i < line.x.size(); ++i) {
     // Before the first one there is no point either: i - 1 is then beyond the last.
     if (joined(i) && (joined(i - 1) || joined(i + 1))) continue;
-    alone.x.push_back(places[i]);
-    alone.y.push_back(setting.points[i].own.mean.value);
+    alone.x.push_back(line.x[i]);
+    alone.y.push_back(means[i]);
   }
   panel->layers.push_back(std::move(line));
   if (!alone.x.empty()) panel->layers.push_back(std::move(alone));

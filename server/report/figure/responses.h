@@ -17,6 +17,7 @@ namespace ablate::figure {
 
 // One setting at one value of the axis.
 struct ResponsePoint {
+  bool tried = false;  // in the grid
   bool present = false;
   bool baseline = false;               // marked as the baseline by a ring
   report::Summary own;                 // over the converged seeds, or the sequences of one

@@ -193,6 +193,7 @@ TableCell MatchedCell(Scale scale, const MatchedBlock& block, const std::string&
   if (row == block.rows.end()) return {"", "", "not in the grid"};
   TableCell cell = row->compared() ? RowDifferenceCell(*row, scale)
                                    : MeanCell(row->mean, row->interval, -1, scale);
+  if (!row->compared() && !row->is_baseline) AddNote(&cell, "mean; no baseline here");
   if (row->diverged > 0) {
     AddNote(&cell, absl::StrCat(row->diverged, " of ", row->n, " diverged"));
   }

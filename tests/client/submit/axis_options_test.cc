@@ -65,6 +65,28 @@ TEST(AxisOptionsTest, ReplaceTheValuesOfAnAxisOfTheFile) {
   EXPECT_EQ(AxisText(ReadWith({"width=[32]"}).file.spec.axes(2)), ":model.width 32");
 }
 
+TEST(AxisOptionsTest, RemoveExclusionsOfValuesThatTheyReplace) {
+  const std::string file = absl::StrCat(kAxisFile, R"(exclude:
+  - {where: {width: 8, norm: pre}}
+  - {where: {width: 16, norm: post}}
+  - {where: {width: 12}}
+)");
+  const Submission submission = ReadWith({"width=16,32"}, file);
+  EXPECT_THAT(AxisProblems(submission), IsEmpty());
+  ASSERT_EQ(submission.file.spec.exclude_size(), 2) << "a value that the file never had stays";
+  EXPECT_EQ(submission.file.spec.exclude(0).where().at("width").number_value(), 16);
+  EXPECT_EQ(submission.file.spec.exclude(1).where().at("width").number_value(), 12);
+  EXPECT_EQ(ReadWith({"lr=1"}, file).file.spec.exclude_size(), 3);
+}
+
+TEST(AxisOptionsTest, ReadUnitsOfProgramLimits) {
+  const Submission submission =
+      ReadWith({"program.limits.time=10m,2h"},
+               "name: a\nbase: {program: {command: a}, settings: {lr: 1}}\n");
+  EXPECT_THAT(AxisProblems(submission), IsEmpty());
+  EXPECT_EQ(AxisText(submission.file.spec.axes(0)), ":program.limits.time 600s 7200s");
+}
+
 TEST(AxisOptionsTest, AddAnAxisOfAnotherField) {
   const Submission submission =
       ReadWith({"model.norm.kind=layer,rms", "bs=8,16", "clip={linear: [0, 1], count: 3}"});

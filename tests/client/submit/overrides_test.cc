@@ -27,6 +27,22 @@ TEST(ParseOverridesTest, ReadsValuesAsInAFile) {
   EXPECT_THAT(problems, IsEmpty());
 }
 
+TEST(ParseOverridesTest, ReadsShorthandsOfPrograms) {
+  const absl::StatusOr<Overrides> parsed =
+      ParseOverrides({"program.command=python a.py | tee log", "program.files=[a.py, lib]",
+                      "program.limits.time=1.5h", "program.limits={memory: 8GB}", "settings.t=2h"});
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->at("program.command").list_value().values(2).string_value(),
+            "python a.py | tee log \"$@\"");
+  EXPECT_EQ(parsed->at("program.files").string_value(), "a.py, lib");
+  EXPECT_EQ(parsed->at("program.limits.time").string_value(), "5400s");
+  EXPECT_EQ(parsed->at("program.limits").struct_value().fields().at("memory").number_value(), 8e9);
+  EXPECT_EQ(parsed->at("settings.t").string_value(), "2h");
+  std::vector<yaml::Diagnostic> problems;
+  CheckOverrides(*parsed, &problems);
+  EXPECT_THAT(problems, IsEmpty());
+}
+
 TEST(ParseOverridesTest, RefusesWhatIsNoPathAndValue) {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {{"training.batch"}, "--set training.batch: write path=value, such as training.steps=100"},

@@ -19,6 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 TEST(CompareTest, CountsDivergenceAndNeverAveragesIt) {
   const Comparison comparison =
@@ -442,6 +443,46 @@ TEST(CompareTest, ChangedPathsLeaveTunedValuesOut) {
     if (cell.labels[0] == "rms") cell.changed["model.norm.kind"] = "rms";
   }
   EXPECT_THAT(Compare(input)->rows[1].changed, ElementsAre("model.norm.kind"));
+}
+
+TEST(CompareTest, SelectsAmongTheValuesOfEachSetting) {
+  const Comparison comparison = *Compare(OptimizersGrid());
+  ASSERT_THAT(comparison.rows, SizeIs(3));
+  const std::pair<const char*, double> expected[] = {{"0.001", 0}, {"0.3", .4}, {"0.003", .2}};
+  for (size_t i = 0; i < 3; ++i) {
+    const ComparisonRow& row = comparison.rows[i];
+    ASSERT_THAT(row.chosen, SizeIs(1)) << row.label;
+    EXPECT_THAT(row.chosen[0].labels, ElementsAre(expected[i].first));
+    EXPECT_EQ(row.chosen[0].seeds, 8u);
+    EXPECT_EQ(row.cells, 16u);
+    EXPECT_EQ(row.missing, 0u) << "what isn't in its grid isn't missing";
+    if (i == 0) continue;
+    EXPECT_NEAR(row.difference.mean.value, expected[i].second, kTolerance);
+    EXPECT_EQ(row.pairs.losses, 8u);
+    // Under each pattern both select as before, so only the pattern of all signs is as far: 2 of
+    // 256.
+    EXPECT_EQ(row.p.value, 2. / 256);
+    EXPECT_EQ(row.p_holm.value, 4. / 256);
+    EXPECT_TRUE(row.difference.by_reselection);
+    EXPECT_THAT(row.changed, ElementsAre("training.optimizer"));
+  }
+  EXPECT_FALSE(comparison.edges_known) << "two values have no edge, though all together are five";
+}
+
+TEST(CompareTest, SharesOnlyValuesThatBothWereTriedAt) {
+  ComparisonInput input = OptimizersGrid();
+  input.axes[1].base = "0.01";
+  const Comparison comparison = *Compare(input);
+  ASSERT_THAT(comparison.matched, SizeIs(5));
+  EXPECT_EQ(comparison.reference, 1u);
+  EXPECT_EQ(comparison.matched[1].rows.size(), 2u);
+  EXPECT_NEAR(comparison.matched[1].rows[1].difference.mean.value, .2, kTolerance);
+  EXPECT_THAT(MatchedNote(comparison), StartsWith("All at lr 0.01: “lion” higher by 0.200 ["));
+  for (const char* alone : {"0.001", "0.1"}) {
+    input.axes[1].base = alone;
+    EXPECT_EQ(Compare(input)->reference, std::nullopt) << "no row has its baseline there";
+    EXPECT_EQ(MatchedNote(*Compare(input)), "");
+  }
 }
 
 }  // namespace

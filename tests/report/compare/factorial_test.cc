@@ -95,10 +95,16 @@ TEST(FactorialTest, TakesCombinationsThatAreCompleteOnly) {
   ASSERT_THAT(NamesOf(found.main), ElementsAre("post", "none", "residual false"));
   EXPECT_EQ(found.main[1].combinations, 1u);
   EXPECT_THAT(found.main[1].difference.mean.value, DoubleNear(.2, kClose));
-  ASSERT_THAT(NamesOf(found.interactions),
-              ElementsAre("post × residual false", "none × residual false"));
-  EXPECT_EQ(found.interactions[1].combinations, 0u);
-  EXPECT_FALSE(found.interactions[1].difference.mean.defined());
+  EXPECT_THAT(NamesOf(found.interactions), ElementsAre("post × residual false"))
+      << "none is never crossed";
+  for (Cell& cell : input.cells) {
+    if (cell.labels[0] != "post" || cell.labels[1] != "false") continue;
+    cell.outcome = RunOutcome::kDiverged;
+  }
+  const Factorial diverged = (*Compare(input)).factorial;
+  ASSERT_THAT(NamesOf(diverged.interactions), ElementsAre("post × residual false"));
+  EXPECT_EQ(diverged.interactions[0].combinations, 0u);
+  EXPECT_FALSE(diverged.interactions[0].difference.mean.defined());
 }
 
 TEST(FactorialTest, AveragesInteractionsOverFurtherAxes) {
@@ -130,6 +136,27 @@ TEST(FactorialTest, TestsNothingThatWasTuned) {
   EXPECT_TRUE(found.main[0].difference.interval.defined());
   EXPECT_FALSE(found.main[0].difference.p_sign_flip.defined());
   EXPECT_FALSE(found.main[0].p_holm.defined());
+}
+
+TEST(FactorialTest, CrossesSettingsThatAreTunedOverOtherValues) {
+  ComparisonInput input = OptimizersGrid();
+  input.axes.push_back(MakeAxis("norm", {"pre", "post"}));
+  for (Cell& cell : input.cells) cell.labels.emplace_back("pre");
+  const size_t pre = input.cells.size();
+  for (size_t i = 0; i < pre; ++i) {
+    Cell post = input.cells[i];
+    post.labels[2] = "post";
+    *post.value += post.labels[0] == "sgd" ? .08 : .05;
+    input.cells.push_back(post);
+  }
+  const Factorial found = (*Compare(input)).factorial;
+  ASSERT_THAT(NamesOf(found.main), ElementsAre("sgd", "lion", "post"));
+  EXPECT_THAT(found.main[0].difference.mean.value, DoubleNear(.415, kClose));
+  EXPECT_THAT(found.main[1].difference.mean.value, DoubleNear(.2, kClose));
+  EXPECT_THAT(found.main[2].difference.mean.value, DoubleNear(.06, kClose));
+  ASSERT_THAT(NamesOf(found.interactions), ElementsAre("sgd × post", "lion × post"));
+  EXPECT_THAT(found.interactions[0].difference.mean.value, DoubleNear(.03, kClose));
+  EXPECT_THAT(found.interactions[1].difference.mean.value, DoubleNear(0, kClose));
 }
 
 TEST(FactorialTest, IsNoneWhereRowsHaveNoVerdict) {

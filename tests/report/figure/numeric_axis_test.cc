@@ -10,6 +10,7 @@
 #include "server/report/compare/wording.h"
 #include "server/report/figure/kinds.h"
 #include "server/report/figure/style.h"
+#include "tests/report/compare/example_grid.h"
 #include "tests/report/figure/example_curves.h"
 #include "tests/report/figure/text_boxes.h"
 
@@ -152,14 +153,13 @@ TEST(AxisTest, CountsDivergedRunsBelowWhereValuesStandTooClose) {
   EXPECT_THAT(drawn.caption, Not(HasSubstr("numbers above")));
 }
 
-TEST(AxisTest, InterruptsALineAtAMissingCombination) {
+TEST(AxisTest, JoinsTheNeighboursOfAMissingCombination) {
   report::ComparisonInput grid = WidthsGrid(kModelWidths, 2);
   Exclude({"64", "n1"}, &grid);
   const Drawn drawn = DrawnOf(grid);
   const Line line = LayersOf<Line>(drawn.panel()).at(0);
-  ASSERT_EQ(line.y.size(), 4u);
-  EXPECT_TRUE(std::isnan(line.y[2]));
-  EXPECT_TRUE(std::isfinite(line.y[3]));
+  ASSERT_EQ(line.y.size(), 3u);
+  for (const double y : line.y) EXPECT_TRUE(std::isfinite(y));
   EXPECT_THAT(drawn.drawing.csv, AllOf(HasSubstr("width,n0,64,"), Not(HasSubstr("width,n1,64,"))));
 
   Diverge({"16", "n1"}, &grid);
@@ -283,6 +283,46 @@ TEST(SensitivityTest, DrawsNoLineThatRunsBack) {
     EXPECT_TRUE(std::is_sorted(line.x.begin(), line.x.end()));
   }
   EXPECT_THAT(drawn.description, testing::ContainsRegex(" at 16, .* at 64 and .* at 128"));
+}
+
+TEST(SensitivityTest, JoinsTheValuesThatASettingWasTriedAt) {
+  report::ComparisonInput grid = report::OptimizersGrid();
+  const auto expect_lines = [](const Panel& panel) {
+    for (const Line& line : LayersOf<Line>(panel)) {
+      EXPECT_EQ(line.x.size(), 2u);
+      for (const double y : line.y) EXPECT_TRUE(std::isfinite(y));
+    }
+  };
+  const Drawn drawn = DrawnOf(grid, 3.25, kSensitivity);
+  EXPECT_THAT(TickLabels(drawn), ElementsAre("0.001", "0.003", "0.01", "0.1", "0.3"));
+  EXPECT_EQ(LayersOf<Line>(drawn.panel()).size(), 3u);
+  expect_lines(drawn.panel());
+  grid.axes[1].tuned = false;
+  expect_lines(DrawnOf(grid).panel());
+  for (size_t i = 0; i < 5; ++i) {
+    const std::string label = absl::StrCat("other", i);
+    grid.axes[0].labels.push_back(label);
+    for (const char* lr : {"0.001", "0.1"}) {
+      grid.cells.push_back(report::MakeCell({label, lr}, 0, 2));
+    }
+  }
+  grid.axes[1].tuned = true;
+  const Drawn multiples = DrawnOf(grid, 3.25, kSensitivity);
+  ASSERT_EQ(multiples.drawing.figure.panels.size(), 8u);
+  for (const Panel& panel : multiples.drawing.figure.panels) expect_lines(panel);
+}
+
+TEST(SensitivityTest, LeavesAGapWhereResultsAreMissing) {
+  report::ComparisonInput grid = report::OptimizersGrid();
+  for (report::Cell& cell : grid.cells) {
+    if (cell.labels[1] == "0.01") cell.value.reset();
+  }
+  size_t gaps = 0;
+  for (const Line& line : LayersOf<Line>(DrawnOf(grid, 3.25, kSensitivity).panel())) {
+    ASSERT_EQ(line.y.size(), 2u);
+    gaps += static_cast<size_t>(!std::isfinite(line.y[1]));
+  }
+  EXPECT_EQ(gaps, 2u) << "of adamw and lion";
 }
 
 }  // namespace

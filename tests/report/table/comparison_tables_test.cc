@@ -324,6 +324,20 @@ TEST(RatioTablesTest, HaveTheLogarithmsDifferenceAndTheRatioAsData) {
   EXPECT_THAT(Cells(plain, "ratio"), ElementsAre("", "", ""));
 }
 
+TEST(MatchedTableTest, TellsMeansWithoutABaselineFromDifferences) {
+  ComparisonInput input = OptimizersGrid();
+  input.axes[1].base = "0.01";
+  const Table table = MatchedTable(*Compare(input));
+  ASSERT_EQ(table.columns.size(), 6u);
+  EXPECT_EQ(table.columns[2].title, "0.01 (reference)");
+  const auto& reference = table.columns[2].cells;
+  EXPECT_EQ(reference[0].note, "");
+  EXPECT_EQ(reference[1].note, "not in the grid");
+  EXPECT_THAT(reference[2].text, testing::StartsWith("+0.20"));
+  EXPECT_THAT(table.columns[3].cells[1].text, testing::StartsWith("2.8"));
+  EXPECT_EQ(table.columns[3].cells[1].note, "mean; no baseline here");
+}
+
 TEST(SelectionTableTest, CountsSeedsByTheirSelectedValue) {
   EXPECT_EQ(RenderText(SelectionTable(Compared(TunedGrid()))),
             "                seeds by selected lr\n"
