@@ -44,6 +44,7 @@ int RunProgram(const std::vector<std::string>& arguments, const Context& context
 Action DefineUp(Command* command);
 Action DefineDown(Command* command);
 Action DefineSubmit(Command* command);
+Action DefineCheckResume(Command* command);
 Action DefineLs(Command* command);
 Action DefineShow(Command* command);
 Action DefineRuns(Command* command);
@@ -88,6 +89,7 @@ Action DefineAdminRenew(Command* command);
 Action DefineAdminUserAdd(Command* command);
 Action DefineAdminUserLs(Command* command);
 Action DefineAdminUserRole(Command* command);
+Action DefineAdminUserPrograms(Command* command);
 Action DefineAdminUserRm(Command* command);
 Action DefineAdminQuotaLs(Command* command);
 Action DefineAdminQuotaSet(Command* command);

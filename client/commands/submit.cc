@@ -7,81 +7,24 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/follow.h"
 #include "client/names.h"
 #include "client/output/experiment_text.h"
 #include "client/output/format.h"
-#include "client/output/terminal_text.h"
 #include "client/show_experiment.h"
+#include "client/submit/prepare.h"
 #include "client/submit/submission.h"
 
 namespace ablate::client {
 namespace {
 
-// Every problem on a line of its own, then how many there are.
-int ReportProblems(const Context& context, const std::string& file,
-                   const std::vector<yaml::Diagnostic>& problems) {
-  for (const yaml::Diagnostic& problem : problems) {
-    context.console.Info(Printable(yaml::ToString(problem, file)));
-  }
-  context.console.Error(absl::StrCat(Count(problems.size(), "problem"), "; nothing was created"));
-  return kFailure;
-}
-
-// Asks for a dry run of the request.
-absl::StatusOr<v1::CreateExperimentResponse> Check(Connection* connection,
-                                                   v1::CreateExperimentRequest request) {
-  request.set_validate_only(true);
-  request.clear_request_id();
-  return connection->Call(kCreateExperiment, request);
-}
-
-// Prints problems of the file and of the server together.
-int ReportAll(const Context& context, const Submission& submission,
-              const absl::StatusOr<v1::CreateExperimentResponse>& checked) {
-  const ExperimentFile& file = submission.file;
-  if (checked.ok()) {
-    return ReportProblems(context, file.name, Locate(checked->problems(), submission));
-  }
-  context.console.Note(absl::StrCat("the server could not be asked for further problems: ",
-                                    checked.status().message()));
-  return ReportProblems(context, file.name, file.problems);
-}
-
-// A refused request is asked again for all of its problems: an error carries only a few.
-int Explain(Connection* connection, const Context& context, const Submission& submission,
-            const v1::CreateExperimentRequest& request, const absl::Status& refusal) {
-  if (!absl::IsInvalidArgument(refusal)) return Fail(context, refusal);
-  const auto checked = Check(connection, request);
-  if (!checked.ok() || checked->problems().empty()) return Fail(context, refusal);
-  return ReportAll(context, submission, checked);
-}
-
-// For a file with problems of its own: nothing is uploaded.
-absl::StatusOr<v1::CreateExperimentResponse> AskForTheRest(const Context& context,
-                                                           const SubmitOptions& options,
-                                                           Submission* submission) {
-  ASSIGN_OR_RETURN(const auto connection, Connect(context));
-  const size_t unread = submission->file.unread.size();
-  RETURN_IF_ERROR(FindDatasets(connection.get(), context, options, submission));
-  if (submission->file.unread.size() > unread) {
-    context.console.Note(
-        "the server lacks data sets of the file; fix the problems below to upload them and to "
-        "check the fields that depend on them");
-  }
-  v1::CreateExperimentRequest request = MakeRequest(*submission, options);
-  MarkUnread(submission->file, &request);
-  return Check(connection.get(), std::move(request));
-}
-
 int ShowDryRun(const Context& context, const SubmitOptions& options, const Submission& submission,
                const v1::CreateExperimentResponse& response) {
   if (options.json) PrintJson(context, response);
   if (!response.problems().empty()) {
-    return ReportProblems(context, submission.file.name, Locate(response.problems(), submission));
+    return ReportAll(context, submission, response);
   }
   if (options.json) return kSuccess;
   *context.console.out << Headline(response) << "\n"
@@ -204,40 +147,21 @@ int Submit(SubmitOptions options, const Context& context) {
   if (!stored.ok()) return Fail(context, stored.status());
   const v1::Experiment* const earlier = stored->has_value() ? &**stored : nullptr;
   if (earlier != nullptr && earlier->private_()) options.is_private = true;
-  absl::StatusOr<Submission> submission = ReadSubmission(options, *context.console.in, earlier);
-  if (!submission.ok()) {
-    context.console.Error(submission.status().message());
-    return kUsage;
-  }
-  if (!submission->shortened.left_out.empty()) {
-    context.console.Note(absl::StrCat("--steps ", *options.steps, " leaves out ",
-                                      absl::StrJoin(submission->shortened.left_out, ", ")));
-  }
-  const ExperimentFile& file = submission->file;
-  if (!file.readable) return ReportProblems(context, file.name, file.problems);
-  if (!file.problems.empty()) {
-    const auto checked = AskForTheRest(context, options, &*submission);
-    return ReportAll(context, *submission, checked);
-  }
-  const auto connection = Connect(context);
-  if (!connection.ok()) return FailSettings(context, connection.status());
-  const absl::Status uploaded = UploadDatasets(connection->get(), context, options, &*submission);
-  if (!uploaded.ok()) return Fail(context, uploaded);
-  const v1::CreateExperimentRequest request = MakeRequest(*submission, options);
-  if (!file.problems.empty()) {
-    return ReportAll(context, *submission, Check(connection->get(), request));
-  }
-  const auto response = (*connection)->Call(kCreateExperiment, request);
+  ReadySubmission ready;
+  if (const int code = Prepare(options, earlier, context, &ready); code != kSuccess) return code;
+  const auto& [submission, connection] = ready;
+  const v1::CreateExperimentRequest request = MakeRequest(submission, options);
+  const auto response = connection->Call(kCreateExperiment, request);
   if (!response.ok()) {
-    return Explain(connection->get(), context, *submission, request, response.status());
+    return Explain(connection.get(), context, submission, request, response.status());
   }
   if (!options.dry_run && !response->identical_to().empty()) {
-    const int code = ShowIdentical(connection->get(), context, options, *response);
-    return options.wait ? Wait(connection->get(), context, response->experiment()) : code;
+    const int code = ShowIdentical(connection.get(), context, options, *response);
+    return options.wait ? Wait(connection.get(), context, response->experiment()) : code;
   }
-  const int code = Show(context, options, *submission, *response);
+  const int code = Show(context, options, submission, *response);
   if (options.dry_run || !options.wait) return code;
-  return Wait(connection->get(), context, response->experiment());
+  return Wait(connection.get(), context, response->experiment());
 }
 
 }  // namespace

@@ -49,7 +49,8 @@ TEST(CommandTableTest, HasACommandForEveryFileAndAnActionForEveryCommand) {
   for (const CommandRow& row : CommandTable()) {
     const CommandGroup* first = row.group;
     while (first != nullptr && first->parent != nullptr) first = first->parent;
-    commands.insert(first != nullptr ? first->name : row.name);
+    const std::string name = first != nullptr ? first->name : row.name;
+    commands.insert(name.substr(0, name.find('-')));  // check_resume.cc has check-resume
     CommandLine line("ablate", "0", "");
     Command command = line.root().Add(row.name, row.help);
     EXPECT_TRUE(row.define(&command) != nullptr) << row.name;

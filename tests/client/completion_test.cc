@@ -69,11 +69,13 @@ class CompletionTest : public ClientTest {
 // Nothing can be offered for these; a new metavar is added here or to client/completion/values.cc.
 const std::set<std::string>& MetavarsWithoutValues() {
   static const auto& metavars = *new std::set<std::string>{
-      "A,B,…",      "ADDRESS",       "AXIS",  "AXIS=LABEL", "DEVICES", "HOST",  "HOST:PORT",
-      "ID,...",     "KEY",           "LABEL", "LIST",       "N",       "NAME",  "NAME=PATH",
-      "NAME=VALUE", "NAME=VALUES",   "P",     "PATH=VALUE", "PREFIX",  "QUERY", "SECONDS",
-      "SEEDS",      "SETTING=VALUE", "SHARE", "SIZE",       "STEP",    "TEXT",  "TOKEN",
-      "USER",       "TAG",           "WIDTH", "X"};
+      "A,B,…",      "ADDRESS",     "AXIS",      "AXIS=LABEL",    "CELL",
+      "DEVICES",    "HOST",        "HOST:PORT", "ID,...",        "KEY",
+      "LABEL",      "LIST",        "N",         "NAME",          "NAME=PATH[:FOLDER…]",
+      "NAME=VALUE", "NAME=VALUES", "P",         "PATH=VALUE",    "PREFIX",
+      "QUERY",      "SECONDS",     "SEEDS",     "SETTING=VALUE", "SHARE",
+      "SIZE",       "STEP",        "TEXT",      "TOKEN",         "USER",
+      "TAG",        "WIDTH",       "X"};
   return metavars;
 }
 

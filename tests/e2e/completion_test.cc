@@ -77,7 +77,7 @@ offer "$program show o" "$program" show o
   EXPECT_EQ(output.out,
             "complete -F _ablate ablate\n"
             "ablate su: submit\n"
-            "ablate  admin   user : add ls role rm\n"
+            "ablate  admin   user : add ls role programs rm\n"
             "ablate show s: small\n"
             "ablate show : other small\n"
             "ablate logs s: small/\n"

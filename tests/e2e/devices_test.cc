@@ -54,7 +54,7 @@ class DevicesTest : public ::testing::Test {
 
 TEST_F(DevicesTest, ADeviceThatCannotBeUsedIsShownAndTheCoresTrain) {
   Up("cuda:2");
-  for (const char* worker : {"cuda-2-train", "cuda-2-analysis"}) {
+  for (const char* worker : {"cuda-2-train", "cuda-2-analysis", "cuda-2-programs"}) {
     ASSERT_TRUE(Eventually([&] { return !Worker(worker).is_null(); }));
   }
   EXPECT_EQ(Worker("cuda-2-analysis")["role"], "analysis");
@@ -62,9 +62,11 @@ TEST_F(DevicesTest, ADeviceThatCannotBeUsedIsShownAndTheCoresTrain) {
   EXPECT_EQ(drained["stalled"], "exit code 7: GPU-a is broken");
   EXPECT_EQ(drained["state"], "AWAY");
   const std::string starts = ReadFile(bin_ + "/ablate-worker.starts");
-  EXPECT_EQ(std::count(starts.begin(), starts.end(), '\n'), 6) << "three of each";
+  EXPECT_EQ(std::count(starts.begin(), starts.end(), '\n'), 9) << "three of each";
   EXPECT_THAT(starts, HasSubstr("--role=analysis --name=cuda-2-analysis --lock=" + server_.home() +
                                 "/run/GPU-a-analysis.lock"));
+  EXPECT_THAT(starts, HasSubstr("--name=cuda-2-programs --lock=" + server_.home() +
+                                "/run/GPU-a-programs.lock"));
   EXPECT_THAT(starts,
               HasSubstr("--name=cuda-2-train --lock=" + server_.home() + "/run/GPU-a.lock"));
   EXPECT_THAT(starts, HasSubstr(" --blobs=" + server_.home() + "/blobs "));

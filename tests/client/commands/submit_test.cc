@@ -120,13 +120,18 @@ analyses:
   EXPECT_THAT(requests_[0].changes(), ElementsAre("steps=3"));
 }
 
-TEST_F(SubmitTest, RefusesStepsThatAreGivenTwice) {
+TEST_F(SubmitTest, RefusesStepsThatItCannotSet) {
   const Outcome set = Run({"submit", "-", "--steps", "3", "--set", "training.steps=4"}, kFile);
   EXPECT_EQ(set.code, kUsage);
   EXPECT_EQ(set.err, "error: --steps: training.steps is set by --set, too; remove one of them\n");
   const Outcome axis = Run({"submit", "-", "--steps", "3", "--axis", "training.steps=4,5"}, kFile);
   EXPECT_THAT(axis.err, HasSubstr("--steps: axis training.steps varies training.steps; expected an "
                                   "experiment of one length. Use --axis or --set\n"));
+  const Outcome program = Run({"submit", "-", "--steps", "3"},
+                              "name: a\nbase: {program: {command: [a]}, settings: {steps: 9}}\n");
+  EXPECT_THAT(program.err, HasSubstr("--steps: the number of a program's steps is one of its "
+                                     "settings; expected an experiment of models. Use --set "
+                                     "settings.NAME=N\n"));
   EXPECT_THAT(Run({"submit", "--extend", "a", "--steps", "3"}).err,
               HasSubstr("--extend keeps the trained cells; remove --steps"));
 }
