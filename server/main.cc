@@ -32,6 +32,7 @@
 #include "server/launch/home.h"
 #include "server/launch/local.h"
 #include "server/launch/presence.h"
+#include "server/launch/program_options.h"
 #include "server/schedule/scheduler_thread.h"
 #include "server/service/server.h"
 #include "server/sql/child.h"
@@ -47,12 +48,11 @@ constexpr absl::Duration kWorkerTimeout = absl::Seconds(20);
 constexpr uint64_t kMaxLastStates = 1'000'000'000'000'000;
 constexpr rlim_t kMaxFiles = 65'536;
 
-constexpr char kSandboxed[] = "sandboxed", kOff[] = "off";  // of --programs
-
 struct Flags {
   std::string home;
   int lanes = 0;      // on the cores; 0: the worker's own choice
   int gpu_lanes = 0;  // on each GPU, likewise
+  int gpu_programs = 1;
   std::string devices = "all";
   std::string worker;
   bool no_workers = false;
@@ -102,6 +102,11 @@ void Define(CLI::App& app, Flags& flags) {
                               engine::kMostDeviceLanes, "\n[found by measuring]"))
       ->check(CLI::Range(1, engine::kMostDeviceLanes).description(""))
       ->type_name("N");
+  app.add_option(
+         "--gpu-programs", flags.gpu_programs,
+         "Run N users' programs at the same time on each GPU,\n0–16, in addition to models [1]")
+      ->check(CLI::Range(0, engine::kMostDeviceLanes).description(""))
+      ->type_name("N");
   app.add_option("--worker", flags.worker,
                  absl::StrCat("Program of the local workers\n[", flags.worker, "]"))
       ->type_name("PROGRAM");
@@ -118,17 +123,17 @@ void Define(CLI::App& app, Flags& flags) {
       ->check(CLI::Range(uint64_t{0}, kMaxLastStates).description(""))
       ->type_name("SIZE");
   app.add_option("--programs", flags.programs,
-                 "Run users' programs on the cores: sandboxed,\n"
+                 "Run users' programs: sandboxed,\n"
                  "unsandboxed, or off [sandboxed; off with --listen]")
-      ->check(CLI::IsMember({kSandboxed, "unsandboxed", kOff}).description(""))
+      ->check(
+          CLI::IsMember({launch::kSandboxed, launch::kUnsandboxed, launch::kOff}).description(""))
       ->type_name("MODE");
   app.add_option("--environment", flags.environments,
                  "Offer programs the Python interpreter PATH, absolute,\n"
-                 "as environment NAME; may be repeated")
-      ->check([](const std::string& given) {
-        return absl::StrContains(given, "=/") ? "" : "must be NAME=PATH, is " + given;
-      })
-      ->type_name("NAME=PATH");
+                 "as environment NAME, with FOLDERs of data to read;\n"
+                 "may be repeated")
+      ->check(launch::EnvironmentProblem)
+      ->type_name("NAME=PATH[:FOLDER…]");
   app.add_option("--resume-every", flags.resume_every,
                  "Save the training state of each run, and the state\n"
                  "of each analysis, every SECONDS, 0–86400 [30]")
@@ -211,13 +216,17 @@ launch::WorkerCommand LocalWorker(const std::string& name, const std::string& ro
   return command;
 }
 
-// Lets a worker run programs. A shared server's owner decides that, because users aren't the owner.
+// A shared server's owner decides it, because users aren't the owner.
+std::string ProgramMode(const Flags& flags) {
+  if (!flags.programs.empty()) return flags.programs;
+  return flags.listen.empty() ? launch::kSandboxed : launch::kOff;
+}
+
+// Lets a worker run programs.
 void AddPrograms(const Flags& flags, const launch::Home& home, launch::WorkerCommand* command) {
-  const std::string mode = !flags.programs.empty() ? flags.programs
-                           : flags.listen.empty()  ? kSandboxed
-                                                   : kOff;
+  const std::string mode = ProgramMode(flags);
   command->arguments.push_back(absl::StrCat("--programs=", mode));
-  if (mode == kOff) return;
+  if (mode == launch::kOff) return;
   command->arguments.push_back(
       absl::StrCat("--program-folder=", home.folder, "/programs/", command->name));
   for (const std::string& environment : flags.environments) {
@@ -234,12 +243,16 @@ launch::WorkerCommand GpuWorker(const launch::ListedDevice& device, const std::s
                                 const Flags& flags, const launch::Home& home,
                                 const std::string& blobs) {
   const std::string name = absl::StrCat(kGpuPrefix, device.index, "-", role);
-  const std::string lock = absl::StrCat(device.uuid, role == "train" ? "" : kAnalysisSuffix);
+  const std::string lock = role == "train" ? device.uuid : absl::StrCat(device.uuid, "-", role);
   launch::WorkerCommand command = LocalWorker(name, role, lock, flags, home, blobs);
   command.arguments.push_back("--device=cuda");
   command.environment = {absl::StrCat("CUDA_VISIBLE_DEVICES=", device.uuid)};
   command.on_gpu = true;
   if (role == "train") AddLanes(flags.gpu_lanes, &command);
+  if (role == "programs") {
+    AddLanes(flags.gpu_programs, &command);
+    AddPrograms(flags, home, &command);
+  }
   return command;
 }
 
@@ -262,6 +275,9 @@ std::vector<launch::WorkerCommand> LocalCommands(const Flags& flags,
   for (const launch::ListedDevice& device : devices) {
     commands.push_back(GpuWorker(device, "train", flags, home, blobs));
     commands.push_back(GpuWorker(device, "analysis", flags, home, blobs));
+    if (flags.gpu_programs > 0 && ProgramMode(flags) != launch::kOff) {
+      commands.push_back(GpuWorker(device, "programs", flags, home, blobs));
+    }
   }
   return commands;
 }

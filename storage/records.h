@@ -81,6 +81,7 @@ struct NewRun {
   std::string spec;               // serialized RunSpec
   uint32_t numerics_version = 0;  // in which the fingerprint was made; 0: any worker may train it
   std::string dataset_blob;       // sha256, or empty
+  std::string data_blob;          // sha256 of a program's data, or empty
   std::string initial_blob;  // sha256 of the checkpoint whose parameters it begins with, or empty
   std::string origin;        // a shorter run from whose saved training state it starts; or empty
   uint64_t expected_bytes = 0;  // estimate of what it stores permanently; 0: unknown
@@ -141,6 +142,7 @@ struct NewExperiment {
   int priority = 1;       // 0 interactive, 1 normal, 2 background
   bool fresh = false;     // trains a new generation of every run
   bool analyses = false;  // its spec asks for analyses after all runs have ended
+  uint32_t max_failed = 0;     // number of FAILED cells with which it is cancelled; 0: none
   std::vector<NewCell> cells;  // grid order, distinct names
   CellFields fields = {};      // without common ones they aren't known, and may be given later
   std::vector<NewRun> runs;    // one for each distinct fingerprint
@@ -200,6 +202,7 @@ struct ExperimentRecord {
   std::string extends;
   std::vector<std::string> changes;
   bool archived = false;
+  std::string why_cancelled;  // empty if a user cancelled it
 };
 
 // Selects experiments of a list.
@@ -268,6 +271,7 @@ struct RunRecord : RunStatus {
   bool begun = false;  // a lane has begun it under its present lease
   std::string spec;
   std::string dataset_blob;
+  std::string data_blob;
   std::string initial_blob;
   // The shorter run from whose saved training state it started, or will start if it is queued, and
   // that state's step; empty: it starts at step 0. That run may be gone.

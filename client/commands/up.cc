@@ -44,6 +44,7 @@ struct UpOptions {
   std::optional<uint32_t> lanes;
   std::string devices;
   std::optional<uint32_t> gpu_lanes;
+  std::optional<uint32_t> gpu_programs;
   std::string resume_every;
   std::string worker_silence;
   std::string last_states;
@@ -116,6 +117,8 @@ std::vector<std::string> GivenOptions(const UpOptions& options) {
        {std::pair("--lanes", options.lanes ? absl::StrCat(*options.lanes) : ""),
         std::pair("--devices", options.devices),
         std::pair("--gpu-lanes", options.gpu_lanes ? absl::StrCat(*options.gpu_lanes) : ""),
+        std::pair("--gpu-programs",
+                  options.gpu_programs ? absl::StrCat(*options.gpu_programs) : ""),
         std::pair("--resume-every", options.resume_every), std::pair("--listen", options.listen),
         std::pair("--worker-silence", options.worker_silence),
         std::pair("--last-states", options.last_states),
@@ -306,6 +309,9 @@ Action DefineUp(Command* command) {
                   "nvidia-smi numbers them [all]");
   command->Option(&options->gpu_lanes, "--gpu-lanes", "N",
                   "Train N runs at the same time on each GPU, 1–16 [found by measuring]");
+  command->Option(&options->gpu_programs, "--gpu-programs", "N",
+                  "Run N users' programs at the same time on each GPU, 0–16, in addition to "
+                  "models [1]");
   command->Option(&options->resume_every, "--resume-every", "SECONDS",
                   "Save the training state of each run, and the state of each analysis, every "
                   "SECONDS to resume after a crash, 0–86400 [30]");
@@ -318,11 +324,12 @@ Action DefineUp(Command* command) {
                   "Serve other machines at HOST:PORT by TLS and tokens; run `ablate admin init` "
                   "first");
   command->Option(&options->programs, "--programs", "MODE",
-                  "Run users' own programs on the cores: sandboxed, unsandboxed or off [sandboxed; "
-                  "off with --listen]");
-  command->Options(&options->environments, "--environment", "NAME=PATH",
-                   "Offer programs the Python interpreter PATH, absolute, as environment NAME; may "
-                   "be repeated");
+                  "Run users' own programs: sandboxed, unsandboxed or off [sandboxed; off with "
+                  "--listen]");
+  command->Options(
+      &options->environments, "--environment", "NAME=PATH[:FOLDER…]",
+      "Offer programs the Python interpreter PATH, absolute, as environment NAME, with "
+      "FOLDERs of data to read; may be repeated");
   command->Flag(&options->json, "--json", "Print the server's workers as JSON");
   command->Footer(
       "No option is remembered: the next `ablate up` has the defaults again. An option that it "

@@ -78,8 +78,9 @@ absl::StatusOr<std::vector<std::string>> ListFolder(const fs::path& folder) {
       files.push_back(at->path().lexically_relative(folder).string());
     }
   }
-  if (error)
+  if (error) {
     return absl::PermissionDeniedError(absl::StrCat(folder.string(), ": ", error.message()));
+  }
   return files;
 }
 

@@ -275,9 +275,10 @@ absl::Status FindDatasets(Connection* connection, const Context& context,
   return ReplaceDatasetPaths(&submission->file, &submission->overrides, options.data,
                              [&](const NamedPath& named) -> absl::StatusOr<std::string> {
                                // Without its files nothing about a program can be found out.
-                               if (named.is_files)
+                               if (named.is_files) {
                                  return UploadFiles(connection, context, options, *submission,
                                                     named);
+                               }
                                return FindFile(connection, named.path, AudienceOf(options));
                              });
 }

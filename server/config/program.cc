@@ -5,6 +5,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "base/decimal.h"
@@ -31,64 +33,32 @@ void FillDeclared(Message* message) {
   }
 }
 
-void AppendString(absl::string_view text, std::string* json) {
-  constexpr char kHex[] = "0123456789abcdef";
-  json->push_back('"');
+std::string QuotedJson(absl::string_view text) {
+  std::string json = "\"";
   for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      absl::StrAppend(json, "\\", std::string(1, c));
-    } else if (byte < 0x20) {
-      absl::StrAppend(json, "\\u00", std::string(1, kHex[byte >> 4]),
-                      std::string(1, kHex[byte & 15]));
+    if (static_cast<unsigned char>(c) < 0x20) {
+      absl::StrAppendFormat(&json, "\\u%04x", c);
     } else {
-      json->push_back(c);
+      absl::StrAppend(&json, c == '"' || c == '\\' ? "\\" : "", std::string(1, c));
     }
   }
-  json->push_back('"');
+  return absl::StrCat(json, "\"");
 }
 
-void AppendJson(const Value& value, std::string* json);
-
-void AppendStruct(const google::protobuf::Struct& fields, std::string* json) {
-  std::map<std::string, const Value*> sorted;
-  for (const auto& [name, member] : fields.fields()) sorted.emplace(name, &member);
-  const char* before = "{";
-  for (const auto& [name, member] : sorted) {
-    json->append(before);
-    AppendString(name, json);
-    json->append(": ");
-    AppendJson(*member, json);
-    before = ", ";
-  }
-  json->append(sorted.empty() ? "{}" : "}");
+std::string ObjectJson(const google::protobuf::Struct& object) {
+  std::map<std::string, std::string> sorted;
+  for (const auto& [name, member] : object.fields()) sorted.emplace(name, CanonicalJson(member));
+  const auto write = [](std::string* json, const auto& member) {
+    absl::StrAppend(json, QuotedJson(member.first), ": ", member.second);
+  };
+  return absl::StrCat("{", absl::StrJoin(sorted, ", ", write), "}");
 }
 
-void AppendList(const google::protobuf::ListValue& list, std::string* json) {
-  const char* before = "[";
-  for (const Value& element : list.values()) {
-    json->append(before);
-    AppendJson(element, json);
-    before = ", ";
-  }
-  json->append(list.values().empty() ? "[]" : "]");
-}
-
-void AppendJson(const Value& value, std::string* json) {
-  switch (value.kind_case()) {
-    case Value::kNumberValue:
-      return json->append(text::ShortestDecimal(value.number_value())), void();
-    case Value::kStringValue:
-      return AppendString(value.string_value(), json);
-    case Value::kBoolValue:
-      return json->append(value.bool_value() ? "true" : "false"), void();
-    case Value::kStructValue:
-      return AppendStruct(value.struct_value(), json);
-    case Value::kListValue:
-      return AppendList(value.list_value(), json);
-    default:
-      return json->append("null"), void();
-  }
+std::string ListJson(const google::protobuf::ListValue& list) {
+  const auto write = [](std::string* json, const Value& element) {
+    absl::StrAppend(json, CanonicalJson(element));
+  };
+  return absl::StrCat("[", absl::StrJoin(list.values(), ", ", write), "]");
 }
 
 void Flatten(const google::protobuf::Struct& fields, const std::string& above, Settings* settings) {
@@ -139,6 +109,12 @@ std::string EnvironmentOf(absl::string_view trainer) {
                                     : std::string(absl::StripPrefix(trainer, "program:"));
 }
 
+uint32_t LanesOf(const v1::BaseSpec& spec) {
+  if (!spec.has_program()) return std::max(spec.training().threads(), 1u);
+  const bool on_gpu = spec.program().device() == v1::Device::cuda;
+  return on_gpu ? 1 : std::max(spec.program().threads(), 1u);
+}
+
 void FillProgram(v1::BaseSpec* base) {
   FillDeclared(base->mutable_program());
   FillDeclared(base->mutable_program()->mutable_limits());
@@ -155,16 +131,23 @@ Settings FlatSettings(const google::protobuf::Struct& settings) {
 }
 
 std::string CanonicalJson(const Value& value) {
-  std::string json;
-  AppendJson(value, &json);
-  return json;
+  switch (value.kind_case()) {
+    case Value::kNumberValue:
+      return text::ShortestDecimal(value.number_value());
+    case Value::kStringValue:
+      return QuotedJson(value.string_value());
+    case Value::kBoolValue:
+      return value.bool_value() ? "true" : "false";
+    case Value::kStructValue:
+      return ObjectJson(value.struct_value());
+    case Value::kListValue:
+      return ListJson(value.list_value());
+    default:
+      return "null";
+  }
 }
 
-std::string SettingsJson(const v1::RunSpec& run) {
-  std::string json;
-  AppendStruct(WithSeed(run), &json);
-  return json;
-}
+std::string SettingsJson(const v1::RunSpec& run) { return ObjectJson(WithSeed(run)); }
 
 std::vector<std::string> CommandOf(const v1::RunSpec& run, const std::string& settings_file) {
   const v1::ProgramSpec& program = run.spec().program();
@@ -192,19 +175,27 @@ std::vector<std::string> CommandOf(const v1::RunSpec& run, const std::string& se
   return command;
 }
 
-std::string ProgramIdentity(const v1::BaseSpec& filled, absl::string_view files_sha256,
-                            absl::string_view environment) {
+std::string ProgramIdentity(const v1::BaseSpec& filled, const ProgramContents& contents) {
   const v1::ProgramSpec& program = filled.program();
   Value command, settings;
   for (const std::string& part : program.command()) {
     command.mutable_list_value()->add_values()->set_string_value(part);
   }
   *settings.mutable_struct_value() = filled.settings();
-  return absl::StrCat("command=", CanonicalJson(command),
-                      "\narguments=", v1::Arguments::Value_Name(program.arguments()),
-                      "\nfiles=", files_sha256, "\nenvironment=", program.environment(), " ",
-                      environment, "\nthreads=", program.threads(), "\nseed_name=", program.seed(),
-                      "\nsettings=", CanonicalJson(settings), "\n");
+  std::string identity =
+      absl::StrCat("command=", CanonicalJson(command),
+                   "\narguments=", v1::Arguments::Value_Name(program.arguments()),
+                   "\nfiles=", contents.files_sha256, "\nenvironment=", program.environment(), " ",
+                   contents.environment, "\nthreads=", program.threads(),
+                   "\nseed_name=", program.seed(), "\nsettings=", CanonicalJson(settings), "\n");
+  if (program.device() == v1::Device::cuda) absl::StrAppend(&identity, "device=cuda\n");
+  if (program.has_interrupt_at()) {
+    absl::StrAppend(&identity, "interrupt_at=", program.interrupt_at(), "\n");
+  }
+  if (!contents.data_sha256.empty()) {
+    absl::StrAppend(&identity, "data=", contents.data_sha256, "\n");
+  }
+  return identity;
 }
 
 }  // namespace ablate::spec

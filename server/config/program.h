@@ -28,6 +28,9 @@ bool IsProgramTrainer(absl::string_view trainer);
 // Returns its environment: "default" or "jax".
 std::string EnvironmentOf(absl::string_view trainer);
 
+// Returns how many lanes of a worker a run takes: its threads; 1 for a program on a GPU.
+uint32_t LanesOf(const v1::BaseSpec& spec);
+
 // Sets every absent field of a program that has a default. Idempotent.
 void FillProgram(v1::BaseSpec* base);
 
@@ -50,10 +53,15 @@ std::string SettingsJson(const v1::RunSpec& run);
 // run's spec must have passed the server's checks.
 std::vector<std::string> CommandOf(const v1::RunSpec& run, const std::string& settings_file);
 
-// Returns what a run's numbers depend on, as text; `files_sha256` and `environment` stand for the
-// contents of both. Without a seed it is shared by all seeds.
-std::string ProgramIdentity(const v1::BaseSpec& filled, absl::string_view files_sha256,
-                            absl::string_view environment);
+// Stands for the contents of what a program's spec names.
+struct ProgramContents {
+  std::string files_sha256;  // empty: none
+  std::string data_sha256;   // empty: none
+  std::string environment;   // its version
+};
+
+// Returns what a run's numbers depend on, as text. Without a seed it is shared by all seeds.
+std::string ProgramIdentity(const v1::BaseSpec& filled, const ProgramContents& contents);
 
 }  // namespace ablate::spec
 

@@ -27,19 +27,6 @@ std::string ListOf(const Message& message, const FieldDescriptor* field) {
   return absl::StrCat("[", absl::StrJoin(elements, ", "), "]");
 }
 
-// Adds settings of a program by their names: model.heads.
-void CollectFree(const google::protobuf::Struct& fields, const std::string& above,
-                 FieldValues* values) {
-  for (const auto& [name, value] : fields.fields()) {
-    const std::string path = reflect::Below(above, name);
-    if (value.has_struct_value()) {
-      CollectFree(value.struct_value(), path, values);
-    } else {
-      values->emplace(path, TextOfSetting(value));
-    }
-  }
-}
-
 void Collect(const Message& message, const std::string& above, FieldValues* values) {
   for (const FieldDescriptor* field : reflect::SetFields(message)) {
     const std::string path = reflect::Below(above, field->name());
@@ -50,7 +37,9 @@ void Collect(const Message& message, const std::string& above, FieldValues* valu
     const reflect::FieldValue value = reflect::Read(message, field);
     if (const auto* below = std::get_if<const Message*>(&value)) {
       if (const auto* free = dynamic_cast<const google::protobuf::Struct*>(*below)) {
-        CollectFree(*free, path, values);
+        for (const auto& [name, setting] : FlatSettings(*free)) {
+          values->emplace(reflect::Below(path, name), TextOfSetting(setting));
+        }
       } else {
         Collect(**below, path, values);
       }

@@ -88,7 +88,9 @@ class ProgramChecker {
     }
     CheckSeed();
     CheckEnvironment();
+    CheckDevice();
     CheckTime();
+    CheckInterruption();
   }
 
  private:
@@ -164,6 +166,12 @@ class ProgramChecker {
                    kNameGrammar);
   }
 
+  void CheckDevice() {
+    if (program().device() != v1::Device::auto_) return;
+    problems_->Add("base.program.device", "auto", "auto isn't a device of programs",
+                   "cpu, or cuda for a GPU");
+  }
+
   void CheckTime() {
     if (!program().limits().has_time()) return;
     const auto& time = program().limits().time();
@@ -171,6 +179,13 @@ class ProgramChecker {
     const std::string text = absl::StrCat(time.seconds(), "s");
     problems_->Add("base.program.limits.time", text, absl::StrCat(text, " is out of range"),
                    "1s to 2592000s");
+  }
+
+  void CheckInterruption() {
+    if (!program().has_interrupt_at() || program().checkpoint()) return;
+    problems_->Add("base.program.checkpoint", "false",
+                   "a program that stores no checkpoints can't continue after an interruption",
+                   "true");
   }
 
   const v1::BaseSpec& base_;

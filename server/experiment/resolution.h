@@ -67,9 +67,11 @@ struct Surroundings {
   uint32_t most_lanes = 0;  // of a worker on cores; 0: unknown
   // By kind, for the device with the most memory; absent if unknown.
   std::map<std::string, DeviceMemory> memory = {};
-  // Environments of the attached workers that take programs, by name: what their bits depend on.
-  std::map<std::string, std::string> environments = {};
-  std::string no_programs = {};  // why a worker takes none
+  // Environments of the attached workers that take programs, by kind of device and name: what their
+  // bits depend on.
+  std::map<std::string, std::map<std::string, std::string>> environments = {};
+  // By kind of device: why a worker takes no programs.
+  std::map<std::string, std::string> no_programs = {};
 };
 
 // A cell's run with a trainer or on a device that it did not get.
@@ -98,6 +100,7 @@ struct ResolvedCell {
   std::string why_not_native;
   std::vector<OtherRun> others;  // that auto could have become, if its trainer or device was auto
   std::string dataset_sha256;    // empty if the task has no data set
+  std::string data_sha256;       // of a program's data; empty if it has none
   std::string initial_sha256;    // of the checkpoint of model_from; empty if parameters are drawn
   uint64_t parameters = 0;       // 0 for a program
   uint64_t bytes = 0;            // estimate of its permanent storage
@@ -117,7 +120,7 @@ struct Resolution {
   std::vector<EntryCost> analyses;
   // One per setting, like `parameters`, for its first seed; none if the runs are programs.
   std::vector<engine::RunConfig> configs;
-  std::vector<BadPaths> bad;  // likewise: paths with problems
+  std::vector<BadPaths> bad;  // one per setting, too: paths with problems
   std::vector<std::string> notes;
   std::vector<Problem> problems;
   // True if all cells exist and none has a problem. If false, the existing cells serve only to find

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/decimal.h"
+#include "proto/yaml/dataset_paths.h"
 #include "server/config/engine_config.h"
 #include "server/config/fields.h"
 #include "server/config/problems.h"
@@ -266,11 +267,13 @@ class Resolver {
 
   void NameFiles(v1::ProgramSpec* program) {
     if (program->has_files()) Rename(program->mutable_files());
+    if (program->has_data()) Rename(program->mutable_data());
     for (v1::Axis& axis : *resolution_.spec.mutable_axes()) {
       for (v1::Setting& setting : *axis.mutable_settings()) {
-        const auto files = setting.mutable_set()->find("program.files");
-        if (files == setting.mutable_set()->end()) continue;
-        if (files->second.has_string_value()) Rename(files->second.mutable_string_value());
+        for (auto& [path, value] : *setting.mutable_set()) {
+          if (!yaml::IsFilesPath(path) || !value.has_string_value()) continue;
+          Rename(value.mutable_string_value());
+        }
       }
     }
   }

@@ -430,7 +430,9 @@ class Loader {
     changed_ = ChangedFrom(grid_.base, run_spec);
     follows_ = FollowsFor(labels);
     if (run_spec.has_program()) {
-      spec_hash_ = spec::ShortHash(spec::ProgramIdentity(run_spec, run.dataset_blob, ""));
+      spec_hash_ = spec::ShortHash(spec::ProgramIdentity(
+          run_spec,
+          {.files_sha256 = run.dataset_blob, .data_sha256 = run.data_blob, .environment = ""}));
       return absl::OkStatus();
     }
     // If the store has no data sets, their names are used.

@@ -156,6 +156,7 @@ void Scheduler::HandOut(const storage::NewLease& made, const storage::GrantedRun
   }
   granted.set_run(made.run);
   granted.set_dataset_blob(run.dataset_blob);
+  granted.set_data_blob(run.data_blob);
   granted.set_initial_blob(run.initial_blob);
   granted.set_resume_blob(run.resume_blob);
   granted.set_resume_step(run.resume_step);

@@ -140,6 +140,7 @@ v1::AnalysisCounts ToProto(const storage::AnalysisCounts& counts) {
 v1::Experiment ToProto(const storage::ExperimentRecord& record, const std::string& stalled) {
   v1::Experiment message;
   if (record.state == storage::ExperimentState::kActive) message.set_stalled(stalled);
+  message.set_why_cancelled(record.why_cancelled);
   message.set_name(lookup::ExperimentName(record.id));
   message.set_owner(record.owner);
   message.set_private_(!record.private_to.empty());

@@ -168,7 +168,7 @@ void CellTally::AddTimes(absl::Duration now, v1::Snapshot* snapshot) {
     open = open || run.is_open();
   }
   made_.Add(now, made);
-  const double rate = made_.PerSecond();
+  const double rate = made_.PerSecond(now);
   snapshot->set_steps_per_second(rate);
   if (rate <= 0 || open) return;
   // A run takes at least the time that it needs at its own speed, because runs of one grid can

@@ -10,6 +10,7 @@
 #include "base/decimal.h"
 #include "base/machine.h"
 #include "base/status_macros.h"
+#include "server/config/program.h"
 #include "server/engine/names.h"
 
 namespace ablate::submit {
@@ -69,7 +70,18 @@ std::string TrainedAgain(size_t runs, const storage::NewRun& other, const storag
                                  : "torch, so that one trainer trains them all");
 }
 
+// A GPU has a worker of its own for programs.
+bool TrainsModels(const schedule::WorkerInfo& worker) {
+  return std::any_of(worker.trainers.begin(), worker.trainers.end(),
+                     [](const auto& trainer) { return !spec::IsProgramTrainer(trainer.first); });
+}
+
 }  // namespace
+
+std::string LaneKind(const std::string& device_kind, absl::string_view trainer) {
+  const bool apart = device_kind != "cpu" && spec::IsProgramTrainer(trainer);
+  return apart ? absl::StrCat(device_kind, " programs") : device_kind;
+}
 
 Devices KnownDevices(schedule::SchedulerThread* scheduler) {
   Devices devices;
@@ -77,15 +89,18 @@ Devices KnownDevices(schedule::SchedulerThread* scheduler) {
   scheduler->Run([&devices, &unknown](schedule::Scheduler& inside) {
     for (const schedule::WorkerInfo& worker : inside.Workers()) {
       if (worker.analysis || !worker.unusable.empty()) continue;
-      devices.cuda = devices.cuda || worker.device_kind == "cuda";
-      devices.lanes[worker.device_kind] += worker.lanes;
-      if (worker.device_kind == "cpu") {
-        devices.most_lanes = std::max(devices.most_lanes, worker.lanes);
-      }
-      if (!worker.no_programs.empty()) devices.no_programs = worker.no_programs;
+      devices.lanes[TrainsModels(worker) ? worker.device_kind
+                                         : LaneKind(worker.device_kind, spec::kProgramTrainer)] +=
+          worker.lanes;
+      if (!worker.no_programs.empty()) devices.no_programs[worker.device_kind] = worker.no_programs;
       for (const auto& [trainer, environment] : worker.trainers) {
         if (!worker.attached) break;
         devices.environments[{worker.device_kind, trainer}].insert(environment);
+      }
+      if (!TrainsModels(worker)) continue;
+      devices.cuda = devices.cuda || worker.device_kind == "cuda";
+      if (worker.device_kind == "cpu") {
+        devices.most_lanes = std::max(devices.most_lanes, worker.lanes);
       }
       // If one worker's is unknown, so is its kind's.
       spec::DeviceMemory& largest = devices.memory[worker.device_kind];

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "server/experiment/resolution.h"
 #include "server/schedule/scheduler_thread.h"
 #include "server/submit/plan.h"
@@ -20,12 +21,17 @@ namespace ablate::submit {
 struct Devices {
   bool cuda = false;                                 // a GPU worker is known
   uint32_t most_lanes = 0;                           // of a worker on cores; 0: unknown
-  std::map<std::string, uint32_t> lanes;             // of all workers that train, by kind
+  std::map<std::string, uint32_t> lanes;             // of all workers that train, by LaneKind
   std::map<std::string, spec::DeviceMemory> memory;  // as in spec::Surroundings
   // Environments of the attached training workers, by kind and trainer; "" for an unknown one.
   std::map<std::pair<std::string, std::string>, std::set<std::string>> environments;
-  std::string no_programs;  // why the last worker on cores takes no programs
+  // By kind of device: why the last worker on it takes no programs.
+  std::map<std::string, std::string> no_programs;
 };
+
+// Returns the kind of the lanes that a run waits for: its device's. A GPU's programs have lanes of
+// their own.
+std::string LaneKind(const std::string& device_kind, absl::string_view trainer);
 
 // Returns the devices of all usable workers that train; before the first one has attached, this
 // machine's cores. Waits for the scheduler.

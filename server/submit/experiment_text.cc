@@ -9,6 +9,7 @@
 #include "proto/reflect/text.h"
 #include "proto/yaml/dataset_paths.h"
 #include "proto/yaml/experiment_text.h"
+#include "proto/yaml/shorthands.h"
 
 namespace ablate::submit {
 namespace {
@@ -56,6 +57,7 @@ TakenText TakeText(v1::CreateExperimentRequest* request) {
   TakenText taken;
   yaml::ExperimentText read = yaml::ReadExperiment(std::move(*request->mutable_text()));
   request->clear_text();
+  for (auto& [path, value] : *request->mutable_overrides()) yaml::ExpandProgramValue(path, &value);
   yaml::SortByPosition(&read.problems);
   for (yaml::Diagnostic& problem : read.problems) {
     if (taken.problems.size() == spec::Problems::kMaxProblems) break;

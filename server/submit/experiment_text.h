@@ -19,7 +19,7 @@ struct TakenText {
 };
 
 // Reads the text into the request's spec, puts the request's seeds and name there, and replaces
-// paths of data sets in the spec and in overrides. The text is cleared.
+// paths of data sets in the spec and in overrides, and shorthands. The text is cleared.
 TakenText TakeText(v1::CreateExperimentRequest* request);
 
 // Returns what is wrong as problems of an error, which has no places for them: messages say them.

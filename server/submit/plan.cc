@@ -103,10 +103,11 @@ std::vector<RunCost> CollectRuns(Plan* plan) {
     plan->runs.push_back(ToRun(cell));
     plan->runs.back().expected_bytes = cell.bytes;
     // A program's steps aren't known before it runs: its time is that of a run.
-    const uint32_t steps = std::max(plan->runs.back().steps, 1u);
+    const uint32_t steps = plan->runs.back().open_steps ? 1 : plan->runs.back().steps;
     costs.push_back({cell.shape, steps, cell.flops_per_step, cell.bytes, cell.resume_bytes,
                      !cell.growth.empty(), cell.run.spec().evaluation().every(), cell.evaluation,
-                     cell.guessed_speed, cell.device_kind, plan->runs.back().lanes});
+                     cell.guessed_speed, LaneKind(cell.device_kind, cell.trainer),
+                     plan->runs.back().lanes});
   }
   return costs;
 }
@@ -159,20 +160,27 @@ absl::Status AddAnalyses(const lookup::View& view, const std::string& private_to
   return absl::OkStatus();
 }
 
-// Returns true if some worker has said which programs it takes, or why it takes none.
-bool KnowsPrograms(const Devices& devices) {
-  return !devices.no_programs.empty() ||
+// Returns true if some worker of this kind of device has said which programs it takes, or why it
+// takes none.
+bool KnowsPrograms(const Devices& devices, const std::string& kind) {
+  return devices.no_programs.count(kind) > 0 ||
          std::any_of(devices.environments.begin(), devices.environments.end(),
-                     [](const auto& one) { return spec::IsProgramTrainer(one.first.second); });
+                     [&kind](const auto& one) {
+                       const auto& [of, trainer] = one.first;
+                       return of == kind && spec::IsProgramTrainer(trainer);
+                     });
 }
 
 // Returns the known devices. Only a worker knows the environments of programs, so a plan with a
 // program waits a while for one: after the server's start, or while a lost one is replaced.
 Devices AwaitDevices(const Backend& backend, const v1::ExperimentSpec& spec) {
   const absl::Duration end = MonotonicNow() + kWorkerStart;
+  const v1::ProgramSpec& program = spec.base().program();
+  const std::string kind =
+      v1::Device::Value_Name(program.has_device() ? program.device() : v1::Device::cpu);
   while (true) {
     Devices devices = KnownDevices(backend.scheduler);
-    const bool wait = spec.base().has_program() && !KnowsPrograms(devices);
+    const bool wait = spec.base().has_program() && !KnowsPrograms(devices, kind);
     if (!wait || MonotonicNow() >= end) return devices;
     absl::SleepFor(kWorkerPoll);
   }
@@ -238,13 +246,12 @@ storage::NewRun ToRun(const spec::ResolvedCell& cell) {
   run.shape = cell.shape;
   run.spec = cell.run.SerializeAsString();
   run.dataset_blob = cell.dataset_sha256;
+  run.data_blob = cell.data_sha256;
   run.initial_blob = cell.initial_sha256;
   // A program's numbers depend on none of ours.
   run.open_steps = spec::IsProgramTrainer(run.trainer);
   run.numerics_version = run.open_steps ? 0 : engine::kNumericsVersion;
-  const v1::BaseSpec& spec = cell.run.spec();
-  run.lanes =
-      std::max(spec.has_program() ? spec.program().threads() : spec.training().threads(), 1u);
+  run.lanes = spec::LanesOf(cell.run.spec());
   return run;
 }
 
@@ -265,7 +272,7 @@ absl::StatusOr<Plan> MakePlan(const Backend& backend, const lookup::View& view,
   for (const auto& [of, environments] : devices.environments) {
     const auto& [kind, trainer] = of;
     if (!spec::IsProgramTrainer(trainer)) continue;
-    surroundings.environments[spec::EnvironmentOf(trainer)] = *environments.begin();
+    surroundings.environments[kind][spec::EnvironmentOf(trainer)] = *environments.begin();
   }
   std::set<std::string> table_notes;
   surroundings.find_dataset = [&](absl::string_view name, bool as_text) {

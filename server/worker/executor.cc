@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "server/config/estimate.h"
+#include "server/config/program.h"
 #include "server/worker/program_run.h"
 #include "server/worker/run_report.h"
 
@@ -197,7 +198,7 @@ class Training {
     ASSIGN_OR_RETURN(std::string state,
                      trainer_ != nullptr ? trainer_->ExportState() : std::move(state_));
     exporting_ = MonotonicNow() - saved_at_;
-    return report_.SaveState(std::move(state));
+    return report_.SaveState(report_.step(), std::move(state));
   }
 
   // Returns the time that the last state has cost: this lane's, and the background's since then.
@@ -274,9 +275,9 @@ absl::Status Executor::Execute(const v1::Grant& grant, RunControl& control,
 
 absl::Status Executor::ExecuteProgram(const v1::Grant& grant, RunControl& control,
                                       Completion* completion) {
-  const uint32_t threads = grant.run().spec().spec().program().threads();
-  const auto report = std::make_shared<RunReport>(ReportOptionsOf(options_, threads), grant,
-                                                  &control, blobs_, events_);
+  const uint32_t lanes = spec::LanesOf(grant.run().spec().spec());
+  const auto report = std::make_shared<RunReport>(ReportOptionsOf(options_, lanes), grant, &control,
+                                                  blobs_, events_);
   const absl::Status status = RunProgram(options_.programs, grant, control, blobs_, report.get());
   // Another attempt would fail in the same way: a lost worker reports nothing.
   if (!status.ok() && !control.abandoned()) report->Fail(status, /*is_final=*/true);

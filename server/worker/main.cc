@@ -33,6 +33,7 @@
 #include "server/engine/samples.h"
 #include "server/engine/trainer.h"
 #include "server/launch/local.h"
+#include "server/launch/program_options.h"
 #include "server/worker/analyst.h"
 #include "server/worker/device.h"
 #include "server/worker/device_lock.h"
@@ -48,6 +49,7 @@ constexpr int kNoLockExit = 1;
 constexpr int kRefusedExit = 5;
 constexpr int kNoServerExit = 6;  // the join file can't be used
 constexpr char kCuda[] = "cuda";
+constexpr char kTrain[] = "train", kPrograms[] = "programs";  // roles
 // Opened where a GPU is, so that one program runs everywhere.
 constexpr char kCudaPlugin[] = "libablate_cuda.so";
 // The CUDA of the plugin's LibTorch, and the oldest driver for it: NVIDIA's guide "CUDA
@@ -71,7 +73,7 @@ struct Flags {
   std::string blobs;
   double resume_every = 30;
   double flush_every = .25;
-  std::string programs = kOff;
+  std::string programs = launch::kOff;
   std::string program_folder;
   std::vector<std::string> environments;
   std::string device = "cpu";
@@ -93,10 +95,11 @@ void Define(CLI::App& app, Flags& flags) {
   app.add_option("--join", flags.join,
                  "Work for a server on another machine: join file of\na user of role worker there")
       ->type_name("FILE");
-  app.add_option(
-         "--role", flags.role,
-         "Role: train, or analysis to compute analyses and\nsamples of trained models [train]")
-      ->check(CLI::IsMember({"train", "analysis"}).description(""))
+  app.add_option("--role", flags.role,
+                 "Role: train, analysis to compute analyses and\nsamples of trained models, or "
+                 "programs to run users'\n"
+                 "programs with the GPU of --device cuda [train]")
+      ->check(CLI::IsMember({kTrain, "analysis", kPrograms}).description(""))
       ->type_name("ROLE");
   app.add_option("--device", flags.device,
                  "Device: cpu, all cores together, or cuda, the first\n"
@@ -121,16 +124,16 @@ void Define(CLI::App& app, Flags& flags) {
       ->type_name("FOLDER");
   app.add_option("--programs", flags.programs,
                  "Run users' programs: sandboxed, unsandboxed, or off\n[off]")
-      ->check(CLI::IsMember({kSandboxed, kUnsandboxed, kOff}).description(""))
+      ->check(
+          CLI::IsMember({launch::kSandboxed, launch::kUnsandboxed, launch::kOff}).description(""))
       ->type_name("MODE");
   app.add_option("--environment", flags.environments,
                  "Offer programs the Python interpreter PATH, absolute,\n"
-                 "as environment NAME; may be repeated [default: the\n"
+                 "as environment NAME, with FOLDERs of data to read;\n"
+                 "may be repeated [default: the\n"
                  "Python whose torch this program uses]")
-      ->check([](const std::string& given) {
-        return absl::StrContains(given, "=/") ? "" : "must be NAME=PATH, is " + given;
-      })
-      ->type_name("NAME=PATH");
+      ->check(launch::EnvironmentProblem)
+      ->type_name("NAME=PATH[:FOLDER…]");
   app.add_option("--program-folder", flags.program_folder,
                  "Run programs in folders below FOLDER, whose content\n"
                  "is deleted at the start")
@@ -148,7 +151,7 @@ void Define(CLI::App& app, Flags& flags) {
 
 // Returns an option of training that is given to a worker for analyses, or "".
 std::string Misplaced(const CLI::App& app, const Flags& flags) {
-  if (flags.role == "train") return "";
+  if (flags.role == kTrain || flags.role == kPrograms) return "";
   for (const char* option : {"--lanes", "--flush-every", "--programs", "--environment"}) {
     if (app.count(option) > 0) return option;
   }
@@ -157,7 +160,8 @@ std::string Misplaced(const CLI::App& app, const Flags& flags) {
 
 // Returns the lanes of a worker: as many as it is told, or its device's default or most.
 int LanesOf(const Flags& flags) {
-  if (flags.role != "train") {
+  if (flags.role == kPrograms) return std::max(flags.lanes, 1);
+  if (flags.role != kTrain) {
     return flags.device == kCuda ? kCudaAnalysisLanes : AnalysisLanes(process::UsableCores());
   }
   if (flags.lanes > 0) return flags.lanes;
@@ -165,28 +169,34 @@ int LanesOf(const Flags& flags) {
 }
 
 // Returns true if a GPU's lanes are found by measuring.
-bool MeasuresLanes(const Flags& flags) { return flags.role == "train" && flags.lanes == 0; }
+bool MeasuresLanes(const Flags& flags) { return flags.role == kTrain && flags.lanes == 0; }
+
+// Returns a Hello without its device and trainers.
+v1::Hello HelloOf(const Flags& flags) {
+  v1::Hello hello;
+  hello.set_worker(flags.name.empty() ? absl::StrCat(flags.device, "-", flags.role) : flags.name);
+  hello.set_role(flags.role == "analysis" ? v1::ANALYSIS : v1::TRAIN);
+  hello.set_incarnation(process::RandomId());
+  hello.set_build(absl::StrCat("ablate ", ABLATE_VERSION, ", torch ", engine::TorchVersion()));
+  hello.set_numerics_version(engine::kNumericsVersion);
+  hello.set_config_version(engine::kConfigVersion);
+  return hello;
+}
 
 // `accelerator` is null for a worker on the cores.
 v1::Hello HelloOf(const Flags& flags, const engine::Accelerator* accelerator) {
-  v1::Hello hello;
-  hello.set_worker(flags.name.empty() ? absl::StrCat(flags.device, "-", flags.role) : flags.name);
-  hello.set_role(flags.role == "train" ? v1::TRAIN : v1::ANALYSIS);
-  hello.set_incarnation(process::RandomId());
+  v1::Hello hello = HelloOf(flags);
   if (accelerator != nullptr) {
     DescribeAccelerator(engine::InfoOf(*accelerator), LanesOf(flags), MeasuresLanes(flags), &hello);
   } else {
     DescribeCores(LanesOf(flags), &hello);
   }
-  hello.set_build(absl::StrCat("ablate ", ABLATE_VERSION, ", torch ", engine::TorchVersion()));
   const auto device = accelerator != nullptr ? engine::Device::kCuda : engine::Device::kCpu;
   for (const engine::TrainerKind trainer : TrainersOn(device)) {
     v1::TrainerInfo* info = hello.add_trainers();
     info->set_name(std::string(engine::NameOf(trainer)));
     info->set_environment(engine::Environment(trainer, accelerator));
   }
-  hello.set_numerics_version(engine::kNumericsVersion);
-  hello.set_config_version(engine::kConfigVersion);
   return hello;
 }
 
@@ -239,12 +249,28 @@ std::string DefaultPython() {
   return std::filesystem::exists(ABLATE_PYTHON, ignored) ? ABLATE_PYTHON : "";
 }
 
-WorkerOptions OptionsOf(const Flags& flags, join::ServerAddress server,
-                        const std::shared_ptr<engine::Accelerator>& accelerator) {
+// Lets the worker run programs, if its flags say so, with this GPU.
+void AddPrograms(const Flags& flags, const absl::StatusOr<GpuAccess>& gpu, WorkerOptions* options) {
+  const absl::StatusOr<ProgramHost> host =
+      gpu.ok() ? OpenProgramHost({.mode = flags.programs,
+                                  .folder = flags.program_folder,
+                                  .environments = flags.environments,
+                                  .python = DefaultPython(),
+                                  .gpu = *gpu})
+               : gpu.status();
+  if (!host.ok() && flags.programs != launch::kOff) {
+    spdlog::warn("takes no programs: {}", std::string(host.status().message()));
+  }
+  DescribeHost(host, &options->attach.hello);
+  if (host.ok()) options->executor.programs = *host;
+}
+
+// Returns the options that don't depend on what the worker computes, with its Hello.
+WorkerOptions OptionsOf(const Flags& flags, join::ServerAddress server, v1::Hello hello) {
   WorkerOptions options;
   options.server = std::move(server);
   options.blob_folder = flags.blobs;
-  options.attach.hello = HelloOf(flags, accelerator.get());
+  options.attach.hello = std::move(hello);
   // A remote server returns eventually; a server on this machine starts its own workers.
   if (!flags.join.empty()) {
     options.attach.orphan_timeout = absl::InfiniteDuration();
@@ -252,15 +278,14 @@ WorkerOptions OptionsOf(const Flags& flags, join::ServerAddress server,
   }
   options.executor.flush_every = absl::Seconds(flags.flush_every);
   options.executor.resume_every = absl::Seconds(flags.resume_every);
-  if (flags.role == "train" && accelerator == nullptr) {
-    const absl::StatusOr<ProgramHost> host = OpenProgramHost(
-        {flags.programs, flags.program_folder, flags.environments, DefaultPython()});
-    if (!host.ok() && flags.programs != kOff) {
-      spdlog::warn("takes no programs: {}", std::string(host.status().message()));
-    }
-    DescribeHost(host, &options.attach.hello);
-    if (host.ok()) options.executor.programs = *host;
-  }
+  return options;
+}
+
+// Returns the options of a worker that trains or analyses models.
+WorkerOptions OptionsOfModels(const Flags& flags, join::ServerAddress server,
+                              const std::shared_ptr<engine::Accelerator>& accelerator) {
+  WorkerOptions options = OptionsOf(flags, std::move(server), HelloOf(flags, accelerator.get()));
+  if (flags.role == kTrain && accelerator == nullptr) AddPrograms(flags, GpuAccess(), &options);
   options.make_trainer = [accelerator](const engine::RunConfig& run) {
     return engine::MakeTrainer(run, accelerator);
   };
@@ -272,9 +297,22 @@ WorkerOptions OptionsOf(const Flags& flags, join::ServerAddress server,
     options.memory = {[accelerator] { return engine::MemoryOf(*accelerator); },
                       [accelerator] { engine::ReleaseMemory(*accelerator); }};
   }
-  options.prepare_lane = [accelerator, trains = flags.role == "train"] {
+  options.prepare_lane = [accelerator, trains = flags.role == kTrain] {
     return PrepareLane(accelerator, trains);
   };
+  return options;
+}
+
+// Returns the options of a worker that runs programs with a GPU. It opens no device itself.
+WorkerOptions OptionsOfPrograms(const Flags& flags, join::ServerAddress server, const Nvml& nvml,
+                                const DeviceInfo& device) {
+  v1::Hello hello = HelloOf(flags);
+  DescribeAccelerator({device.uuid, device.name, "", device.memory_bytes}, LanesOf(flags),
+                      /*measured=*/false, &hello);
+  WorkerOptions options = OptionsOf(flags, std::move(server), std::move(hello));
+  AddPrograms(flags, AccessTo(device), &options);
+  options.device_use = AskForUse(nvml, device.uuid);
+  options.prepare_lane = [] { return absl::OkStatus(); };
   return options;
 }
 
@@ -347,6 +385,21 @@ absl::StatusOr<std::shared_ptr<engine::Accelerator>> OpenGpu(double memory_share
       absl::StrCat("no GPU can be used: ", opened.status().message()));
 }
 
+// Returns the devices that CUDA_VISIBLE_DEVICES shows, at least one; FAILED_PRECONDITION with the
+// reason if it shows none, or if the driver is too old.
+absl::StatusOr<std::vector<DeviceInfo>> FindDevices(const Nvml& nvml) {
+  RETURN_IF_ERROR(nvml.CheckDriver(kLeastDriver, kCudaVersion));
+  ASSIGN_OR_RETURN(const std::vector<DeviceInfo> all, nvml.List());
+  std::optional<std::string> visible;  // empty hides all, and is not the same as absent
+  if (const char* set = getenv(kVisibleDevices); set != nullptr) visible = set;
+  std::vector<DeviceInfo> devices = VisibleDevices(all, visible);
+  if (!devices.empty()) return devices;
+  return absl::FailedPreconditionError(
+      all.empty() ? "the NVIDIA driver shows no GPU to this user"
+                  : absl::StrCat(kVisibleDevices, " shows none of ", all.size(),
+                                 all.size() == 1 ? " GPU" : " GPUs"));
+}
+
 int Work(const Flags& flags) {
   absl::StatusOr<join::ServerAddress> server = ServerOf(flags);
   if (!server.ok()) return LastWords(kNoServerExit, server.status().message());
@@ -361,38 +414,34 @@ int Work(const Flags& flags) {
     lock = *std::move(taken);
   }
   const sigset_t signals = BlockEndSignals();
+  if (flags.role == kPrograms) {
+    const absl::StatusOr<Nvml> nvml = Nvml::Load();
+    const auto devices = nvml.ok() ? FindDevices(*nvml) : nvml.status();
+    if (!devices.ok()) return LastWords(launch::kDeviceUnusableExit, devices.status().message());
+    RunToTheEnd(OptionsOfPrograms(flags, *std::move(server), *nvml, devices->front()),
+                !flags.join.empty(), signals);
+  }
   std::shared_ptr<engine::Accelerator> accelerator;
   if (flags.device == kCuda) {
-    auto opened = OpenGpu(flags.role == "train" ? 1 : kAnalysisMemoryShare);
+    auto opened = OpenGpu(flags.role == kTrain ? 1 : kAnalysisMemoryShare);
     if (!opened.ok()) return LastWords(launch::kDeviceUnusableExit, opened.status().message());
     accelerator = *std::move(opened);
   }
-  RunToTheEnd(OptionsOf(flags, *std::move(server), accelerator), !flags.join.empty(), signals);
+  RunToTheEnd(OptionsOfModels(flags, *std::move(server), accelerator), !flags.join.empty(),
+              signals);
 }
 
 // Prints the devices that CUDA_VISIBLE_DEVICES shows; without one, the reason.
 int ListDevices() {
   const absl::StatusOr<Nvml> nvml = Nvml::Load();
-  if (!nvml.ok()) return LastWords(launch::kDeviceUnusableExit, nvml.status().message());
-  const absl::Status usable = nvml->CheckDriver(kLeastDriver, kCudaVersion);
-  if (!usable.ok()) return LastWords(launch::kDeviceUnusableExit, usable.message());
-  const absl::StatusOr<std::vector<DeviceInfo>> all = nvml->List();
-  if (!all.ok()) return LastWords(launch::kDeviceUnusableExit, all.status().message());
-  std::optional<std::string> visible;  // empty hides all, and is not the same as absent
-  if (const char* set = getenv(kVisibleDevices); set != nullptr) visible = set;
-  const std::vector<DeviceInfo> devices = VisibleDevices(*all, visible);
-  if (devices.empty()) {
-    return LastWords(launch::kDeviceUnusableExit,
-                     all->empty() ? "the NVIDIA driver shows no GPU to this user"
-                                  : absl::StrCat(kVisibleDevices, " shows none of ", all->size(),
-                                                 all->size() == 1 ? " GPU" : " GPUs"));
-  }
+  const auto devices = nvml.ok() ? FindDevices(*nvml) : nvml.status();
+  if (!devices.ok()) return LastWords(launch::kDeviceUnusableExit, devices.status().message());
   if (!std::filesystem::exists(PluginFile())) {
     return LastWords(launch::kDeviceUnusableExit,
-                     absl::StrCat("this build can't use ", devices.front().name, ": there is no ",
+                     absl::StrCat("this build can't use ", devices->front().name, ": there is no ",
                                   PluginFile(), "; run deploy/setup.sh on this machine"));
   }
-  for (const DeviceInfo& device : devices) std::printf("%s\n", ToJson(device).c_str());
+  for (const DeviceInfo& device : *devices) std::printf("%s\n", ToJson(device).c_str());
   return 0;
 }
 
@@ -434,7 +483,11 @@ int main(int argc, char** argv) {
   if (const std::string option = ablate::worker::Misplaced(app, flags); !option.empty()) {
     return usage(CLI::ValidationError(option, "is for --role train"));
   }
-  if (flags.programs != ablate::worker::kOff && flags.program_folder.empty()) {
+  if (flags.role == ablate::worker::kPrograms && flags.device != ablate::worker::kCuda) {
+    return usage(CLI::ValidationError(
+        "--role", "programs needs --device cuda: on the cores, --role train runs programs, too"));
+  }
+  if (flags.programs != ablate::launch::kOff && flags.program_folder.empty()) {
     return usage(CLI::ValidationError("--programs", "needs --program-folder"));
   }
   if (flags.device == ablate::worker::kCuda && flags.lanes > ablate::engine::kMostDeviceLanes) {

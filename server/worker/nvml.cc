@@ -76,6 +76,7 @@ absl::StatusOr<Nvml> Nvml::Load() {
   }
   Find(library, "nvmlSystemGetDriverVersion", &functions.driver_version);
   Find(library, "nvmlSystemGetCudaDriverVersion_v2", &functions.cuda_version);
+  Find(library, "nvmlDeviceGetMinorNumber", &functions.minor_number);
   Find(library, "nvmlDeviceGetPowerUsage", &functions.power);
   Find(library, "nvmlDeviceGetTotalEccErrors", &functions.ecc_errors);
   return Make(std::move(functions));
@@ -125,7 +126,10 @@ absl::StatusOr<std::vector<DeviceInfo>> Nvml::List() const {
         functions_.memory(device, &memory) != 0) {
       continue;
     }
-    devices.push_back({index, uuid.data(), name.data(), memory.total});
+    DeviceInfo& info = devices.emplace_back();
+    info = {index, uuid.data(), name.data(), memory.total};
+    uint32_t minor = 0;
+    if (functions_.minor_number && functions_.minor_number(device, &minor) == 0) info.minor = minor;
   }
   return devices;
 }

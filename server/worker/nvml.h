@@ -49,6 +49,7 @@ struct NvmlFunctions {
   std::function<int(NvmlDevice device, uint32_t* count, NvmlProcess* processes)> processes;
   std::function<int(char* text, uint32_t size)> driver_version;  // "580.159.04"
   std::function<int(int* version)> cuda_version;                 // 1000 · major + 10 · minor
+  std::function<int(NvmlDevice device, uint32_t* number)> minor_number;
   std::function<int(NvmlDevice device, uint32_t* milliwatts)> power;
   std::function<int(NvmlDevice device, int type, int counter, uint64_t* count)> ecc_errors;
   std::function<const char*(int error)> error_text;
@@ -59,6 +60,7 @@ struct DeviceInfo {
   std::string uuid;    // "GPU-8c0fb2cf-…"
   std::string name;    // "NVIDIA H100 80GB HBM3"
   uint64_t memory_bytes = 0;
+  std::optional<uint32_t> minor = {};  // of its file /dev/nvidiaN, if known
 };
 
 // The use of a device by all processes of the machine, one of which is this one.

@@ -1,11 +1,15 @@
 #include "server/worker/program_host.h"
 
+#include <spdlog/spdlog.h>
+
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <system_error>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
@@ -14,7 +18,7 @@
 #include "base/status_macros.h"
 #include "server/config/program.h"
 #include "server/program/sandbox.h"
-#include "server/program/warm_parent.h"
+#include "server/program/warm_start.h"
 #include "server/worker/ablate_run.h"  // generated
 
 namespace ablate::worker {
@@ -22,7 +26,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr uint64_t kMostDataBytes = 2'000'000'000;  // of data sets that no run reads
 constexpr char kRunsFolder[] = "runs";
+constexpr char kDataFolder[] = "data";
 constexpr char kHelpersFolder[] = "helpers";
 constexpr char kHelperFile[] = "ablate_run.py";
 
@@ -31,7 +37,9 @@ absl::Status PrepareFolder(const std::string& folder) {
   std::error_code error;
   fs::remove_all(folder, error);
   RETURN_IF_ERROR(process::MakePrivateHome(folder).status());
-  RETURN_IF_ERROR(process::MakePrivateFolder(absl::StrCat(folder, "/", kRunsFolder)));
+  for (const char* name : {kRunsFolder, kDataFolder}) {
+    RETURN_IF_ERROR(process::MakePrivateFolder(absl::StrCat(folder, "/", name)));
+  }
   const std::string helpers = absl::StrCat(folder, "/", kHelpersFolder);
   fs::create_directory(helpers, error);
   RETURN_IF_ERROR(
@@ -39,30 +47,71 @@ absl::Status PrepareFolder(const std::string& folder) {
   return process::ReplaceFile(absl::StrCat(helpers, "/", kHelperFile), kAblateRun);
 }
 
+// Refuses a folder that has the server's own: its keys and other users' runs would be readable.
+absl::Status CheckDataFolder(const std::string& folder, const ProgramOptions& options) {
+  std::error_code ignored;
+  const std::string inside = fs::weakly_canonical(options.folder, ignored).string() + "/";
+  const std::string outside = fs::weakly_canonical(folder, ignored).string() + "/";
+  if (!absl::StartsWith(inside, outside)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--environment: ", folder,
+                                                 " holds the folder of runs, ", options.folder,
+                                                 "; expected a folder of data only"));
+}
+
+absl::Status CheckGpu(const ProgramHost& host) {
+  if (host.environments.empty()) {
+    return absl::FailedPreconditionError("no environment has Python to check the GPU with");
+  }
+  program::Request request;
+  request.folder = absl::StrCat(host.folder, "/gpu");
+  RETURN_IF_ERROR(process::MakePrivateFolder(request.folder));
+  request.environment = host.environments.begin()->second;
+  request.sandboxed = host.sandboxed;
+  request.devices = host.gpu.devices;
+  request.variables = {{"CUDA_VISIBLE_DEVICES", host.gpu.uuid}};
+  return CheckSeesGpu(std::move(request));
+}
+
 }  // namespace
 
 absl::StatusOr<ProgramHost> OpenProgramHost(const ProgramOptions& options) {
-  if (options.mode == kOff) {
+  if (options.mode == launch::kOff) {
     return absl::FailedPreconditionError("its owner hasn't allowed programs (--programs)");
   }
   ProgramHost host;
-  host.sandboxed = options.mode == kSandboxed;
+  host.sandboxed = options.mode == launch::kSandboxed;
   if (host.sandboxed) {
     RETURN_IF_ERROR(program::ProbeSandbox());
   }
-  std::map<std::string, std::string> interpreters;
-  if (!options.python.empty()) interpreters[spec::kDefaultEnvironment] = options.python;
+  std::map<std::string, std::vector<std::string>> interpreters;  // each with folders after it
+  if (!options.python.empty()) interpreters[spec::kDefaultEnvironment] = {options.python};
   for (const std::string& given : options.environments) {
     const std::pair<std::string, std::string> parts =
         absl::StrSplit(given, absl::MaxSplits('=', 1));
-    interpreters[parts.first] = parts.second;
+    interpreters[parts.first] = absl::StrSplit(parts.second, ':');
   }
-  for (const auto& [name, python] : interpreters) {
-    ASSIGN_OR_RETURN(host.environments[name], program::DescribePython(name, python));
+  std::string refused;  // the last environment that can't be offered
+  for (const auto& [name, paths] : interpreters) {
+    for (size_t i = 1; i < paths.size(); ++i) RETURN_IF_ERROR(CheckDataFolder(paths[i], options));
+    auto environment =
+        program::DescribePython(name, paths.front(), {paths.begin() + 1, paths.end()});
+    if (environment.ok()) {
+      host.environments[name] = *std::move(environment);
+    } else {
+      refused = absl::StrCat("environment ", name, ": ", environment.status().message());
+      spdlog::warn("{}", refused);
+    }
   }
+  if (host.environments.empty() && !refused.empty()) return absl::FailedPreconditionError(refused);
   RETURN_IF_ERROR(PrepareFolder(options.folder));
   host.folder = absl::StrCat(options.folder, "/", kRunsFolder);
   host.helpers = absl::StrCat(options.folder, "/", kHelpersFolder);
+  host.data =
+      std::make_shared<ProgramData>(absl::StrCat(options.folder, "/", kDataFolder), kMostDataBytes);
+  host.gpu = options.gpu;
+  if (!host.gpu.uuid.empty()) {
+    RETURN_IF_ERROR(CheckGpu(host));
+  }
   host.warm = std::make_shared<program::WarmPool>();
   return host;
 }

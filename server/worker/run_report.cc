@@ -87,9 +87,9 @@ absl::Status RunReport::SaveCheckpoint(engine::Checkpoint checkpoint) {
   return outbox_.PostBlob(std::move(event), std::move(checkpoint.safetensors));
 }
 
-absl::Status RunReport::SaveState(std::string state) {
+absl::Status RunReport::SaveState(uint32_t step, std::string state) {
   v1::Event event;
-  event.mutable_resume_state()->set_step(step_);
+  event.mutable_resume_state()->set_step(step);
   return outbox_.PostBlob(std::move(event), std::move(state));
 }
 

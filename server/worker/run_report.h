@@ -51,7 +51,7 @@ class RunReport {
 
   // Publish a blob in the background and send its event, after everything so far.
   absl::Status SaveCheckpoint(engine::Checkpoint checkpoint);
-  absl::Status SaveState(std::string state);
+  absl::Status SaveState(uint32_t step, std::string state);
 
   // Ends the run. If small blobs are still under way, Complete sends the end.
   absl::Status Finish(bool diverged, uint32_t step);
@@ -59,7 +59,7 @@ class RunReport {
   void Complete();
   // Returns the run to the queue; `state_refused` as in the event.
   absl::Status Release(absl::string_view state_refused = "");
-  // Reports why the run failed; `is_final`: another attempt would fail likewise.
+  // Reports why the run failed; `is_final`: another attempt would fail, too.
   void Fail(const absl::Status& status, bool is_final = false);
 
   Outbox& outbox() { return outbox_; }

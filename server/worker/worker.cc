@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "server/config/program.h"
 
 namespace ablate::worker {
 namespace {
@@ -95,7 +96,7 @@ AttachRequests Worker::Requests() {
 Job Worker::JobOf(v1::Grant grant) {
   Job job;
   job.id = grant.lease();
-  job.lanes = static_cast<int>(std::max(grant.run().spec().spec().training().threads(), 1u));
+  job.lanes = static_cast<int>(spec::LanesOf(grant.run().spec().spec()));
   job.drained = [this, lease = grant.lease()] {
     v1::Event event;
     event.set_lease(lease);

@@ -226,6 +226,7 @@ absl::StatusOr<std::vector<AnalysisRecord>> Store::OpenAnalyses() {
 
 absl::StatusOr<uint32_t> Store::CountQueuedAnalyses() {
   return db_->Read([](Connection& db) -> absl::StatusOr<uint32_t> {
+    // state < 2 for the index of open ones.
     Statement row(db, "SELECT count(*) FROM analyses WHERE state < 2 AND state = 0");
     return row.Row() ? row.As<uint32_t>(0) : 0;
   });

@@ -53,21 +53,24 @@ absl::Status CheckGrid(const NewExperiment& experiment) {
   return absl::OkStatus();
 }
 
-// Returns the row of the data set that a run reads: one that is private as the run is, or public.
-absl::StatusOr<std::optional<int64_t>> FindDatasetRow(Transaction& t, const NewRun& run,
-                                                      const std::string& private_to) {
-  if (run.dataset_blob.empty()) return std::optional<int64_t>();
+// Returns the row of a data set that a run reads: one that is private as the run is, or public. 0
+// if the run reads none.
+absl::StatusOr<int64_t> FindDatasetRow(Transaction& t, const std::string& blob,
+                                       const std::string& private_to) {
+  if (blob.empty()) return 0;
   Statement dataset(t.db,
                     "SELECT id FROM datasets WHERE sha256 = ?1 AND private_to IN ('', ?2) ORDER BY "
                     "private_to DESC LIMIT 1",
-                    run.dataset_blob, private_to);
-  if (!dataset.Row()) return NotFound("data set with hash", run.dataset_blob);
-  return std::optional<int64_t>(dataset.Int(0));
+                    blob, private_to);
+  if (!dataset.Row()) return NotFound("data set with hash", blob);
+  return dataset.Int(0);
 }
 
 absl::StatusOr<ChosenRun> InsertRun(Transaction& t, const NewRun& run, int64_t generation,
                                     const NewExperiment& experiment) {
-  ASSIGN_OR_RETURN(const auto dataset, FindDatasetRow(t, run, experiment.private_to));
+  const std::string& private_to = experiment.private_to;
+  ASSIGN_OR_RETURN(const int64_t dataset, FindDatasetRow(t, run.dataset_blob, private_to));
+  ASSIGN_OR_RETURN(const int64_t data, FindDatasetRow(t, run.data_blob, private_to));
   if (!run.initial_blob.empty() && !IsNamed(t.db, run.initial_blob)) {
     return NotFound("checkpoint with hash", run.initial_blob);
   }
@@ -78,13 +81,14 @@ absl::StatusOr<ChosenRun> InsertRun(Transaction& t, const NewRun& run, int64_t g
       t.db,
       "INSERT INTO runs (name, fingerprint, generation, trajectory, seed, steps, parameters, "
       "device_kind, shape, dataset, state, priority, place, create_time, change, numerics, growth, "
-      "trainer, private_to, expected_bytes, charged, initial_blob, lanes, open_steps) VALUES (?1, "
-      "?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, nullif(?10, 0), 0, ?11, ?12, ?13, ?12, ?14, ?15, ?16, ?17, "
-      "?18, ?19, ?20, ?21, ?22) RETURNING id",
+      "trainer, private_to, expected_bytes, charged, initial_blob, lanes, open_steps, "
+      "program_data) VALUES "
+      "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, nullif(?10, 0), 0, ?11, ?12, ?13, ?12, ?14, ?15, ?16, "
+      "?17, ?18, ?19, ?20, ?21, ?22, nullif(?23, 0)) RETURNING id",
       chosen.name, run.fingerprint, generation, run.trajectory, run.seed, run.steps, run.parameters,
-      run.device_kind, run.shape, dataset.value_or(0), experiment.priority, change, t.now,
-      run.numerics_version, run.growth, run.trainer, experiment.private_to, run.expected_bytes,
-      experiment.owner, run.initial_blob, run.lanes, run.open_steps);
+      run.device_kind, run.shape, dataset, experiment.priority, change, t.now, run.numerics_version,
+      run.growth, run.trainer, private_to, run.expected_bytes, experiment.owner, run.initial_blob,
+      run.lanes, run.open_steps, data);
   if (insert.Row()) chosen.id = insert.Int(0);
   insert.Run();
   Statement(t.db, "INSERT INTO run_specs VALUES (?1, ?2)", chosen.id, Bytes{run.spec}).Run();
@@ -110,6 +114,10 @@ void QueueRunAgain(Transaction& t, int64_t id, const NewRun& wanted) {
   run->end_time = 0;
   Requeue(t, &*run);
   Statement(t.db, "UPDATE runs SET place = ?2 WHERE id = ?1", id, t.change).Run();
+  // A program's limits aren't part of its identity, and may be why it failed.
+  if (run->open_steps) {
+    Statement(t.db, "UPDATE run_specs SET spec = ?2 WHERE run = ?1", id, Bytes{wanted.spec}).Run();
+  }
   RecordEvent(t, *run, "queued");
 }
 
@@ -160,14 +168,16 @@ int64_t InsertExperiment(Transaction& t, const NewExperiment& experiment, std::s
   Statement insert(
       t.db,
       "INSERT INTO experiments (name, title, owner, request_id, request_hash, spec, priority, "
-      "state, create_time, analyses, private_to, described, tags, note, extends, changes) VALUES "
-      "(?1, ?2, ?3, nullif(?4, ''), ?5, ?6, ?7, 0, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) RETURNING "
-      "id",
+      "state, create_time, analyses, private_to, described, tags, note, extends, changes, "
+      "max_failed) "
+      "VALUES (?1, ?2, ?3, nullif(?4, ''), ?5, ?6, ?7, 0, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, "
+      "?16) "
+      "RETURNING id",
       *name, experiment.name, experiment.owner, RequestKey(experiment.owner, experiment.request_id),
       Bytes{experiment.request_hash}, Bytes{experiment.spec}, experiment.priority, t.now,
       experiment.analyses, experiment.private_to, !experiment.fields.common.empty(),
       EncodeLines(experiment.tags), experiment.note, experiment.extends,
-      EncodeLines(experiment.changes));
+      EncodeLines(experiment.changes), experiment.max_failed);
   const int64_t id = insert.Row() ? insert.Int(0) : 0;
   insert.Run();
   return id;

@@ -155,10 +155,11 @@ absl::Status UseUpload(Transaction& t, const std::string& key) {
 }
 
 void DeleteUnusedUploads(Transaction& t) {
-  Statement gone(t.db,
-                 "DELETE FROM datasets WHERE unused_until BETWEEN 1 AND ?1 AND NOT EXISTS (SELECT "
-                 "1 FROM runs WHERE dataset = datasets.id) RETURNING sha256",
-                 t.now);
+  Statement gone(
+      t.db,
+      "DELETE FROM datasets WHERE unused_until BETWEEN 1 AND ?1 AND NOT EXISTS (SELECT "
+      "1 FROM runs WHERE dataset = datasets.id OR program_data = datasets.id) RETURNING sha256",
+      t.now);
   while (gone.Row()) DropReference(t, gone.View(0), OnSweep::kTrash);
 }
 
@@ -286,9 +287,11 @@ absl::Status Store::DeleteDataset(absl::string_view key) {
   return db_->Free([&](Transaction& t) -> absl::Status {
     Statement found(t.db, "SELECT id, sha256 FROM datasets WHERE name = ?1", key);
     if (!found.Row()) return NotFound("data set", key);
-    Statement user(
-        t.db, "SELECT name, private_to FROM runs WHERE dataset = ?1 ORDER BY private_to LIMIT 1",
-        found.Int(0));
+    Statement user(t.db,
+                   "SELECT name, private_to FROM runs WHERE dataset = ?1 OR program_data = ?1 "
+                   "ORDER BY private_to "
+                   "LIMIT 1",
+                   found.Int(0));
     if (user.Row()) {
       const std::string run =
           user.View(1).empty() ? absl::StrCat("run ", user.View(0)) : std::string("a private run");

@@ -175,11 +175,12 @@ absl::Status ApplyTo(const Context& c, const CheckpointEvent& event) {
 }
 
 absl::Status ApplyTo(const Context& c, const ResumeStateEvent& event) {
-  absl::Status valid = CheckProgress(c, event.step);
+  RunRow& run = *c.run;
+  // A program may count its progress in other steps than its checkpoints.
+  absl::Status valid = run.open_steps ? absl::OkStatus() : CheckProgress(c, event.step);
   if (valid.ok()) valid = CheckPublished(c.blobs, event.blob);
   if (!valid.ok()) return valid;
-  RunRow& run = *c.run;
-  run.step = event.step;
+  run.step = std::max(run.step, event.step);
   ResumeStateEvent state = event;
   state.bytes = SizeOf(c.blobs, event.blob, event.bytes);
   const uint32_t before = SaveResumeState(c.t, run, state, c.t.NextChange());

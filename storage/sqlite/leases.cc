@@ -97,19 +97,22 @@ std::optional<ResumeState> BeginAnew(Transaction& t, Blobs* blobs, const LeaseHo
 struct FixedRun {
   std::string spec;
   std::string dataset_blob;
+  std::string data_blob;
   std::string initial_blob;
   uint32_t numerics_version = 0;
   bool grows = false;
 };
 
 FixedRun ReadFixed(Connection& db, int64_t run) {
-  Statement row(db,
-                "SELECT spec, sha256, initial_blob, numerics, growth != '' FROM run_specs JOIN "
-                "runs ON runs.id = run_specs.run LEFT JOIN datasets ON datasets.id = runs.dataset "
-                "WHERE run_specs.run = ?1",
-                run);
+  Statement row(
+      db,
+      "SELECT spec, datasets.sha256, data.sha256, initial_blob, numerics, growth != '' "
+      "FROM run_specs JOIN runs ON runs.id = run_specs.run LEFT JOIN datasets ON "
+      "datasets.id = runs.dataset LEFT JOIN datasets data ON data.id = runs.program_data WHERE "
+      "run_specs.run = ?1",
+      run);
   if (!row.Row()) return {};
-  return {row.Text(0), row.Text(1), row.Text(2), row.As<uint32_t>(3), row.Int(4) != 0};
+  return {row.Text(0), row.Text(1), row.Text(2), row.Text(3), row.As<uint32_t>(4), row.Int(5) != 0};
 }
 
 // Returns true and ends the run if the holder would compute other numbers than its fingerprint
@@ -160,6 +163,7 @@ absl::StatusOr<std::optional<GrantedRun>> GrantOne(Transaction& t, Blobs* blobs,
   GrantedRun granted;
   granted.spec = std::move(fixed.spec);
   granted.dataset_blob = std::move(fixed.dataset_blob);
+  granted.data_blob = std::move(fixed.data_blob);
   granted.initial_blob = std::move(fixed.initial_blob);
   granted.keep_state = fixed.grows && keeps_states;
   if (state.has_value()) {
@@ -271,6 +275,10 @@ absl::StatusOr<std::optional<double>> Store::MeasuredStepTime(absl::string_view 
   });
 }
 
+void Store::OnWithdrawn(OnWithdrawnFunction on_withdrawn) {
+  db_->writer().OnWithdrawn(std::move(on_withdrawn));
+}
+
 void Store::GrantAsync(std::vector<NewLease> leases, Done<Grants> done) {
   db_->WriteAsync(
       [blobs = blobs_.get(), keeps_states = options_.last_states_bytes > 0,
@@ -329,15 +337,16 @@ absl::StatusOr<std::optional<LeaseRights>> Store::FindLeaseRights(absl::string_v
   return db_->Read([&](Connection& db) -> std::optional<LeaseRights> {
     Statement run(
         db,
-        "SELECT worker, parameters, datasets.sha256, initial_blob, resume_states.blob FROM runs "
-        "LEFT JOIN datasets ON datasets.id = runs.dataset LEFT JOIN resume_states ON "
-        "resume_states.run = runs.id WHERE runs.lease = ?1 AND runs.state = 1",
+        "SELECT worker, parameters, datasets.sha256, data.sha256, initial_blob, resume_states.blob "
+        "FROM runs LEFT JOIN datasets ON datasets.id = runs.dataset LEFT JOIN datasets data ON "
+        "data.id = runs.program_data LEFT JOIN resume_states ON resume_states.run = runs.id WHERE "
+        "runs.lease = ?1 AND runs.state = 1",
         lease);
     if (!run.Row()) return std::nullopt;
     LeaseRights rights;
     rights.worker = run.Text(0);
     rights.parameters = run.As<uint64_t>(1);
-    for (const int column : {2, 3, 4}) {
+    for (const int column : {2, 3, 4, 5}) {
       if (std::string blob = run.Text(column); !blob.empty()) rights.reads.insert(std::move(blob));
     }
     return rights;

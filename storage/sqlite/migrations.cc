@@ -455,11 +455,24 @@ UPDATE experiments SET (queued, leased) =
   WHERE leased > 0;
 )sql";
 
+// The data set that a program only reads.
+constexpr char kProgramData[] = R"sql(
+ALTER TABLE runs ADD COLUMN program_data INTEGER;
+CREATE INDEX runs_program_data ON runs (program_data)
+  WHERE program_data IS NOT NULL;
+)sql";
+
+// Experiments that are cancelled once too many of their runs have failed.
+constexpr char kMaxFailed[] = R"sql(
+ALTER TABLE experiments ADD COLUMN max_failed INTEGER NOT NULL DEFAULT 0;  -- 0: no limit
+ALTER TABLE experiments ADD COLUMN why_cancelled TEXT NOT NULL DEFAULT '';  -- '' if by a user
+)sql";
+
 constexpr SchemaStep kStoreSteps[] = {
     {kStoreTables}, {kDatasetKinds}, {kInitialBlobs},         {kModels},
     {kLanes},       {kRunFacts},     {kAnnotations},          {kStateDevices},
     {kCellNames},   {kVisible},      {"", CorrectLastValues}, {kUnusedUploads},
-    {kPrograms},    {kShownStates}};
+    {kPrograms},    {kShownStates},  {kProgramData},          {kMaxFailed}};
 
 // Versions 1 to 14 were never released.
 constexpr Schema kStoreSchema = {0x61626c61 /* "abla" */, 15, kStoreSteps};

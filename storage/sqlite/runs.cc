@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/database.h"
+#include "storage/sqlite/experiments.h"
 #include "storage/sqlite/final_values.h"
 #include "storage/sqlite/ids.h"
 #include "storage/sqlite/last_states.h"
@@ -56,6 +57,7 @@ void MoveCounts(Transaction& t, int64_t run, RunState from, RunState to) {
     by[static_cast<size_t>(from)] -= number;
     by[static_cast<size_t>(to)] += number;
     AddCounts(t.db, experiment, by);
+    if (to == RunState::kFailed) CancelIfTooManyFailed(t, experiment);
     if (IsLive(from) != IsLive(to)) SettleExperiment(t, experiment);
   }
 }
@@ -261,9 +263,9 @@ absl::StatusOr<RunRecord> Store::GetRun(absl::string_view id) {
     Statement fixed(
         db,
         "SELECT runs.id, trajectory, seed, parameters, run_specs.spec, datasets.sha256, "
-        "runs.create_time, runs.private_to, initial_blob, growth FROM runs JOIN run_specs ON "
-        "run_specs.run = runs.id LEFT JOIN datasets ON datasets.id = runs.dataset WHERE runs.name "
-        "= ?1",
+        "runs.create_time, runs.private_to, initial_blob, growth, data.sha256 FROM runs JOIN "
+        "run_specs ON run_specs.run = runs.id LEFT JOIN datasets ON datasets.id = runs.dataset "
+        "LEFT JOIN datasets data ON data.id = runs.program_data WHERE runs.name = ?1",
         id);
     if (!fixed.Row()) return NotFound("run", id);
     RunRecord record;
@@ -277,6 +279,7 @@ absl::StatusOr<RunRecord> Store::GetRun(absl::string_view id) {
     record.private_to = fixed.Text(7);
     record.initial_blob = fixed.Text(8);
     record.growth = fixed.Text(9);
+    record.data_blob = fixed.Text(10);
     const std::optional<RunRow> row = LoadRun(db, fixed.Int(0));
     if (!row.has_value()) return NotFound("run", id);
     static_cast<RunStatus&>(record) = *row;

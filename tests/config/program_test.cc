@@ -135,9 +135,10 @@ TEST(ProgramTest, HasOneTextPerValue) {
 
 TEST(ProgramTest, IsIdentifiedByWhatItsNumbersDependOn) {
   const v1::RunSpec run = ProgramRun({"python", "a b"}, v1::Arguments::flags, kManySettings);
-  const std::string identity = ProgramIdentity(run.spec(), "f00", "python 3.11");
-  EXPECT_NE(identity, ProgramIdentity(run.spec(), "f01", "python 3.11"));
-  EXPECT_NE(identity, ProgramIdentity(run.spec(), "f00", "python 3.12"));
+  const std::string identity = ProgramIdentity(run.spec(), {"f00", "", "python 3.11"});
+  EXPECT_NE(identity, ProgramIdentity(run.spec(), {"f01", "", "python 3.11"}));
+  EXPECT_NE(identity, ProgramIdentity(run.spec(), {"f00", "", "python 3.12"}));
+  EXPECT_NE(identity, ProgramIdentity(run.spec(), {"f00", "d00", "python 3.11"}));
   using Change = std::function<void(v1::BaseSpec*)>;
   const std::vector<Change> other = {
       [](auto* base) { base->mutable_program()->set_command(1, "b"); },
@@ -161,7 +162,7 @@ TEST(ProgramTest, IsIdentifiedByWhatItsNumbersDependOn) {
   for (size_t i = 0; i < other.size(); ++i) {
     v1::BaseSpec changed = run.spec();
     other[i](&changed);
-    EXPECT_NE(ProgramIdentity(changed, "f00", "python 3.11"), identity) << "change " << i;
+    EXPECT_NE(ProgramIdentity(changed, {"f00", "", "python 3.11"}), identity) << "change " << i;
   }
   const std::vector<Change> same = {
       [](auto* base) { base->mutable_program()->set_files("datasets/other-name"); },
@@ -173,7 +174,7 @@ TEST(ProgramTest, IsIdentifiedByWhatItsNumbersDependOn) {
   for (size_t i = 0; i < same.size(); ++i) {
     v1::BaseSpec changed = run.spec();
     same[i](&changed);
-    EXPECT_EQ(ProgramIdentity(changed, "f00", "python 3.11"), identity) << "change " << i;
+    EXPECT_EQ(ProgramIdentity(changed, {"f00", "", "python 3.11"}), identity) << "change " << i;
   }
 }
 

@@ -39,6 +39,19 @@ TEST(ExamplesTest, NamesNormIsTheExperimentThatTheTestsKnow) {
   }
 }
 
+TEST(ExamplesTest, NamesOptimizerTunesEachOptimizerOverItsOwnValues) {
+  v1::ExperimentSpec spec = ReadExample("names-optimizer.yaml");
+  spec.mutable_base()->mutable_task()->mutable_documents()->set_dataset("names");
+  const Resolution resolution = Resolved(spec);
+  EXPECT_THAT(resolution.cells, SizeIs(64));
+  std::set<std::string> settings;
+  for (const v1::SettingParameters& row : resolution.parameters) {
+    settings.insert(absl::StrCat(row.labels().at("optimizer"), " ", row.labels().at("lr")));
+  }
+  EXPECT_THAT(settings, ElementsAre("adamw 0.003", "adamw 0.01", "adamw 0.03", "adamw 0.1",
+                                    "sgd 0.03", "sgd 0.0965", "sgd 0.311", "sgd 1"));
+}
+
 TEST(ExamplesTest, RecallLegacyHasThePublishedSizes) {
   const Resolution resolution = Resolved(ReadExample("recall-legacy.yaml"));
   ASSERT_THAT(resolution.cells, SizeIs(64));

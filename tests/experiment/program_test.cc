@@ -34,7 +34,7 @@ Surroundings ProgramSurroundings() {
     }
     return others(name, as_text);
   };
-  surroundings.environments = {{"default", "python 3.11, torch 2"}, {"jax", "python 3.12"}};
+  surroundings.environments["cpu"] = {{"default", "python 3.11, torch 2"}, {"jax", "python 3.12"}};
   return surroundings;
 }
 
@@ -123,8 +123,20 @@ TEST(ProgramExperimentTest, ReusesRunsOfEqualContent) {
   v1::ExperimentSpec no_files = ProgramSpecText();
   no_files.mutable_base()->mutable_program()->clear_files();
   EXPECT_NE(FingerprintOf(no_files), fingerprint);
+  v1::ExperimentSpec data = ProgramSpecText();
+  data.mutable_base()->mutable_program()->set_data("code");
+  EXPECT_NE(FingerprintOf(data), fingerprint);
+  const Resolution with_data = Sound(data);
+  EXPECT_EQ(with_data.cells[0].data_sha256, with_data.cells[0].dataset_sha256);
+  EXPECT_EQ(with_data.cells[0].run.spec().program().data(), "datasets/code-444444");
+  EXPECT_EQ(with_data.spec.base().program().data(), "datasets/code-444444");
+  v1::ExperimentSpec interrupted = ProgramSpecText();
+  interrupted.mutable_base()->mutable_program()->set_checkpoint(true);
+  EXPECT_EQ(FingerprintOf(interrupted), fingerprint);
+  interrupted.mutable_base()->mutable_program()->set_interrupt_at(5);
+  EXPECT_NE(FingerprintOf(interrupted), fingerprint);
   Surroundings upgraded = ProgramSurroundings();
-  upgraded.environments["default"] = "python 3.11, torch 3";
+  upgraded.environments["cpu"]["default"] = "python 3.11, torch 3";
   EXPECT_NE(Resolve(ProgramSpecText(), {}, upgraded).cells.at(0).fingerprint, fingerprint);
 }
 
@@ -233,6 +245,8 @@ TEST(ProgramExperimentTest, RefusesBadPrograms) {
          spec->mutable_base()->mutable_program()->mutable_limits()->set_memory(10);
        },
        "base.program.limits.memory"},
+      {[](auto* spec) { spec->mutable_base()->mutable_program()->set_interrupt_at(5); },
+       "base.program.checkpoint: a program that stores no checkpoints can't continue"},
       {[](auto* spec) { spec->mutable_report()->set_primary(" acc"); }, "report.primary"},
   };
   for (size_t i = 0; i < cases.size(); ++i) {
@@ -256,10 +270,28 @@ TEST(ProgramExperimentTest, RefusesSettingsWithoutAProgram) {
 TEST(ProgramExperimentTest, SaysWhyNoWorkerTakesPrograms) {
   Surroundings none = ProgramSurroundings();
   none.environments.clear();
-  none.no_programs = "bwrap isn't installed";
+  none.no_programs["cpu"] = "bwrap isn't installed";
   EXPECT_THAT(Messages(Resolve(ProgramSpecText(), {}, none)),
               ElementsAre(AllOf(HasSubstr("no worker takes programs: bwrap isn't installed"),
                                 HasSubstr("--programs sandboxed"))));
+}
+
+TEST(ProgramExperimentTest, RunsOnAGpuIfItsDeviceIsCuda) {
+  v1::ExperimentSpec spec = ProgramSpecText();
+  spec.mutable_base()->mutable_program()->set_device(v1::Device::cuda);
+  Surroundings surroundings = ProgramSurroundings();
+  surroundings.no_programs["cuda"] = "CUDA shows 0 devices";
+  EXPECT_THAT(Messages(Resolve(spec, {}, surroundings)),
+              ElementsAre(HasSubstr("base.program.device: no worker takes programs on a GPU: CUDA "
+                                    "shows 0 devices; expected cpu")));
+  surroundings.environments["cuda"] = surroundings.environments["cpu"];
+  const Resolution resolution = Resolve(spec, {}, surroundings);
+  EXPECT_THAT(Messages(resolution), IsEmpty());
+  EXPECT_EQ(resolution.cells.at(0).device_kind, "cuda");
+  EXPECT_NE(resolution.cells.at(0).fingerprint, FingerprintOf(ProgramSpecText()));
+  spec.mutable_base()->mutable_program()->set_device(v1::Device::auto_);
+  EXPECT_THAT(Messages(Resolve(spec, {}, surroundings)),
+              Contains(HasSubstr("auto isn't a device of programs; expected cpu, or cuda")));
 }
 
 TEST(ProgramExperimentTest, ReportsAProblemOncePerPlaceNotPerCell) {

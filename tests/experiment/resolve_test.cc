@@ -101,6 +101,16 @@ TEST(ResolveTest, LeavesOutWhatIsExcluded) {
   }
 }
 
+TEST(ResolveTest, ExclusionsAddNoProblemToThatOfTheirAxis) {
+  v1::ExperimentSpec spec = NamesNorm();
+  spec.mutable_axes(1)->set_field("training.learning_rat");
+  spec.mutable_axes(1)->set_name("lr");
+  (*spec.add_exclude()->mutable_where())["lr"].set_string_value("0.001");
+  const Resolution resolution = Resolve(spec, {}, TestSurroundings());
+  ASSERT_THAT(resolution.problems, SizeIs(1));
+  EXPECT_EQ(resolution.problems[0].field, "axes[1].field");
+}
+
 TEST(ResolveTest, ExclusionsMakeALargeGridFit) {
   v1::ExperimentSpec spec = NamesNorm();
   spec.mutable_limits()->set_runs(60);

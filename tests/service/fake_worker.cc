@@ -39,13 +39,14 @@ FakeWorker::FakeWorker(const std::shared_ptr<grpc::Channel>& channel, const std:
   hello->set_memory_bytes(4'000'000'000);
   hello->set_role(role);
   hello->set_build("test");
+  const bool programs = absl::StrContains(name, "programs-");
   for (const char* kind : {"torch", "native"}) {
-    if (cuda && kind == absl::string_view("native")) continue;
+    if (cuda && (programs || kind == absl::string_view("native"))) continue;
     worker::v1::TrainerInfo* trainer = hello->add_trainers();
     trainer->set_name(kind);
     trainer->set_environment(environment);
   }
-  if (absl::StartsWith(name, "programs-")) {
+  if (programs) {
     worker::v1::TrainerInfo* trainer = hello->add_trainers();
     trainer->set_name("program");
     trainer->set_environment("python 3");
@@ -246,9 +247,10 @@ void FakeWorker::Finished(const Leased& run, uint32_t step, bool diverged) {
   Report(run, event);
 }
 
-void FakeWorker::Failed(const Leased& run, const std::string& message) {
+void FakeWorker::Failed(const Leased& run, const std::string& message, bool is_final) {
   worker::v1::Event event;
   event.mutable_failed()->set_message(message);
+  event.mutable_failed()->set_is_final(is_final);
   Report(run, event);
 }
 

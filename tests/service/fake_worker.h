@@ -29,7 +29,8 @@ class FakeWorker {
     std::vector<double> values;
   };
 
-  // A worker whose name begins with cuda- has a GPU, and one with programs- runs programs.
+  // A worker whose name begins with cuda- has a GPU. One with programs- in its name runs programs,
+  // and nothing else if it has a GPU.
   FakeWorker(const std::shared_ptr<grpc::Channel>& channel, const std::string& name, uint32_t lanes,
              worker::v1::Role role = worker::v1::TRAIN, const std::string& environment = "");
   // Ends the stream.
@@ -45,7 +46,7 @@ class FakeWorker {
   // Does the same for a resume state.
   std::string State(const Leased& run, uint32_t step, const std::string& bytes);
   void Finished(const Leased& run, uint32_t step, bool diverged = false);
-  void Failed(const Leased& run, const std::string& message);
+  void Failed(const Leased& run, const std::string& message, bool is_final = false);
   void Log(const Leased& run, const std::string& text);
   // Waits for an analysis unless one is left.
   worker::v1::Analyze NextAnalysis();

@@ -76,6 +76,24 @@ TEST_F(ProgramsServiceTest, IsRefusedWithTheReasonWhileNoWorkerTakesPrograms) {
   EXPECT_THAT(status.error_message(), HasSubstr("no worker takes programs: bwrap isn't installed"));
 }
 
+TEST_F(ProgramsServiceTest, RunsWhereItsDeviceIs) {
+  const auto cores = MakeWorker("programs-w");
+  v1::ExperimentSpec spec = SwitchSpec();
+  spec.mutable_base()->mutable_program()->set_device(v1::Device::cuda);
+  v1::CreateExperimentRequest request;
+  *request.mutable_spec() = spec;
+  EXPECT_THAT(TryCreate(request).error_message(),
+              HasSubstr("no worker takes programs on a GPU; expected cpu"));
+  const auto gpu = MakeWorker("cuda-0-programs-w");
+  Create(spec);
+  EXPECT_EQ(gpu->NextRun().run.spec().spec().program().device(), v1::Device::cuda);
+  v1::ExperimentSpec model = SmallSpec(1, "model");
+  model.mutable_base()->mutable_training()->set_device(v1::Device::cuda);
+  *request.mutable_spec() = model;
+  EXPECT_THAT(TryCreate(request).error_message(), HasSubstr("no GPU"))
+      << "a worker of programs trains no model";
+}
+
 TEST_F(ProgramsServiceTest, PreviewsItsRuns) {
   const auto worker = MakeWorker("programs-w");
   const v1::CreateExperimentResponse preview = Preview(SwitchSpec());
@@ -169,6 +187,29 @@ TEST_F(ProgramsServiceTest, ReportsOnlyWhatThereIs) {
     EXPECT_EQ(place, std::string::npos)
         << page.substr(place == std::string::npos ? 0 : place - 200, 400);
   }
+}
+
+TEST_F(ProgramsServiceTest, StopsAfterItsLimitOfFailuresAndSaysWhy) {
+  const auto worker = MakeWorker("programs-w", 2);
+  v1::ExperimentSpec spec = SwitchSpec("limits { failures: 1 }");
+  const v1::CreateExperimentResponse created = Create(spec);
+  const std::string& name = created.experiment().name();
+  const FakeWorker::Leased first = worker->NextRun(), second = worker->NextRun();
+  worker->Started(second);
+  worker->Failed(first, "exit code 1", /*is_final=*/true);
+  worker->WaitForCancel(second);
+  const v1::Experiment cancelled = Get(name);
+  EXPECT_EQ(cancelled.state(), v1::ExperimentState::CANCELLED);
+  EXPECT_EQ(cancelled.why_cancelled(), "1 run failed; limits.failures is 1");
+  EXPECT_EQ(cancelled.counts().failed(), 1u);
+  EXPECT_EQ(cancelled.counts().cancelled(), 7u);
+  // The limit isn't part of a run's identity.
+  spec.mutable_limits()->set_failures(5);
+  spec.set_name("again");
+  const v1::CreateExperimentResponse again = Create(spec);
+  EXPECT_EQ(again.cells(0).run(), created.cells(0).run());
+  EXPECT_EQ(Get(again.experiment().name()).state(), v1::ExperimentState::ACTIVE);
+  EXPECT_EQ(Get(name).state(), v1::ExperimentState::CANCELLED);
 }
 
 TEST_F(ProgramsServiceTest, DiffersInSettings) {
@@ -281,10 +322,15 @@ TEST_F(ProgramsServiceTest, TakesFilesOfAProgramAsADataSet) {
   EXPECT_EQ(dataset.kind(), v1::DatasetKind::files);
   EXPECT_EQ(dataset.documents(), 2u);
   v1::ExperimentSpec spec = SwitchSpec();
+  const v1::Dataset data = Upload("data", *PackFiles({{"a.bin", "words", false}}));
   spec.mutable_base()->mutable_program()->set_files(dataset.name());
+  spec.mutable_base()->mutable_program()->set_data(data.name());
   const auto created = Create(spec);
   EXPECT_EQ(created.experiment().spec().base().program().files(), dataset.name());
-  EXPECT_EQ(worker->NextRun().run.dataset_blob(), dataset.sha256());
+  EXPECT_EQ(created.experiment().spec().base().program().data(), data.name());
+  const auto granted = worker->NextRun().run;
+  EXPECT_EQ(granted.dataset_blob(), dataset.sha256());
+  EXPECT_EQ(granted.data_blob(), data.sha256());
 }
 
 }  // namespace

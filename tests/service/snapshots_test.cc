@@ -121,6 +121,8 @@ TEST_F(CellTallyTest, NamesTheFirstCellOfARunThatCellsShare) {
   Tell("pre-lr0.01-s0", kTraining, 0, std::nullopt, "shared");
   Train({{"shared", 0}});
   EXPECT_THAT(Lanes(), ElementsAre("pre-lr0.01-s0"));
+  Tell("pre-lr0.1-s0", kTraining, 0, std::nullopt, "shared");
+  EXPECT_THAT(Lanes(), ElementsAre("pre-lr0.01-s0")) << "whichever was told last";
   Snapshot();
   Tell("pre-lr0.1-s0", kTraining, 500, std::nullopt, "shared");
   Tell("pre-lr0.01-s0", kTraining, 500, std::nullopt, "shared");

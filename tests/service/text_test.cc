@@ -128,6 +128,32 @@ TEST_F(TextTest, ReplacesPathsThatAreLabelsByTheirIds) {
   EXPECT_THAT(checked.cells(0).name(), testing::StartsWith("b-"));
 }
 
+TEST_F(TextTest, TakesValuesPerLabelOfAnotherAxis) {
+  std::string text = kText;
+  const std::string values = "values: {log: [1e-3, 1e-1], count: 3}";
+  text.replace(text.find(values), values.size(),
+               "name: lr, by: width, values: {8: [1e-3, 1e-2], 16: [1e-2, 1e-1]}");
+  text.insert(text.find("seeds"), "  - {field: model.width, values: [8, 16]}\n");
+  std::vector<std::string> cells;
+  const v1::CreateExperimentResponse checked = Validate(Request(text));
+  for (const auto& cell : checked.cells()) {
+    if (cell.seed() == 4) cells.push_back(cell.name());
+  }
+  EXPECT_THAT(cells, ElementsAre("lr0.001-width8-s4", "lr0.01-width8-s4", "lr0.01-width16-s4",
+                                 "lr0.1-width16-s4"));
+  text.replace(text.find("16: ["), 2, "17");
+  EXPECT_THAT(Problems(Request(text)),
+              testing::IsSupersetOf({"7:58 axes[0].values", "7:84 axes[0].values[\"17\"]"}));
+}
+
+TEST_F(TextTest, ReadsShorthandsOfProgramsInOverrides) {
+  v1::CreateExperimentRequest request =
+      Request("name: a\nbase: {program: {command: [a]}, settings: {lr: 1}}\n");
+  (*request.mutable_overrides())["program.limits.time"].set_string_value("90m");
+  (*request.mutable_overrides())["program.command"].set_string_value("a | b");
+  EXPECT_THAT(Problems(request), ElementsAre("2:8 base.program.environment"));
+}
+
 TEST_F(TextTest, SaysWhereProblemsAre) {
   std::string text = kText;
   text.replace(text.find("width: 8"), 8, "widht: 8");

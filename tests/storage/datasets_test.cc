@@ -239,18 +239,27 @@ TEST_P(DatasetsTest, IsKeptWhileARunNamesIt) {
   const DatasetRecord dataset = Value(store().AddDataset(Make("names-1", "names", "emma\n")));
   NewExperiment wanted = MakeExperiment({"a"});
   wanted.runs[0].dataset_blob = dataset.sha256;
+  const DatasetRecord data = Value(store().AddDataset(Make("data-1", "data", "words\n")));
+  wanted.runs[0].data_blob = data.sha256;
   const std::string id = Create(wanted).id;
   EXPECT_EQ(Run("a").dataset_blob, dataset.sha256);
+  EXPECT_EQ(Run("a").data_blob, data.sha256);
   Lease lease(&store(), "l", {"a"});
   EXPECT_EQ(lease.granted()[0].dataset_blob, dataset.sha256);
-  const absl::Status refused = store().DeleteDataset("names-1");
-  EXPECT_EQ(CodeOf(refused), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(refused.message(), HasSubstr("run a"));
+  EXPECT_EQ(lease.granted()[0].data_blob, data.sha256);
+  EXPECT_THAT(Value(store().FindLeaseRights("l"))->reads,
+              ::testing::UnorderedElementsAre(dataset.sha256, data.sha256));
+  for (const char* key : {"names-1", "data-1"}) {
+    const absl::Status refused = store().DeleteDataset(key);
+    EXPECT_EQ(CodeOf(refused), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(refused.message(), HasSubstr("run a"));
+  }
 
   ASSERT_TRUE(store().CancelExperiment(id).ok());
   ASSERT_TRUE(store().DeleteExperiment(id).ok());
   ASSERT_TRUE(store().Maintain().ok());
   EXPECT_TRUE(store().DeleteDataset("names-1").ok());
+  EXPECT_TRUE(store().DeleteDataset("data-1").ok());
   EXPECT_EQ(CodeOf(store().FindDataset(kServer, "names")), absl::StatusCode::kNotFound);
   EXPECT_EQ(CodeOf(store().DeleteDataset("names-1")), absl::StatusCode::kNotFound);
 }

@@ -9,6 +9,7 @@
 #include "storage/run_query.h"
 #include "storage/sqlite/connection.h"
 #include "storage/sqlite/summaries.h"
+#include "tests/storage/older_store.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ablate::storage {
@@ -291,10 +292,7 @@ TEST_P(MetricsTest, CorrectsTheLastValuesOfAnOlderStore) {
       summaries[0].summary.last = run == "nan" ? 3 : 2;
       SaveSummaries(*db, row.Int(0), run, summaries);
     }
-    db->Execute(
-        "UPDATE final_values SET last = min; DROP INDEX datasets_unused_until; ALTER TABLE "
-        "datasets DROP COLUMN unused_until; ALTER TABLE runs DROP COLUMN shown; ALTER TABLE "
-        "runs DROP COLUMN open_steps; DROP TABLE run_logs; PRAGMA user_version = 24");
+    db->Execute(absl::StrCat("UPDATE final_values SET last = min;", BackToVersion(24)).c_str());
     ASSERT_TRUE(db->error().ok()) << db->error();
   }
   Reopen();

@@ -13,6 +13,7 @@
 #include "storage/sqlite/connection.h"
 #include "storage/sqlite/folder.h"
 #include "storage/sqlite/migrations.h"
+#include "tests/storage/older_store.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ablate::storage {
@@ -142,8 +143,7 @@ TEST_F(OpeningTest, CountsRunsThatNoLaneHadBegunAsQueued) {
     lease.Send("a", StartedEvent{});
   }
   Alter(Database(),
-        "ALTER TABLE runs DROP COLUMN shown; UPDATE experiments SET queued = 1, leased = 2; PRAGMA "
-        "user_version = 27");
+        absl::StrCat("UPDATE experiments SET queued = 1, leased = 2;", BackToVersion(27)));
   const auto store = Value(Store::Open(Options()));
   EXPECT_EQ(Value(store->GetExperiment(id)).counts.queued, 2u);
   EXPECT_EQ(Value(store->GetExperiment(id)).counts.running, 1u);

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "storage/run_query.h"
-#include "storage/sqlite/migrations.h"
+#include "tests/storage/older_store.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ablate::storage {
@@ -128,6 +128,22 @@ TEST_P(ProgramsTest, DropsPointsThatAResumedProgramRepeats) {
   EXPECT_EQ(own.mean, other.mean);
 }
 
+TEST_P(ProgramsTest, RewindsToTheCheckpointsStepBelowTheProgress) {
+  SubmitPrograms({"a"});
+  Lease first(&store(), "l1", {"a"}, HolderIn("python"));
+  first.Send("a", StartedEvent{});
+  first.Send("a", MakePoints(500, {MakeColumn("loss", {1}, {3})}));  // of 500 batches, epoch 1
+  EXPECT_EQ(first.Send("a", Resume(2)), Applied::kApplied);
+  EXPECT_EQ(Run("a").step, 500u);
+  EXPECT_EQ(first.Send("a", MakePoints(900, {MakeColumn("loss", {2}, {2})})), Applied::kApplied);
+  ASSERT_TRUE(EndLeaseAndWait(store(), "l1", {LeaseEnd::kLost, "silent"}).ok());
+  Lease second(&store(), "l2", {"a"}, HolderIn("python"));
+  ASSERT_THAT(second.granted(), SizeIs(1));
+  EXPECT_EQ(second.granted()[0].resume_step, 2u);
+  EXPECT_EQ(Run("a").step, 2u);
+  EXPECT_THAT(Series("a", "loss"), ElementsAre(Pair(1, 3)));
+}
+
 TEST_P(ProgramsTest, DoesNotRetryAFinalFailure) {
   SubmitPrograms({"a", "b"});
   Lease lease(&store(), "l", {"a", "b"}, HolderIn("python"));
@@ -136,6 +152,22 @@ TEST_P(ProgramsTest, DoesNotRetryAFinalFailure) {
   EXPECT_EQ(StateOf("a"), RunState::kFailed);
   EXPECT_EQ(Run("a").failure, "exit code 1");
   EXPECT_EQ(StateOf("b"), RunState::kQueued);
+}
+
+TEST_P(ProgramsTest, HasTheLimitsOfTheExperimentThatQueuesItAgain) {
+  NewExperiment experiment = MakeExperiment({"a"}, 0);
+  experiment.runs[0].open_steps = true;
+  experiment.runs[0].spec = "a short limit";
+  Create(experiment);
+  {
+    Lease lease(&store(), "l", {"a"}, HolderIn("python"));
+    lease.Send("a", FailedEvent{"time: limit 2s reached", true});
+  }
+  experiment.request_id += " again";
+  experiment.runs[0].spec = "a long limit";
+  Create(experiment);
+  Lease lease(&store(), "m", {"a"}, HolderIn("python"));
+  EXPECT_EQ(lease.granted()[0].spec, "a long limit");
 }
 
 TEST_P(ProgramsTest, TakesTheLastParametersThatItLogs) {
@@ -218,9 +250,7 @@ TEST_F(StoreBeforeProgramsTest, Opens) {
     const auto store = Value(Store::Open(Options()));
     Begin(store.get());
   }
-  Alter(Database(), absl::StrCat("ALTER TABLE runs DROP COLUMN shown; ALTER TABLE runs DROP "
-                                 "COLUMN open_steps; DROP TABLE run_logs; PRAGMA user_version = ",
-                                 StoreSchema().newest() - 2));
+  Alter(Database(), BackToVersion(26));
   const auto store = Value(Store::Open(Options()));
   ASSERT_NE(store, nullptr);
   const RunRecord run = Value(store->GetRun("a"));

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "storage/sqlite/connection.h"
+#include "tests/storage/older_store.h"
 #include "tests/storage/step_meter.h"
 #include "tests/storage/store_fixture.h"
 
@@ -633,19 +634,7 @@ TEST_P(DescribeTest, WritesTheFieldsAndValuesOfAnOlderStore) {
   EXPECT_THAT(Value(store().UndescribedExperiments()), ElementsAre(id));
   Close();
   // As a store of version 19 is migrated.
-  Alter(folder() + "/ablate.db",
-        "DROP TABLE cell_fields; DROP TABLE final_values; DROP TABLE names; DROP INDEX runs_ends; "
-        "DROP INDEX experiments_undescribed; DROP INDEX experiments_title; DROP INDEX "
-        "experiments_extends; DROP INDEX runs_growth; DROP INDEX cells_name; DROP INDEX "
-        "runs_visible; DROP INDEX experiments_visible; DROP INDEX experiments_visible_title; DROP "
-        "INDEX analyses_visible; DROP INDEX datasets_unused_until; ALTER TABLE datasets DROP "
-        "COLUMN unused_until; ALTER TABLE experiments DROP COLUMN tags; ALTER TABLE experiments "
-        "DROP COLUMN note; ALTER TABLE experiments DROP COLUMN archived; ALTER TABLE experiments "
-        "DROP COLUMN extends; ALTER TABLE experiments DROP COLUMN changes; ALTER TABLE runs DROP "
-        "COLUMN shown; ALTER TABLE runs DROP COLUMN open_steps; DROP TABLE run_logs; ALTER TABLE "
-        "runs DROP COLUMN first_experiment; ALTER TABLE cells DROP COLUMN variant; ALTER TABLE "
-        "experiments DROP COLUMN described; ALTER TABLE analyses DROP COLUMN state_on_gpu; PRAGMA "
-        "user_version = 19");
+  Alter(folder() + "/ablate.db", BackToVersion(19));
   Reopen();
   ASSERT_THAT(Value(store().UndescribedExperiments()), ElementsAre(id));
   RunQuery query;

@@ -96,6 +96,15 @@ TEST(NvmlTest, ListsEveryDevice) {
   EXPECT_EQ(ToJson(devices->at(0)),
             R"({"index":0,"uuid":"GPU-11aa","name":"NVIDIA H100","memory_bytes":80})");
   EXPECT_EQ(devices->at(1).index, 1u);
+  EXPECT_FALSE(devices->at(1).minor.has_value()) << "an old driver doesn't know it";
+  NvmlFunctions functions = fake.functions();
+  functions.minor_number = [&fake](NvmlDevice device, uint32_t* number) {
+    *number = device == &fake.devices[0] ? 5 : 0;
+    return device == &fake.devices[0] ? 0 : kNotFound;
+  };
+  const auto numbered = Nvml::Make(functions)->List();
+  EXPECT_EQ(numbered->at(0).minor, 5u);
+  EXPECT_FALSE(numbered->at(1).minor.has_value());
 }
 
 TEST(NvmlTest, LeavesOutADeviceThatDoesNotAnswer) {

@@ -29,7 +29,7 @@ class ProgramRunTest : public WorkerTest {
     const absl::Status probe = program::ProbeSandbox();
     if (!probe.ok()) GTEST_SKIP() << probe.message();
     ProgramOptions host;
-    host.mode = kSandboxed;
+    host.mode = launch::kSandboxed;
     host.folder = folder_ + "/programs";
     host.python = std::filesystem::exists(kPython) ? kPython : "";
     absl::StatusOr<ProgramHost> opened = OpenProgramHost(host);
@@ -87,6 +87,15 @@ class ProgramRunTest : public WorkerTest {
     return files;
   }
 
+  // Returns the step of the last stored state.
+  static uint32_t StateStep(const ServerState& state) {
+    uint32_t step = 0;
+    for (const v1::Event& event : EventsOf(state, kRun)) {
+      if (event.has_resume_state()) step = event.resume_state().step();
+    }
+    return step;
+  }
+
   static v1::Failed FailureOf(const ServerState& state) {
     const auto events = EventsOf(state, kRun);
     EXPECT_TRUE(!events.empty() && events.back().has_failed());
@@ -95,6 +104,47 @@ class ProgramRunTest : public WorkerTest {
 };
 
 using Files = std::vector<std::pair<std::string, std::string>>;
+
+TEST_F(ProgramRunTest, ReadsItsDataAmongItsFiles) {
+  v1::GrantedRun run = Script(
+      "cat corpus.bin lib/words lib/own; ls -L lib | wc -l; echo x 2>/dev/null >corpus.bin || echo "
+      "unchanged; cat \"$ABLATE_DATA/corpus.bin\"; test -d out -a ! -L out && echo own out");
+  run.set_dataset_blob(AddFiles({{"lib/own", "own\n"}}));
+  run.set_data_blob(AddFiles(
+      {{"corpus.bin", "many\n"}, {"lib/own", "not this\n"}, {"lib/words", "w\n"}, {"out/x", "x"}}));
+  const ServerState state = Run(run);
+  ASSERT_TRUE(EventsOf(state, kRun).back().has_finished()) << LogOf(state);
+  EXPECT_EQ(LogOf(state),
+            "many\nw\nown\n2\nunchanged\nmany\nown out\nablate: the program reported no points\n");
+}
+
+TEST_F(ProgramRunTest, SeesTheFilesOfItsGpu) {
+  const v1::GrantedRun run = Script("ls /dev/null* /dev/kmsg; echo \"$CUDA_VISIBLE_DEVICES\"");
+  if (!std::filesystem::exists("/dev/kmsg")) GTEST_SKIP() << "no /dev/kmsg";
+  options.executor.programs.gpu = {"GPU-11aa", {"/dev/kmsg"}};
+  EXPECT_EQ(LogOf(Run(run)),
+            "/dev/kmsg\n/dev/null\nGPU-11aa\nablate: the program reported no points\n");
+}
+
+TEST_F(ProgramRunTest, ReportsEventFilesIfNothingElseWasLogged) {
+  // A record of TensorBoard's: loss 2 at step 2.
+  constexpr char kLoss[] =
+      "\x11\0\0\0\0\0\0\0crc.\x10\x02\x2a\x0d\x0a\x0b\x0a\x04loss\x15\0\0\0\x40"
+      "crc.";
+  v1::GrantedRun run = Script("cp events.out.tfevents.1.host out");
+  run.set_dataset_blob(AddFiles({{"events.out.tfevents.1.host", {kLoss, sizeof(kLoss) - 1}}}));
+  ServerState state = Run(run);
+  EXPECT_EQ(Series(state, kRun, "loss"), (std::vector<std::pair<uint32_t, double>>{{2, 2}}));
+  EXPECT_EQ(EventsOf(state, kRun).back().finished().step(), 2u);
+}
+
+TEST_F(ProgramRunTest, SaysWhyItsDataCannotBeRead) {
+  v1::GrantedRun run = Script("echo ran");
+  run.set_data_blob(AddBlob("not a file set"));
+  const ServerState state = Run(run);
+  EXPECT_THAT(FailureOf(state).message(), HasSubstr("its data can't be read: "));
+  EXPECT_EQ(LogOf(state), "");
+}
 
 TEST_F(ProgramRunTest, ReportsPointsLogAndOutput) {
   v1::GrantedRun run = Script(
@@ -116,7 +166,7 @@ TEST_F(ProgramRunTest, ReportsPointsLogAndOutput) {
 TEST_F(ProgramRunTest, RunsAScriptThatIsExecutable) {
   v1::GrantedRun run = Script("./go.sh");
   run.set_dataset_blob(AddFiles({{"go.sh", "#!/bin/sh\necho gone\n", true}, {"a/b.txt", "x"}}));
-  EXPECT_EQ(LogOf(Run(run)), "gone\n");
+  EXPECT_EQ(LogOf(Run(run)), "gone\nablate: the program reported no points\n");
 }
 
 TEST_F(ProgramRunTest, FailsForGoodWithTheLastLines) {
@@ -162,13 +212,61 @@ TEST_F(ProgramRunTest, StoresItsFoldersWhenTheProgramSaysThatTheyAreWhole) {
   EXPECT_THAT(LogOf(state), HasSubstr("checkpoint 5\n"));
   EXPECT_EQ(FilesOf(state, v1::Event::kResumeState),
             (Files{{"out/o.txt", "kept\n"}, {"state/s.txt", "four\n"}}));
-  uint32_t points = 0, saved = 0;
+  uint32_t points = 0;
   for (const v1::Event& event : EventsOf(state, kRun)) {
     if (event.has_points()) points = event.points().step();
-    if (event.has_resume_state()) saved = event.resume_state().step();
   }
   EXPECT_GE(points, 4u);  // everything before the checkpoint was reported before it
-  EXPECT_EQ(saved, 5u);
+  EXPECT_EQ(StateStep(state), 5u);
+}
+
+TEST_F(ProgramRunTest, StoresTheStepOfTheCheckpointIfItsProgressCountsOtherwise) {
+  v1::GrantedRun run = Script(std::string("exec 7>&$(printenv ABLATE_METRICS); "
+                                          "echo '{\"progress\": 500, \"of\": 1000}' >&7; ") +
+                              kSaves);
+  run.mutable_spec()->mutable_spec()->mutable_program()->set_checkpoint(true);
+  const ServerState state = Run(run);
+  EXPECT_EQ(StateStep(state), 5u);
+  EXPECT_EQ(EventsOf(state, kRun).back().finished().step(), 500u);
+}
+
+// Saves at step 5, then logs steps until it is killed, or to 99.
+constexpr char kGoesOn[] =
+    "echo '{\"step\": 6, \"loss\": 1}' >&9; i=7; while [ $i -lt 100 ]; do "
+    "echo \"{\\\"step\\\": $i, \\\"loss\\\": 0}\" >&9; i=$((i + 1)); done";
+
+TEST_F(ProgramRunTest, IsKilledAtAStepAfterACheckpointAndQueuedAgain) {
+  v1::GrantedRun run = Script("trap '' TERM; " + std::string(kSaves) + kGoesOn + "; sleep 999");
+  ablate::v1::ProgramSpec& program = *run.mutable_spec()->mutable_spec()->mutable_program();
+  program.set_checkpoint(true);
+  program.set_interrupt_at(7);
+  const ServerState state = Run(run);
+  const v1::Failed failed = FailureOf(state);
+  EXPECT_FALSE(failed.is_final());
+  EXPECT_THAT(failed.message(), testing::ContainsRegex("killed at step [0-9]+ because of "
+                                                       "program.interrupt_at: 7"));
+  EXPECT_EQ(StateStep(state), 5u);
+  EXPECT_GE(Series(state, kRun, "loss").back().first, 7u) << "reported, to be rewound";
+}
+
+TEST_F(ProgramRunTest, IsNotKilledBeforeItHasStoredACheckpoint) {
+  v1::GrantedRun run = Script(std::string(kSaves) + "exit 0");
+  ablate::v1::ProgramSpec& program = *run.mutable_spec()->mutable_spec()->mutable_program();
+  program.set_checkpoint(true);
+  program.set_interrupt_at(1);
+  EXPECT_TRUE(EventsOf(Run(run), kRun).back().has_finished());
+}
+
+TEST_F(ProgramRunTest, IsNotKilledAgainAfterItHasContinued) {
+  v1::GrantedRun run = Script(std::string(kSaves) + kGoesOn);
+  run.set_resume_blob(AddFiles({{"state/s.txt", "four\n"}}));
+  run.set_resume_step(3);
+  ablate::v1::ProgramSpec& program = *run.mutable_spec()->mutable_spec()->mutable_program();
+  program.set_checkpoint(true);
+  program.set_interrupt_at(7);
+  const ServerState state = Run(run);
+  ASSERT_TRUE(EventsOf(state, kRun).back().has_finished());
+  EXPECT_EQ(EventsOf(state, kRun).back().finished().step(), 99u);
 }
 
 TEST_F(ProgramRunTest, AnswersACheckpointOfAProgramThatCannotContinue) {

@@ -294,6 +294,24 @@ TEST_F(ProgramDevicesTest, EndsBeforeItAttachesIfItsPluginCannotBeLoaded) {
   }
 }
 
+// A program that can't use its GPU would compute on the cores.
+TEST_F(ProgramTest, TakesNoProgramsWithoutAccessToItsGpu) {
+  setenv("LD_LIBRARY_PATH", ABLATE_FAKE_NVML, 1);
+  StartProgram({"--role", "programs", "--device", "cuda", "--programs", "sandboxed",
+                "--program-folder", folder_ + "/programs"});
+  unsetenv("LD_LIBRARY_PATH");
+  const ServerState state =
+      server_->WaitUntil([](const ServerState& server) { return !server.hellos.empty(); });
+  const v1::Hello& hello = state.hellos[0];
+  EXPECT_EQ(hello.role(), v1::TRAIN);
+  EXPECT_EQ(hello.device_kind(), "cuda");
+  EXPECT_EQ(hello.device(), "NVIDIA Fake, 24 GiB, 1 lane");
+  EXPECT_EQ(hello.lanes(), 1u);
+  EXPECT_EQ(hello.trainers_size(), 0);
+  EXPECT_THAT(hello.no_programs(), HasSubstr("no minor number of GPU-11aa"));
+  EXPECT_EQ(EndProgram(), 0);
+}
+
 TEST(ProgramFlagsTest, SaysWhichFlagIsWrong) {
   const std::string program = getenv("ABLATE_WORKER") != nullptr ? getenv("ABLATE_WORKER") : "";
   for (const auto& [flags, part] : std::vector<std::pair<std::string, std::string>>{
@@ -307,6 +325,7 @@ TEST(ProgramFlagsTest, SaysWhichFlagIsWrong) {
            {"--server unix:x --device tpu", "--device"},
            {"--server unix:x --device cuda --lanes 17", "must be 1–16 with --device cuda, is 17"},
            {"--server unix:x --role analysis --lanes 2", "--lanes: is for --role train"},
+           {"--server unix:x --role programs", "--role: programs needs --device cuda"},
            {"--server unix:x --colour blue", "--colour"}}) {
     const auto [code, said] = Shell(program + " " + flags);
     const bool unread = absl::StrContains(flags, "/there/is/none");
