@@ -117,6 +117,19 @@ TEST_P(ExperimentAnalysesTest, EndTheirExperimentWithTheLastOfThem) {
   EXPECT_EQ(asked[1].state, AnalysisState::kFailed);
 }
 
+TEST_P(ExperimentAnalysesTest, KeepTheirExperimentActiveWhileOneRuns) {
+  const std::string experiment = Submit({"a", "b"});
+  TrainRuns({"a", "b"});
+  Make(Asked("x", "a", experiment));
+  Make(Asked("y", "b", experiment));
+  Planned(experiment);
+  ASSERT_TRUE(store().BeginAnalysis("y").ok());
+  End("x");
+  EXPECT_EQ(Get(experiment).state, ExperimentState::kActive);
+  End("y");
+  EXPECT_EQ(Get(experiment).state, ExperimentState::kEnded);
+}
+
 TEST_P(ExperimentAnalysesTest, EndTheirExperimentAtOnceWhereAllIsThere) {
   const std::string first = Submit({"a"});
   TrainRuns({"a"});
