@@ -39,8 +39,25 @@ std::string NameOfAxis(const v1::Axis& axis) {
   return axis.field().substr(axis.field().rfind('.') + 1);
 }
 
-// Returns the path below base that `name` means. INVALID_ARGUMENT.
-absl::StatusOr<std::string> PathOf(const std::string& name) {
+// Adds the paths of settings that are `name` or end in it.
+void AddSettings(const google::protobuf::Struct& settings, const std::string& path,
+                 const std::string& name, std::vector<std::string>* paths) {
+  for (const auto& [member, value] : settings.fields()) {
+    const std::string below = absl::StrCat(path, ".", member);
+    if (value.has_struct_value()) {
+      AddSettings(value.struct_value(), below, name, paths);
+    } else if (absl::EndsWith(below, absl::StrCat(".", name))) {
+      paths->push_back(below);
+    }
+  }
+}
+
+// Returns the path below base that `name` means; with a program, first one of its settings.
+// INVALID_ARGUMENT.
+absl::StatusOr<std::string> PathOf(const std::string& name, const v1::BaseSpec& base) {
+  std::vector<std::string> settings;
+  if (base.has_program()) AddSettings(base.settings(), "settings", name, &settings);
+  if (settings.size() == 1) return settings[0];
   Value clear;
   clear.set_null_value(google::protobuf::NULL_VALUE);
   v1::BaseSpec scratch;
@@ -64,7 +81,7 @@ absl::StatusOr<int> FindAxis(const std::string& name, v1::ExperimentSpec* spec) 
     return absl::InvalidArgumentError(
         "the file's axis of this name has settings; expected an axis with field and values");
   }
-  ASSIGN_OR_RETURN(const std::string path, PathOf(name));
+  ASSIGN_OR_RETURN(const std::string path, PathOf(name, spec->base()));
   for (int i = 0; i < spec->axes_size(); ++i) {
     if (spec->axes(i).field() == path) return i;
   }

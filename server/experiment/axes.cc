@@ -113,9 +113,11 @@ class AxisReader {
       return false;
     }
     std::vector<Problem> found = PathProblems(axis_.field(), source);
-    const bool ok = found.empty();
+    if (found.empty()) return true;
+    std::optional<Problem> setting = CheckSetting(base_, {axis_.field(), {}, source});
+    if (setting.has_value()) found = {*std::move(setting)};
     problems_->Add(std::move(found));
-    return ok;
+    return false;
   }
 
   void ReadValue(const google::protobuf::Value& value, const std::string& source) {

@@ -216,7 +216,14 @@ std::optional<Problem> CheckSetting(const v1::BaseSpec& base, const Write& write
                                 "settings can't be replaced as a whole",
                                 "a path of one setting, such as settings.lr");
   }
-  if (!absl::ConsumePrefix(&name, "settings.")) return std::nullopt;
+  if (!absl::ConsumePrefix(&name, "settings.")) {
+    const bool is_setting = base.has_program() && FindSetting(base.settings(), name) != nullptr;
+    if (!is_setting || NamesField(write.path)) return std::nullopt;
+    return reflect::MakeProblem(
+        write.source, reflect::ShortText(name),
+        absl::StrCat("unknown field ", reflect::Quoted(name), ", but a setting"),
+        absl::StrCat("settings.", name));
+  }
   const Value* declared = FindSetting(base.settings(), name);
   if (declared == nullptr) {
     const std::vector<std::string> names = SettingNames(base.settings());

@@ -267,6 +267,14 @@ TEST(ProgramExperimentTest, RefusesSettingsWithoutAProgram) {
               ElementsAre(HasSubstr("base has no program")));
 }
 
+TEST(ProgramExperimentTest, HintsAtTheSettingThatAFieldMeans) {
+  EXPECT_THAT(ProblemsOf(ProgramSpecText(), {{"lr", Json("0.1")}}),
+              ElementsAre(HasSubstr("unknown field \"lr\", but a setting; expected settings.lr")));
+  v1::ExperimentSpec by_axis = ProgramSpecText();
+  AddValues("lr", {"0.1", "0.2"}, &by_axis);
+  EXPECT_THAT(ProblemsOf(by_axis), Contains(HasSubstr("expected settings.lr")));
+}
+
 TEST(ProgramExperimentTest, SaysWhyNoWorkerTakesPrograms) {
   Surroundings none = ProgramSurroundings();
   none.environments.clear();

@@ -87,6 +87,19 @@ TEST(AxisOptionsTest, ReadUnitsOfProgramLimits) {
   EXPECT_EQ(AxisText(submission.file.spec.axes(0)), ":program.limits.time 600s 7200s");
 }
 
+TEST(AxisOptionsTest, MeanTheSettingsOfAProgram) {
+  const std::string file =
+      "name: a\nbase: {program: {command: [x]}, settings: {lr: 0.1, model: {bias: false}}}\n";
+  for (const auto& [option, field] :
+       {std::pair("lr=0.1,0.2", "settings.lr"), std::pair("bias=false,true", "settings.model.bias"),
+        std::pair("model.bias=true", "settings.model.bias")}) {
+    const Submission submission = ReadWith({option}, file);
+    EXPECT_THAT(AxisProblems(submission), IsEmpty());
+    ASSERT_EQ(submission.file.spec.axes_size(), 1);
+    EXPECT_EQ(submission.file.spec.axes(0).field(), field);
+  }
+}
+
 TEST(AxisOptionsTest, AddAnAxisOfAnotherField) {
   const Submission submission =
       ReadWith({"model.norm.kind=layer,rms", "bs=8,16", "clip={linear: [0, 1], count: 3}"});
