@@ -161,9 +161,11 @@ absl::Status AddAnalyses(const lookup::View& view, const std::string& private_to
 }
 
 // Returns true if some worker of this kind of device has said which programs it takes, or why it
-// takes none.
+// takes none; or if there is no GPU.
 bool KnowsPrograms(const Devices& devices, const std::string& kind) {
-  return devices.no_programs.count(kind) > 0 ||
+  const bool exists = kind == "cpu" || devices.lanes.count(kind) > 0 ||
+                      devices.lanes.count(LaneKind(kind, spec::kProgramTrainer)) > 0;
+  return !exists || devices.no_programs.count(kind) > 0 ||
          std::any_of(devices.environments.begin(), devices.environments.end(),
                      [&kind](const auto& one) {
                        const auto& [of, trainer] = one.first;

@@ -285,7 +285,11 @@ WorkerOptions OptionsOf(const Flags& flags, join::ServerAddress server, v1::Hell
 WorkerOptions OptionsOfModels(const Flags& flags, join::ServerAddress server,
                               const std::shared_ptr<engine::Accelerator>& accelerator) {
   WorkerOptions options = OptionsOf(flags, std::move(server), HelloOf(flags, accelerator.get()));
-  if (flags.role == kTrain && accelerator == nullptr) AddPrograms(flags, GpuAccess(), &options);
+  if (flags.role == kTrain && accelerator == nullptr) {
+    AddPrograms(flags, GpuAccess(), &options);
+  } else if (flags.role == kTrain) {
+    options.attach.hello.set_no_programs("the GPU has no worker for them (--gpu-programs)");
+  }
   options.make_trainer = [accelerator](const engine::RunConfig& run) {
     return engine::MakeTrainer(run, accelerator);
   };
