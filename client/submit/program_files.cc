@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <set>
 #include <system_error>
@@ -29,6 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMaxListed = 100'000;
+constexpr char kUntracked[] = "--others --exclude-standard";  // of git ls-files
 constexpr char kAllowed[] = "paths and patterns of files in the experiment file's folder";
 
 absl::Status TooMany(absl::string_view what, size_t most) {
@@ -38,13 +40,13 @@ absl::Status TooMany(absl::string_view what, size_t most) {
                    "one, or by patterns such as *.py"));
 }
 
-// Returns the files of a folder that git tracks, relative to it; nothing outside of a repository.
-std::vector<std::string> TrackedFiles(const fs::path& folder) {
+// Returns the files of a folder that git lists, relative to it; nothing outside of a repository.
+std::vector<std::string> FilesOfGit(const fs::path& folder, absl::string_view options) {
   const std::string quoted =
       absl::StrCat("'", absl::StrReplaceAll(folder.string(), {{"'", "'\\''"}}), "'");
   // A repository's own settings may name programs to run: none is needed here.
-  const std::string command =
-      absl::StrCat("git -C ", quoted, " -c core.fsmonitor=false ls-files -z 2>/dev/null");
+  const std::string command = absl::StrCat(
+      "git -C ", quoted, " -c core.fsmonitor=false ls-files -z ", options, " 2>/dev/null");
   const std::unique_ptr<FILE, int (*)(FILE*)> output(popen(command.c_str(), "re"), pclose);
   std::string listed;
   char buffer[64 << 10];
@@ -112,6 +114,15 @@ class FileFinder {
         absl::StrCat(reflect::Quoted(pattern), " names no file; expected ", kAllowed));
   }
 
+  // Returns the files of folders that git doesn't track and doesn't ignore, unless they are named
+  // otherwise.
+  std::vector<std::string> LeftOut() const {
+    std::vector<std::string> files;
+    std::set_difference(left_out_.begin(), left_out_.end(), found_.begin(), found_.end(),
+                        std::back_inserter(files));
+    return files;
+  }
+
   // Packs what was found.
   absl::StatusOr<std::string> Pack() const {
     std::vector<std::string> bytes;
@@ -132,15 +143,25 @@ class FileFinder {
 
  private:
   absl::Status AddFolder(const fs::path& below) {
-    std::vector<std::string> files = TrackedFiles(folder_ / below);
+    std::vector<std::string> files = FilesOfGit(folder_ / below, "");
     if (files.empty()) {
       ASSIGN_OR_RETURN(files, ListFolder(folder_ / below));
+    } else {
+      for (const std::string& file : FilesOfGit(folder_ / below, kUntracked))
+        AddLeftOut(below / file);
     }
     for (const std::string& file : files) {
       if (IsHidden(file)) continue;
       RETURN_IF_ERROR(AddFile(below / file));
     }
     return absl::OkStatus();
+  }
+
+  void AddLeftOut(const fs::path& path) {
+    std::error_code error;
+    const bool is_experiment = !except_.empty() && fs::equivalent(folder_ / path, except_, error);
+    if (is_experiment || IsHidden(path) || absl::StrContains(path.string(), "__pycache__")) return;
+    left_out_.insert(path.string());
   }
 
   absl::Status AddMatches(const std::string& pattern) {
@@ -172,7 +193,7 @@ class FileFinder {
   const fs::path folder_;
   const fs::path except_;
   const std::vector<std::string>& allowed_;
-  std::set<std::string> found_;
+  std::set<std::string> found_, left_out_;
   uint64_t bytes_ = 0;
   bool matched_ = false;
   bool listed_ = false;
@@ -183,11 +204,13 @@ class FileFinder {
 
 absl::StatusOr<std::string> PackProgramFiles(const std::string& folder, absl::string_view patterns,
                                              const std::string& except,
-                                             const std::vector<std::string>& allowed) {
+                                             const std::vector<std::string>& allowed,
+                                             std::vector<std::string>* left_out) {
   FileFinder finder(folder, except, allowed);
   for (const absl::string_view pattern : absl::StrSplit(patterns, ',', absl::SkipWhitespace())) {
     RETURN_IF_ERROR(finder.Add(std::string(absl::StripAsciiWhitespace(pattern))));
   }
+  if (left_out != nullptr) *left_out = finder.LeftOut();
   return finder.Pack();
 }
 

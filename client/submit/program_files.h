@@ -15,10 +15,12 @@ namespace ablate::client {
 // for all that aren't hidden. `except`, the experiment file, is left out: its changes must not make
 // runs new. INVALID_ARGUMENT if a pattern leads out of the folder or names no file, or if there are
 // too many files or bytes. PERMISSION_DENIED if a file is unreadable, or hidden or a link that
-// leads out of the folder, unless it is within `allowed`.
+// leads out of the folder, unless it is within `allowed`. Sets `left_out` to files of named folders
+// that git neither tracks nor ignores.
 absl::StatusOr<std::string> PackProgramFiles(const std::string& folder, absl::string_view patterns,
                                              const std::string& except,
-                                             const std::vector<std::string>& allowed = {});
+                                             const std::vector<std::string>& allowed = {},
+                                             std::vector<std::string>* left_out = nullptr);
 
 }  // namespace ablate::client
 

@@ -19,6 +19,7 @@
 #include "base/status_macros.h"
 #include "client/names.h"
 #include "client/output/format.h"
+#include "client/output/terminal_text.h"
 #include "client/submit/axis_options.h"
 #include "client/submit/dataset_files.h"
 #include "client/submit/program_files.h"
@@ -87,13 +88,26 @@ BeforeUpload NoteUpload(const Context& context, const std::string& what) {
   };
 }
 
+// Returns "2 files that git doesn't track are left out: a.py, b.py; `git add` includes them".
+std::string LeftOutText(std::vector<std::string> files) {
+  constexpr size_t kShown = 5;
+  const std::string count = Count(files.size(), "file");
+  const bool more = files.size() > kShown;
+  if (more) files.resize(kShown);
+  return absl::StrCat(count, " that git doesn't track ", count == "1 file" ? "is" : "are",
+                      " left out: ", Printable(absl::StrJoin(files, ", ")), more ? ", …" : "",
+                      "; `git add` includes them");
+}
+
 // Uploads a program's files, unless the server has them. Returns the name of their data set.
 absl::StatusOr<std::string> UploadFiles(Connection* connection, const Context& context,
                                         const SubmitOptions& options, const Submission& submission,
                                         const NamedPath& named) {
   const ExperimentFile& file = submission.file;
-  ASSIGN_OR_RETURN(std::string packed,
-                   PackProgramFiles(file.folder, named.path, options.file, options.data));
+  std::vector<std::string> left_out;
+  ASSIGN_OR_RETURN(std::string packed, PackProgramFiles(file.folder, named.path, options.file,
+                                                        options.data, &left_out));
+  if (!left_out.empty()) context.console.Note(LeftOutText(left_out));
   const std::string name = absl::StrCat(file.spec.name(), ".files");
   ASSIGN_OR_RETURN(const Upload upload,
                    UploadBytes(connection, context, name, std::move(packed), AudienceOf(options),

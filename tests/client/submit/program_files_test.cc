@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 class ProgramFilesTest : public ::testing::Test {
  protected:
@@ -42,8 +43,8 @@ class ProgramFilesTest : public ::testing::Test {
 
   // Returns the paths of the packed files, or the error's message.
   std::vector<std::string> Pack(const std::string& patterns) {
-    const auto packed =
-        PackProgramFiles(folder_.string(), patterns, (folder_ / "my.yaml").string());
+    const auto packed = PackProgramFiles(folder_.string(), patterns, (folder_ / "my.yaml").string(),
+                                         {}, &left_out_);
     if (!packed.ok()) return {std::string(packed.status().message())};
     std::vector<std::string> paths;
     const auto files = ReadFileSet(*packed);
@@ -54,6 +55,7 @@ class ProgramFilesTest : public ::testing::Test {
     return paths;
   }
 
+  std::vector<std::string> left_out_;  // by the last Pack
   const TestFolder temporary_;
   const fs::path folder_ = temporary_.path();
 };
@@ -68,8 +70,13 @@ TEST_F(ProgramFilesTest, TakesTheFilesThatGitTracks) {
   Git("init -q");
   EXPECT_THAT(Pack("."), ElementsAre("lib/a.py", "lib/b.txt", "lib/deep/c.py", "train.py"))
       << "git tracks none yet";
-  Git("add train.py lib/a.py my.yaml .env");
+  EXPECT_THAT(left_out_, IsEmpty());
+  Git("add train.py lib/a.py .env");
   EXPECT_THAT(Pack("."), ElementsAre("lib/a.py", "train.py"));
+  EXPECT_THAT(left_out_, ElementsAre("lib/b.txt", "lib/deep/c.py"));
+  Write(".gitignore", "deep\n");
+  EXPECT_THAT(Pack("., lib/b.txt"), ElementsAre("lib/a.py", "lib/b.txt", "train.py"));
+  EXPECT_THAT(left_out_, IsEmpty()) << "one is named, and one is ignored";
   EXPECT_THAT(Pack("lib"), ElementsAre("lib/a.py"));
   EXPECT_THAT(Pack("., lib/b.txt"), ElementsAre("lib/a.py", "lib/b.txt", "train.py"))
       << "a file that is named needn't be tracked";
