@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -40,10 +41,33 @@ absl::Status Walk(int parent, const std::string& name, const std::string& path, 
   return absl::OkStatus();
 }
 
+namespace fs = std::filesystem;
+
+// Gives the owner all rights to a folder and those in it, of which a program may have taken them
+// away.
+void OpenFolders(const fs::path& folder) {
+  std::error_code ignored;
+  fs::permissions(folder, fs::perms::owner_all, fs::perm_options::add, ignored);
+  for (auto at = fs::directory_iterator(folder, ignored);
+       !ignored && at != fs::directory_iterator(); at.increment(ignored)) {
+    std::error_code failed;
+    if (fs::is_directory(at->symlink_status(failed))) OpenFolders(at->path());
+  }
+}
+
 }  // namespace
 
 absl::Status WalkFolder(int parent, const std::string& name, Visit visit) {
   return Walk(parent, name, name, /*depth=*/0, visit);
+}
+
+std::error_code RemoveFolder(const std::string& folder) {
+  std::error_code error;
+  fs::remove_all(folder, error);
+  if (!error) return error;
+  OpenFolders(folder);
+  fs::remove_all(folder, error);
+  return error;
 }
 
 }  // namespace ablate

@@ -1,10 +1,11 @@
-// Visits everything below a folder that others may change at the same time.
+// Visits or removes everything below a folder that a program may change.
 #ifndef ABLATE_BASE_FOLDER_WALK_H_
 #define ABLATE_BASE_FOLDER_WALK_H_
 
 #include <sys/stat.h>
 
 #include <string>
+#include <system_error>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -27,6 +28,10 @@ struct FolderEntry {
 // `visit`, or INVALID_ARGUMENT if folders are nested more than kMaxFolderDepth deep.
 absl::Status WalkFolder(int parent, const std::string& name,
                         absl::FunctionRef<absl::Status(const FolderEntry&)> visit);
+
+// Removes a folder with everything in it, also where its owner has no rights to folders below. A
+// name that doesn't exist is no error. The caller must be the only one who changes the folder.
+std::error_code RemoveFolder(const std::string& folder);
 
 }  // namespace ablate
 

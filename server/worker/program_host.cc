@@ -14,6 +14,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
+#include "base/folder_walk.h"
 #include "base/private_folder.h"
 #include "base/status_macros.h"
 #include "server/config/program.h"
@@ -34,13 +35,13 @@ constexpr char kHelperFile[] = "ablate_run.py";
 
 // Empties the folder, which may hold what a worker left that was killed, and adds the helpers.
 absl::Status PrepareFolder(const std::string& folder) {
-  std::error_code error;
-  fs::remove_all(folder, error);
+  RemoveFolder(folder);
   RETURN_IF_ERROR(process::MakePrivateHome(folder).status());
   for (const char* name : {kRunsFolder, kDataFolder}) {
     RETURN_IF_ERROR(process::MakePrivateFolder(absl::StrCat(folder, "/", name)));
   }
   const std::string helpers = absl::StrCat(folder, "/", kHelpersFolder);
+  std::error_code error;
   fs::create_directory(helpers, error);
   RETURN_IF_ERROR(
       process::ReplaceFile(absl::StrCat(helpers, "/", program::kWarmStartFile), kWarmStart));

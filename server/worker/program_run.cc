@@ -14,6 +14,7 @@
 #include "absl/types/span.h"
 #include "base/file.h"
 #include "base/file_set.h"
+#include "base/folder_walk.h"
 #include "base/private_folder.h"
 #include "base/status_macros.h"
 #include "server/config/program.h"
@@ -35,28 +36,11 @@ constexpr char kOutFolder[] = "out";      // kept after the run
 constexpr char kOwnFolder[] = ".ablate";  // has the settings
 constexpr char kSettingsFile[] = "settings.json";
 
-// Gives us all rights to a folder and those in it, of which a program may have taken them away.
-void OpenFolders(const fs::path& folder) {
-  std::error_code ignored;
-  fs::permissions(folder, fs::perms::owner_all, fs::perm_options::add, ignored);
-  for (auto at = fs::directory_iterator(folder, ignored);
-       !ignored && at != fs::directory_iterator(); at.increment(ignored)) {
-    std::error_code failed;
-    if (fs::is_directory(at->symlink_status(failed))) OpenFolders(at->path());
-  }
-}
-
 // Removes a folder with everything in it.
 class RemovedFolder {
  public:
   explicit RemovedFolder(std::string path) : path_(std::move(path)) {}
-  ~RemovedFolder() {
-    std::error_code error;
-    fs::remove_all(path_, error);
-    if (!error) return;
-    OpenFolders(path_);
-    fs::remove_all(path_, error);
-  }
+  ~RemovedFolder() { RemoveFolder(path_); }
   RemovedFolder(const RemovedFolder&) = delete;
   RemovedFolder& operator=(const RemovedFolder&) = delete;
   const std::string& path() const { return path_; }
