@@ -58,8 +58,7 @@ void KeepCell(const v1::Cell& cell, const std::string& suffix, v1::ExperimentSpe
   spec->set_name(absl::StrCat(spec->name().substr(0, kMaxName - suffix.size()), suffix));
   for (v1::Axis& axis : *spec->mutable_axes()) {
     const v1::Axis whole = axis;
-    const std::string field = axis.field().substr(axis.field().rfind('.') + 1);
-    const std::string label = cell.labels().at(axis.has_name() ? axis.name() : field);
+    const std::string label = cell.labels().at(AxisName(axis));
     axis.clear_values();
     for (const auto& value : whole.values()) {
       if (reflect::ShortText(value) == label) *axis.add_values() = value;

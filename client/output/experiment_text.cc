@@ -27,12 +27,6 @@ constexpr size_t kMaxFailureLines = 5;
 
 using Labels = std::map<std::string, std::string>;  // axis → label
 
-// An axis's name, by default the last part of its field.
-std::string AxisName(const v1::Axis& axis) {
-  if (axis.has_name()) return axis.name();
-  return axis.field().substr(axis.field().rfind('.') + 1);
-}
-
 // A column per axis, in their order.
 std::vector<Column> LabelColumns(const v1::ExperimentSpec& spec) {
   std::vector<Column> columns;
@@ -158,6 +152,11 @@ std::string EstimateText(const v1::Estimate& estimate) {
 }
 
 }  // namespace
+
+std::string AxisName(const v1::Axis& axis) {
+  if (axis.has_name()) return axis.name();
+  return axis.field().substr(axis.field().rfind('.') + 1);
+}
 
 std::string PrimaryMetric(const v1::ExperimentSpec& spec) {
   return spec.report().has_primary() ? spec.report().primary() : "eval/loss";

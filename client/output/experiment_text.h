@@ -16,6 +16,9 @@ namespace ablate::client {
 // Returns the primary metric of an experiment.
 std::string PrimaryMetric(const v1::ExperimentSpec& spec);
 
+// Returns the name of an axis, by default the last part of its field.
+std::string AxisName(const v1::Axis& axis);
+
 // Returns "post, rms" for labels of the axes that aren't tuned, or with `tuned` of those that are.
 // Numbers and labels of tuned axes follow their axis, as in "width 64". Without such axes "base",
 // or an empty text for tuned ones.

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
+#include "client/output/experiment_text.h"
 #include "proto/reflect/field_hints.h"
 #include "proto/reflect/from_value.h"
 #include "proto/reflect/text.h"
@@ -32,11 +33,6 @@ absl::StatusOr<AxisOption> ParseAxis(const std::string& argument) {
   const bool whole = absl::StartsWith(text, "[") || absl::StartsWith(text, "{");
   ASSIGN_OR_RETURN(Value values, yaml::ParseValue(whole ? text : absl::StrCat("[", text, "]")));
   return AxisOption{argument.substr(0, equals), std::move(values)};
-}
-
-std::string NameOfAxis(const v1::Axis& axis) {
-  if (axis.has_name()) return axis.name();
-  return axis.field().substr(axis.field().rfind('.') + 1);
 }
 
 // Adds the paths of settings that are `name` or end in it.
@@ -76,7 +72,7 @@ absl::StatusOr<std::string> PathOf(const std::string& name, const v1::BaseSpec& 
 // Returns the index of the axis that `name` means, which may be a new one. INVALID_ARGUMENT.
 absl::StatusOr<int> FindAxis(const std::string& name, v1::ExperimentSpec* spec) {
   for (int i = 0; i < spec->axes_size(); ++i) {
-    if (NameOfAxis(spec->axes(i)) != name) continue;
+    if (AxisName(spec->axes(i)) != name) continue;
     if (spec->axes(i).settings().empty()) return i;
     return absl::InvalidArgumentError(
         "the file's axis of this name has settings; expected an axis with field and values");
@@ -87,7 +83,7 @@ absl::StatusOr<int> FindAxis(const std::string& name, v1::ExperimentSpec* spec) 
   }
   v1::Axis* axis = spec->add_axes();
   axis->set_field(path);
-  if (!absl::StrContains(name, '.') && NameOfAxis(*axis) != name) axis->set_name(name);
+  if (!absl::StrContains(name, '.') && AxisName(*axis) != name) axis->set_name(name);
   return spec->axes_size() - 1;
 }
 
@@ -98,7 +94,7 @@ void RemoveExclusions(const v1::Axis& before, const v1::Axis& axis, v1::Experime
   for (const Value& value : axis.values()) removed.erase(reflect::ShortText(value));
   auto* exclusions = spec->mutable_exclude();
   const auto names_removed = [&](const v1::Exclusion& exclusion) {
-    const auto value = exclusion.where().find(NameOfAxis(axis));
+    const auto value = exclusion.where().find(AxisName(axis));
     return value != exclusion.where().end() && removed.count(reflect::ShortText(value->second)) > 0;
   };
   exclusions->erase(std::remove_if(exclusions->begin(), exclusions->end(), names_removed),
