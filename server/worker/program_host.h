@@ -20,9 +20,10 @@ struct ProgramOptions {
   GpuAccess gpu = {};  // that programs may use
 };
 
-// Returns the host of this process. Logs the reason for an environment that it can't offer. FAILED_PRECONDITION or INVALID_ARGUMENT with the reason if it
-// can't run programs, also if the mode is off, or if a program can't use the GPU. Takes some tenths
-// of a second for each environment, and longer for one with many files of data.
+// Returns the host of this process. Logs the reason for an environment that it can't offer.
+// FAILED_PRECONDITION or INVALID_ARGUMENT with the reason if it can't run programs, also if the
+// mode is off, or if a program can't use the GPU. Takes some tenths of a second for each
+// environment, and longer for one with many files of data.
 absl::StatusOr<ProgramHost> OpenProgramHost(const ProgramOptions& options);
 
 // Adds the host's environments to a worker's trainers, or says why there is none.

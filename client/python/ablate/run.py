@@ -71,8 +71,8 @@ class Run:
     """A run, as one cell of an experiment.
 
     `cell` is the cell's name, `labels` has its label per axis, and `name` is runs/ID. `step` of
-    `steps` updates are made; a program that hasn't ended may have 0 steps, which is unknown. State, step and metrics are as they were when the experiment was
-    asked.
+    `steps` updates are made; a program that hasn't ended may have 0 steps, which is unknown. State,
+    step and metrics are as they were when the experiment was asked.
     """
 
     def __init__(self, connection: Connection, experiment: str, row: run_pb2.RunRow,
