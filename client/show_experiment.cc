@@ -1,6 +1,7 @@
 #include "client/show_experiment.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,8 +38,28 @@ void MarkNonFinite(const std::string& key, v1::ListRunsResponse* runs) {
   }
 }
 
+// Returns a sentence about a program's metrics if runs are done and have some, but none has
+// `primary`; otherwise "".
+std::string NoPrimaryText(const v1::ListRunsResponse& runs, const std::string& primary) {
+  std::set<std::string> keys;
+  for (const v1::RunRow& row : runs.rows()) {
+    if (row.state() != v1::RunState::DONE) continue;
+    for (const v1::Summary& summary : row.summaries()) keys.insert(summary.key());
+  }
+  if (keys.empty() || keys.count(primary) > 0) return "";
+  constexpr size_t kNamed = 12;
+  std::vector<std::string> named(keys.begin(), keys.end());
+  named.resize(std::min(named.size(), kNamed));
+  if (keys.size() > kNamed) named.push_back(absl::StrCat(keys.size() - kNamed, " more"));
+  return absl::StrCat("No run has ", primary, ", the primary metric; they have ",
+                      absl::StrJoin(named, ", "),
+                      ". Submit the file again with --set report.primary=KEY, or compare with "
+                      "--key KEY");
+}
+
+// `judged`: runs have the primary metric.
 std::vector<std::string> NextSteps(const v1::Experiment& experiment,
-                                   const v1::ListRunsResponse& runs) {
+                                   const v1::ListRunsResponse& runs, bool judged) {
   const std::string id = Id(experiment.name());
   std::vector<std::string> steps;
   const bool has_program = experiment.spec().base().has_program();
@@ -49,11 +70,15 @@ std::vector<std::string> NextSteps(const v1::Experiment& experiment,
   }
   const v1::RunRow* done = FirstCell(runs, v1::RunState::DONE);
   if (done == nullptr) return steps;
-  steps.push_back(absl::StrCat("ablate compare ", id));
-  steps.push_back(absl::StrCat("ablate report ", id, " -o report.html"));
+  if (judged) {
+    steps.push_back(absl::StrCat("ablate compare ", id));
+    steps.push_back(absl::StrCat("ablate report ", id, " -o report.html"));
+  }
   steps.push_back(absl::StrCat("ablate runs ", id));
-  steps.push_back(
-      absl::StrCat("ablate metrics ", id, " --key ", PrimaryMetric(experiment.spec()), " --csv"));
+  if (judged) {
+    steps.push_back(
+        absl::StrCat("ablate metrics ", id, " --key ", PrimaryMetric(experiment.spec()), " --csv"));
+  }
   steps.push_back(
       absl::StrCat("ablate artifact get ", id, "/", done->cell(),
                    has_program ? " output -o out" : " checkpoint -o model.safetensors"));
@@ -118,9 +143,12 @@ void Print(const Context& context, const v1::Experiment& experiment,
   }
   const std::string primary = PrimaryMetric(experiment.spec());
   out << "\n" << SettingTable(experiment.spec(), runs, primary, context.console.table_width());
+  const std::string unjudged =
+      experiment.spec().base().has_program() ? NoPrimaryText(runs, primary) : "";
+  if (!unjudged.empty()) out << "\n" << Printable(unjudged) << "\n";
   const v1::RunRow* failed = FirstCell(runs, v1::RunState::FAILED);
   if (failed != nullptr && !failed->failure().empty()) out << "\nfailed: " << FailureText(*failed);
-  const std::vector<std::string> steps = NextSteps(experiment, runs);
+  const std::vector<std::string> steps = NextSteps(experiment, runs, unjudged.empty());
   if (steps.empty()) return;
   out << "\nnext:\n";
   for (const std::string& step : steps) out << "  " << Printable(step) << "\n";

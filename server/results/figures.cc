@@ -279,8 +279,7 @@ html::Figure DrawPlan(const Plan& plan, const std::string& prefix) {
       figure::AlongOf(*plan.kind).has_value() || plan.kind->reads == figure::Reads::kAnalysis;
   if (of_label) figure.label = plan.input.key.substr(0, plan.input.key.find('/'));
   if (plan.kind == &figure::kLoss) {
-    figure.title =
-        absl::StrCat(figure::SentenceName(report::NameOfMetric(plan.input.key)), " over training");
+    figure.title = absl::StrCat(figure::SentenceName(plan.input.Metric()), " over training");
   }
   if (plan.kind == &figure::kDifference) figure.cautions = figure::ReversalTexts(plan.input);
   if (const auto along = figure::AlongOf(*plan.kind); along.has_value()) {

@@ -178,6 +178,7 @@ class Merger {
     report::ComparisonInput& input = grid.input;
     const report::ComparisonInput& first = first_->input;
     input.key = first.key;
+    input.source = first.source;
     input.at = first.at;
     input.better = first.better;
     input.scale = first.scale;
@@ -191,6 +192,7 @@ class Merger {
     }
     input.exploratory = first.exploratory;
     for (const auto& [id, other] : grids_) {
+      if (other.input.source == report::MetricSource::kProgram) input.source = other.input.source;
       if (other.input.margin != input.margin) margins_differ_ = true;
       if (!input.exploratory.empty() || other.input.exploratory.empty()) continue;
       input.exploratory = absl::StrCat(other.input.exploratory, " in ", id);

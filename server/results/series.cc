@@ -69,7 +69,7 @@ absl::StatusOr<std::vector<std::string>> ExperimentKeys(storage::Store* store,
 }
 
 absl::Status NoSuchKey(storage::Store* store, absl::string_view field, const std::string& key,
-                       const std::string& experiment) {
+                       const std::string& experiment, absl::string_view next) {
   const std::string label = key.substr(0, key.find('/'));
   const auto kind = KindOfLabel(store, experiment, label);
   if (!kind.ok()) return kind.status();
@@ -97,7 +97,7 @@ absl::Status NoSuchKey(storage::Store* store, absl::string_view field, const std
   return lookup::InvalidField(
       field, absl::StrCat("no run of ", experiment, " has ", reflect::Quoted(key), guess),
       absl::StrCat(keys->empty() ? none : absl::StrJoin(*keys, ", "),
-                   more > 0 ? absl::StrCat(" and ", more, " more") : ""));
+                   more > 0 ? absl::StrCat(" and ", more, " more") : "", next));
 }
 
 absl::Status CheckKnownKey(storage::Store* store, absl::string_view field, const std::string& key,

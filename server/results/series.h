@@ -27,9 +27,9 @@ absl::StatusOr<std::vector<std::string>> ExperimentKeys(storage::Store* store,
                                                         const std::string& experiment);
 // Returns INVALID_ARGUMENT about a key in `field` that no run of `experiment` has. Lists the
 // numbers of the label, if the key begins with a label of analyses; otherwise keys with a similar
-// beginning, if any. Blocks on the store.
+// beginning, if any. The message ends with `next`. Blocks on the store.
 absl::Status NoSuchKey(storage::Store* store, absl::string_view field, const std::string& key,
-                       const std::string& experiment);
+                       const std::string& experiment, absl::string_view next = "");
 // Returns that error if there are points but none of the key; before the first point any key may be
 // right. Blocks on the store.
 absl::Status CheckKnownKey(storage::Store* store, absl::string_view field, const std::string& key,

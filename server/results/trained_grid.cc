@@ -33,6 +33,10 @@ namespace {
 
 using google::protobuf::Value;
 
+constexpr absl::string_view kPrimaryField = "report.primary";
+constexpr absl::string_view kOtherPrimary =
+    ". Name one of them as key, or submit the file again with it as report.primary";
+
 // Returns the label of an axis that leaves the base unchanged, if any.
 std::optional<std::string> BaseLabel(const spec::AxisPlan& axis, const v1::BaseSpec& base,
                                      const spec::FieldValues& filled, bool cuda) {
@@ -209,10 +213,10 @@ RunValue ReadValue(storage::Store* store, const ValueQuery& query, const std::st
 }
 
 // Returns INVALID_ARGUMENT about a key that no run of `experiment` has, or a step, with the nearest
-// ones of `run`.
+// ones of `run`. `field` is the one that named the key.
 absl::Status NoSuchValue(storage::Store* store, const analysis::AnalysisMetrics& metrics,
-                         const std::string& experiment, const ValueQuery& query,
-                         const std::string& run) {
+                         const std::string& experiment, absl::string_view field,
+                         const ValueQuery& query, const std::string& run) {
   if (query.at.has_value()) {
     ASSIGN_OR_RETURN(const auto steps, FindNeighbours(store, metrics, run, query.key, *query.at));
     if (steps.first.has_value()) {
@@ -222,7 +226,8 @@ absl::Status NoSuchValue(storage::Store* store, const analysis::AnalysisMetrics&
                                   AllowedSteps(steps));
     }
   }
-  return NoSuchKey(store, "key", query.key, experiment);
+  return NoSuchKey(store, field, query.key, experiment,
+                   field == kPrimaryField ? kOtherPrimary : "");
 }
 
 // Returns a worker's device without its number of lanes, on which no number depends: "AMD EPYC" of
@@ -314,6 +319,7 @@ class Loader {
     value_ = {query_.key.empty() ? PrimaryMetric(grid_.spec) : query_.key, query_.at};
     report::ComparisonInput& input = grid_.input;
     input.key = value_.key;
+    input.source = SourceOf(grid_.spec);
     input.at = value_.at;
     input.better = BetterOf(grid_.spec, value_.key);
     input.scale = ScaleOf(grid_.spec, value_.key);
@@ -528,7 +534,10 @@ class Loader {
     // A primary number of analyses that aren't computed yet, or have failed.
     const bool trains_models = !grid_.spec.base().has_program();
     if (query_.key.empty() && trains_models && IsOfAnalyses(value_.key)) return absl::OkStatus();
-    if (!done_.empty()) return NoSuchValue(store_, grid_.metrics, grid_.record.id, value_, done_);
+    if (!done_.empty()) {
+      return NoSuchValue(store_, grid_.metrics, grid_.record.id,
+                         query_.key.empty() ? kPrimaryField : "key", value_, done_);
+    }
     if (query_.key.empty()) return absl::OkStatus();
     return CheckKnownKey(store_, "key", value_.key, grid_.record.id);
   }
@@ -644,6 +653,11 @@ std::string ChoiceMetric(const v1::ExperimentSpec& spec) {
   const std::string primary = PrimaryMetric(spec);
   const bool is_evaluation = absl::StartsWith(primary, "eval/");
   return is_evaluation || spec.base().has_program() ? primary : "eval/loss";
+}
+
+report::MetricSource SourceOf(const v1::ExperimentSpec& spec) {
+  return spec.base().has_program() ? report::MetricSource::kProgram
+                                   : report::MetricSource::kTrainer;
 }
 
 report::Better BetterOf(const v1::ExperimentSpec& spec, const std::string& key) {

@@ -103,6 +103,7 @@ std::string PrimaryMetric(const v1::ExperimentSpec& spec);
 // Returns the metric by which tuned values are selected if the compared metric can't be used, such
 // as a number of an analysis: the primary one or, if that is such a number, too, eval/loss.
 std::string ChoiceMetric(const v1::ExperimentSpec& spec);
+report::MetricSource SourceOf(const v1::ExperimentSpec& spec);
 report::Better BetterOf(const v1::ExperimentSpec& spec, const std::string& key);
 // Returns the scale of a key's values: by the metric, and for the primary one as in the spec.
 report::Scale ScaleOf(const v1::ExperimentSpec& spec, const std::string& key);

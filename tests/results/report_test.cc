@@ -71,7 +71,8 @@ TEST_F(ReportContentsTest, SaysWhatEachSettingChangesAndItsWindows) {
   const html::FieldChange& last = experiment.changes[1].back();
   EXPECT_EQ(last.path + " " + last.baseline + " " + last.value, "model.width 8 16");
   ASSERT_EQ(experiment.windows.windows.size(), 1u);
-  EXPECT_EQ(report::WindowName(experiment.windows.windows[0]), "training loss, mean of the last 2");
+  EXPECT_EQ(report::WindowName(experiment.windows.windows[0], report::MetricSource::kTrainer),
+            "training loss, mean of the last 2");
   EXPECT_DOUBLE_EQ(experiment.windows.rows[1][0].over.mean.value, 0);
 }
 

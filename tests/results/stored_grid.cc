@@ -36,6 +36,12 @@ storage::NewExperiment ToExperiment(const spec::Resolution& resolution) {
   return experiment;
 }
 
+uint32_t LastStep(const StoredGrid::Curves& curves) {
+  uint32_t last = 1;
+  for (const auto& [key, curve] : curves) last = std::max(last, curve.rbegin()->first);
+  return last;
+}
+
 storage::PointsEvent PointsOf(const StoredGrid::Curves& curves, uint32_t step) {
   storage::PointsEvent points;
   for (const auto& [key, curve] : curves) {
@@ -67,6 +73,7 @@ void StoredGrid::Submit(const std::string& text) {
   surroundings.find_dataset = [](absl::string_view, bool) -> absl::StatusOr<spec::DatasetFacts> {
     return absl::NotFoundError("there are no data sets here");
   };
+  surroundings.environments["cpu"] = {{"default", "python 3.11"}};
   const spec::Resolution resolution = spec::Resolve(spec, {}, surroundings);
   for (const spec::Problem& problem : resolution.problems) ADD_FAILURE() << problem.message;
   storage::NewExperiment experiment = ToExperiment(resolution);
@@ -111,7 +118,8 @@ std::string StoredGrid::Publish(const std::string& bytes) {
 }
 
 void StoredGrid::Finish(const std::string& cell, const Curves& curves, bool diverged) {
-  const uint32_t steps = cells_[cell].steps;
+  uint32_t steps = cells_[cell].steps;
+  if (steps == 0) steps = LastStep(curves);  // a program's
   const std::string weights = "weights";
   Send(cell, {{"", 0, PointsOf(curves, steps)},
               {"", 0, storage::CheckpointEvent{steps, Publish(weights), weights.size()}},
@@ -119,9 +127,7 @@ void StoredGrid::Finish(const std::string& cell, const Curves& curves, bool dive
 }
 
 void StoredGrid::Report(const std::string& cell, const Curves& curves) {
-  uint32_t last = 1;
-  for (const auto& [key, curve] : curves) last = std::max(last, curve.rbegin()->first);
-  Send(cell, {{"", 0, PointsOf(curves, last)}});
+  Send(cell, {{"", 0, PointsOf(curves, LastStep(curves))}});
 }
 
 void StoredGrid::Analyze(const std::string& cell, const std::string& label,

@@ -16,6 +16,7 @@
 #include "server/experiment/analysis_numbers.h"
 #include "server/lookup/cancelled.h"
 #include "server/report/compare/metric_names.h"
+#include "server/report/compare/phrases.h"
 #include "tests/results/stored_grid.h"
 
 namespace ablate::results {
@@ -441,6 +442,27 @@ TEST(TrainedGridTest, TakesTheSpecsMetricAndDirection) {
   other.key = "eval/loss";
   EXPECT_EQ(Loaded(stored, other).input.better, report::Better::kLower)
       << "report.better is about the primary metric only";
+}
+
+TEST(TrainedGridTest, NamesMetricsOfProgramsByTheirKeys) {
+  StoredGrid stored(R"(name: "own"
+    base { program { command: "train" } settings { fields { key: "x" value { number_value: 1 } } } }
+    axes { name: "x" field: "settings.x" values { number_value: 1 } values { number_value: 2 } }
+    seeds { first: 1 count: 1 })");
+  stored.Finish("x1-s1", {{"eval/loss", {{10, 2.}}}});
+  const TrainedGrid grid = Loaded(stored);
+  const auto comparison = report::Compare(grid.input);
+  ASSERT_TRUE(comparison.ok()) << comparison.status();
+  EXPECT_EQ(report::MeasuredIn(*comparison), "eval/loss (lower is better)");
+}
+
+TEST(TrainedGridTest, NamesTheRemedyWhenNoRunHasThePrimaryMetric) {
+  StoredGrid stored(absl::StrCat(SmallGrid(3), "report { primary: 'eval/accuracy' }"));
+  stored.Finish("s1", Evals(3, 2));
+  EXPECT_EQ(ErrorOf(stored, {}),
+            absl::StrCat("report.primary: no run of ", stored.experiment(),
+                         " has \"eval/accuracy\"; expected eval/loss. Name one of them as key, or "
+                         "submit the file again with it as report.primary"));
 }
 
 TEST(TrainedGridTest, NamesWhatIsNotThere) {

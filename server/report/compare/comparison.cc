@@ -543,6 +543,7 @@ absl::StatusOr<Comparison> Compare(const ComparisonInput& input, const CompareOp
   ASSIGN_OR_RETURN(const CellGrid grid, ArrangeCells(input));
   Comparison comparison;
   comparison.key = input.key;
+  comparison.source = input.source;
   comparison.at = input.at;
   const Measure measure = MeasureOf(input);
   comparison.unit = measure.unit;

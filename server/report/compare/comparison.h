@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/report/compare/factorial.h"
+#include "server/report/compare/metric_names.h"
 #include "server/report/compare/paired.h"
 #include "server/report/compare/power.h"
 #include "server/report/compare/scale.h"
@@ -85,6 +86,7 @@ struct Cell {
 
 struct ComparisonInput {
   std::string key;  // of the metric, such as "eval/loss"
+  MetricSource source = MetricSource::kTrainer;
   Better better = Better::kLower;
   // The step at which the metric is read; default: the end of each run.
   std::optional<uint32_t> at{};
@@ -245,6 +247,7 @@ struct MatchedBlock {
 
 struct Comparison {
   std::string key;
+  MetricSource source = MetricSource::kTrainer;
   Better better = Better::kLower;
   std::optional<uint32_t> at;           // as in ComparisonInput
   Unit unit = Unit::kSeed;              // likewise; of pairs, and of each row's `own`
@@ -268,6 +271,10 @@ struct Comparison {
   std::optional<size_t> reference;
   Factorial factorial;  // effects of crossed axes
   std::vector<Warning> warnings;
+
+  // Return the names of the metrics with `key` and `choice_key`.
+  MetricName Metric() const { return NameOfMetric(key, source); }
+  MetricName ChoiceMetric() const { return NameOfMetric(choice_key, source); }
 };
 
 // Returns true if the permutation test repeats the selection for some row.

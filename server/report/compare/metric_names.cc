@@ -95,7 +95,8 @@ MetricName NameIn(absl::Span<const Known> table, absl::string_view key) {
 
 }  // namespace
 
-MetricName NameOfMetric(absl::string_view key) {
+MetricName NameOfMetric(absl::string_view key, MetricSource source) {
+  if (source == MetricSource::kProgram) return {std::string(key), "", ""};
   const size_t slash = key.find('/');
   const absl::string_view family = key.substr(0, slash);
   if (slash == absl::string_view::npos || Find(kFamilies, family) == nullptr) {

@@ -16,9 +16,13 @@ struct MetricName {
   std::string per;   // unit of the mean: "token"; may be empty
 };
 
-// Returns a metric's name: "gradient norm at block.3" for `gradient/block.3`. An unknown key is its
-// own name.
-MetricName NameOfMetric(absl::string_view key);
+// Whose metrics are compared: those of the lab's trainers, whose names and units are known, or
+// those of a user's program, where a key such as eval/loss is all that is known.
+enum class MetricSource { kTrainer, kProgram };
+
+// Returns a metric's name: "gradient norm at block.3" for `gradient/block.3`. An unknown key, and
+// each key of a program, is its own name.
+MetricName NameOfMetric(absl::string_view key, MetricSource source);
 
 // Returns the name of a family of metrics: "gradient norm" for `gradient` and for an analysis's
 // `flow/gradient`, "increase of loss" for `robustness/fgsm@*/increase`. An unknown one is its own

@@ -26,7 +26,7 @@ std::string ChoiceText(const Choice& choice, const std::vector<std::string>& axe
 }  // namespace
 
 std::string MeasuredIn(const Comparison& comparison) {
-  const MetricName name = NameOfMetric(comparison.key);
+  const MetricName name = comparison.Metric();
   std::vector<std::string> remarks;
   if (!name.unit.empty()) {
     remarks.push_back(name.per.empty() ? name.unit : absl::StrCat(name.unit, " per ", name.per));
@@ -56,8 +56,7 @@ std::string TunedText(const Comparison& comparison) {
   if (comparison.tuned_axes.empty()) return "";
   const std::string axes = absl::StrJoin(comparison.tuned_axes, " and ");
   if (comparison.choice_key.empty()) return absl::StrCat(", each at its selected ", axes);
-  return absl::StrCat(", each at the ", axes, " selected by ",
-                      NameOfMetric(comparison.choice_key).text);
+  return absl::StrCat(", each at the ", axes, " selected by ", comparison.ChoiceMetric().text);
 }
 
 std::string ChosenText(const ComparisonRow& row, const std::vector<std::string>& axes) {

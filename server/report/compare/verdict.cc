@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "server/report/compare/metric_names.h"
 #include "server/report/compare/phrases.h"
 #include "server/report/compare/wording.h"
 
@@ -16,7 +15,7 @@ namespace {
 
 constexpr size_t kRowsInFull = 4;  // in an overall verdict; more are counted by outcome
 
-std::string MetricText(const Comparison& comparison) { return NameOfMetric(comparison.key).text; }
+std::string MetricText(const Comparison& comparison) { return comparison.Metric().text; }
 
 // Returns a finding for a list: "“none” is better (lower by 0.043 [0.038, 0.049], p = 0.016)". For
 // an exploratory comparison the sentence describes all of them.

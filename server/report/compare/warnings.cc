@@ -12,7 +12,6 @@
 #include "server/report/compare/comparison.h"
 #include "server/report/compare/decision.h"
 #include "server/report/compare/grid.h"
-#include "server/report/compare/metric_names.h"
 #include "server/report/compare/phrases.h"
 #include "server/report/compare/selection.h"
 #include "server/report/compare/wording.h"
@@ -123,8 +122,8 @@ Parts CountedValues(const Facts& facts, bool (*holds)(const Cell& cell)) {
 
 Warnings NonFiniteValues(const Facts& facts) {
   return Spoken(WarningKind::kNonFiniteValues,
-                absl::StrCat("runs that ended without a finite ",
-                             NameOfMetric(facts.comparison.key).text, ", counted as diverged: "),
+                absl::StrCat("runs that ended without a finite ", facts.comparison.Metric().text,
+                             ", counted as diverged: "),
                 CountedValues(facts, [](const Cell& cell) {
                   return cell.outcome == RunOutcome::kDone && cell.value.has_value() &&
                          !std::isfinite(*cell.value);
@@ -136,7 +135,7 @@ Warnings NotPositive(const Facts& facts) {
   return Spoken(WarningKind::kNotPositive,
                 absl::StrCat("compared as differences instead of ratios",
                              facts.input.margin.has_value() ? ", and without the margin," : "",
-                             " because runs ended with a ", NameOfMetric(facts.comparison.key).text,
+                             " because runs ended with a ", facts.comparison.Metric().text,
                              " of 0 or less: "),
                 CountedValues(facts, IsNotPositive));
 }

@@ -127,9 +127,9 @@ Curve CumulativeMean(absl::Span<const uint32_t> steps, absl::Span<const double> 
   return curve;
 }
 
-std::string WindowName(const MetricWindow& window) {
+std::string WindowName(const MetricWindow& window, MetricSource source) {
   constexpr absl::string_view kReductions[] = {"mean", "smallest", "largest"};
-  std::string name = absl::StrCat(NameOfMetric(window.key).text, ", ",
+  std::string name = absl::StrCat(NameOfMetric(window.key, source).text, ", ",
                                   kReductions[static_cast<int>(window.window.reduction)]);
   if (window.window.side == WindowSide::kAll) return name;
   return absl::StrCat(name, " of the ",

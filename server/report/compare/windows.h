@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "server/report/compare/metric_names.h"
 #include "server/report/compare/scale.h"
 #include "server/report/compare/statistics.h"
 
@@ -58,8 +59,8 @@ struct MetricWindow {
   Window window;
 };
 
-// Returns "train/loss, mean of the last 100", "eval/loss, smallest".
-std::string WindowName(const MetricWindow& window);
+// Returns "training loss, mean of the last 100", "held-out loss, smallest".
+std::string WindowName(const MetricWindow& window, MetricSource source);
 
 struct WindowSummary {
   Summary over;                // the windows' values, one per run that has one, off the scale

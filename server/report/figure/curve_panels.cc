@@ -381,7 +381,7 @@ std::string CurveFootnote(const Input& input, const std::vector<CurvePanel>& pan
 }
 
 std::string CurveTitle(const Input& input) {
-  return absl::StrCat(input.title, ": ", report::NameOfMetric(input.key).text, " over steps of ",
+  return absl::StrCat(input.title, ": ", input.Metric().text, " over steps of ",
                       report::Enumerated(NamesOf(input.settings), kMostNamed));
 }
 
@@ -393,7 +393,7 @@ std::string CurvesDescription(const Input& input) {
     for (const double value : curve.mean) mean = std::isfinite(value) ? value : mean;
     return std::isfinite(mean) ? absl::StrCat("at ", report::Plain(mean)) : "";
   };
-  return absl::StrCat("Curves of ", report::NameOfMetric(input.key).text,
+  return absl::StrCat("Curves of ", input.Metric().text,
                       ". They end: ", EachCurve(input.settings, kNamed, last), ".");
 }
 
@@ -574,9 +574,9 @@ absl::StatusOr<Figure> DrawPanels(const Input& input, const std::vector<CurvePan
 }
 
 absl::StatusOr<Drawing> DrawCurves(const Input& input, const std::vector<CurvePanel>& panels) {
-  ASSIGN_OR_RETURN(auto figure, DrawPanels(input, panels,
-                                           {"Step", AxisTitle(report::NameOfMetric(input.key)),
-                                            CurveFootnote(input, panels)}));
+  ASSIGN_OR_RETURN(
+      auto figure,
+      DrawPanels(input, panels, {"Step", AxisTitle(input.Metric()), CurveFootnote(input, panels)}));
   Drawing drawing;
   drawing.figure = std::move(figure);
   drawing.figure.title = CurveTitle(input);
@@ -586,7 +586,7 @@ absl::StatusOr<Drawing> DrawCurves(const Input& input, const std::vector<CurvePa
 }
 
 std::string CurvesCaption(const Input& input, absl::string_view what) {
-  return absl::StrCat(SentenceName(report::NameOfMetric(input.key)), " by step, ", what,
+  return absl::StrCat(SentenceName(input.Metric()), " by step, ", what,
                       input.curves.log ? " Line: geometric mean" : " Line: mean",
                       " over the seeds that converged. Band: its 95 % t interval",
                       input.curves.log ? " (of the logarithms)" : "", SeedLinesText(input), ".",

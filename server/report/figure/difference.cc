@@ -112,8 +112,7 @@ void AddStepRule(uint32_t step, Figure* figure) {
 std::string DifferenceCaption(const Input& input) {
   const bool by_sequence = input.comparison->unit == report::Unit::kSequence;
   return absl::StrCat(
-      DifferenceName(input.comparison->scale, report::NameOfMetric(input.key)),
-      " to the baseline over training, ",
+      DifferenceName(input.comparison->scale, input.Metric()), " to the baseline over training, ",
       by_sequence
           ? "of one run per setting. The interval over sequences is in the figure forest."
           : absl::StrCat("paired by seed. Line: ", report::MeanName(input.comparison->scale),
@@ -178,10 +177,10 @@ std::string DifferenceDescription(const Input& input) {
     return last.has_value() ? AtText(input.comparison->scale, curve, *last) : "";
   };
   const bool ratio = input.comparison->scale == report::Scale::kRatio;
-  std::string text = absl::StrCat(
-      ratio ? "Ratios of " : "Differences in ", report::NameOfMetric(input.key).text, " over steps",
-      IsSmoothed(input) ? absl::StrCat(", ", SmoothingText(input, 0)) : "",
-      ". They end: ", EachCurve(input.settings, kMostNamed, end), ".");
+  std::string text =
+      absl::StrCat(ratio ? "Ratios of " : "Differences in ", input.Metric().text, " over steps",
+                   IsSmoothed(input) ? absl::StrCat(", ", SmoothingText(input, 0)) : "",
+                   ". They end: ", EachCurve(input.settings, kMostNamed, end), ".");
   for (const std::string& reversal : ReversalTexts(input))
     absl::StrAppend(&text, " ", reversal, ".");
   return text;
@@ -190,7 +189,7 @@ std::string DifferenceDescription(const Input& input) {
 absl::StatusOr<Drawing> DrawDifference(const Input& input) {
   const Comparison& comparison = *input.comparison;
   const bool many = InSmallMultiples(input);
-  const report::MetricName name = report::NameOfMetric(input.key);
+  const report::MetricName name = input.Metric();
   const std::string baseline = OneBaseline(comparison);
   const bool ratio = comparison.scale == report::Scale::kRatio;
   const bool by_sequence = comparison.unit == report::Unit::kSequence;

@@ -238,7 +238,7 @@ void AddWords(const Comparison& comparison, const RowLook& look, double width, D
   if (!look.tuned.empty()) dots->column_titles.push_back(look.tuned);
   dots->column_titles.push_back(UnitsTitle(look.comparison.unit));
   if (!neither) dots->column_titles.emplace_back("wins");
-  const report::MetricName name = report::NameOfMetric(comparison.key);
+  const report::MetricName name = comparison.Metric();
   const auto shared = report::SharedBaseline(comparison);
   const std::string baseline = shared.has_value() ? comparison.rows[*shared].label : "";
   for (DotGroup& group : dots->groups) {
@@ -262,7 +262,7 @@ std::string ForestCaption(const Input& input) {
   const Comparison& comparison = *input.comparison;
   const bool groups = comparison.reference.has_value() && !comparison.tuned_axes.empty();
   return absl::StrCat(
-      DifferenceName(comparison.scale, report::NameOfMetric(comparison.key)),
+      DifferenceName(comparison.scale, comparison.Metric()),
       " to the baseline: ", report::MeanName(comparison.scale),
       comparison.unit == report::Unit::kSequence
           ? " and 95 % interval over the sequences that the models read. Intervals are by "
@@ -302,7 +302,7 @@ std::string DifferencesText(report::Scale scale, const std::vector<ComparisonRow
 std::string ForestDescription(const Comparison& comparison) {
   const bool ratio = comparison.scale == report::Scale::kRatio;
   std::string text = absl::StrCat(
-      ratio ? "Ratios of " : "Differences in ", report::NameOfMetric(comparison.key).text, ": ",
+      ratio ? "Ratios of " : "Differences in ", comparison.Metric().text, ": ",
       DifferencesText(comparison.scale, comparison.rows, report::DifferenceDecimals(comparison)),
       ".");
   if (!comparison.reference.has_value()) return text;

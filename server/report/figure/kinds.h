@@ -16,6 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "server/report/compare/comparison.h"
+#include "server/report/compare/metric_names.h"
 #include "server/report/compare/windows.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/analyzed.h"
@@ -46,6 +47,9 @@ struct Input {
   Analyzed analyzed;                  // for kinds that read an analysis
   double width = 3.25;                // inches
   std::string title;                  // the experiment's, for alternative text
+
+  // Returns the name of `key` as a metric.
+  report::MetricName Metric() const { return report::NameOfMetric(key, comparison->source); }
 };
 
 struct Drawing {

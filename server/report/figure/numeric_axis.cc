@@ -149,7 +149,7 @@ std::string LinesText(const Comparison& comparison, const std::string& axis) {
 
 std::string AxisCaption(const Input& input) {
   const Comparison& comparison = *input.comparison;
-  const std::string metric = SentenceName(report::NameOfMetric(comparison.key));
+  const std::string metric = SentenceName(comparison.Metric());
   const auto responses = DataOf(comparison);
   if (!responses.ok()) return absl::StrCat(metric, " over a numeric axis.");
   std::string text = absl::StrCat(metric, " over ", responses->axis, ": ",

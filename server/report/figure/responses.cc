@@ -297,7 +297,7 @@ void AddLabels(const Responses& responses, const std::vector<double>& places, co
   AddEndLabels(panel, labels, room, figure);
 }
 
-absl::StatusOr<Figure> DrawTogether(const Responses& responses, const std::string& key,
+absl::StatusOr<Figure> DrawTogether(const Responses& responses, const report::MetricName& metric,
                                     double width) {
   Figure figure;
   figure.width = width;
@@ -320,7 +320,7 @@ absl::StatusOr<Figure> DrawTogether(const Responses& responses, const std::strin
                 dodge * (static_cast<double>(s) - (settings - 1) / 2), &panel);
   }
   AddXTitle(panel.left, panel.right, panel.bottom - 0.32, responses.axis, &figure);
-  AddYTitle(panel.bottom, panel.top, AxisTitle(report::NameOfMetric(key)), &figure);
+  AddYTitle(panel.bottom, panel.top, AxisTitle(metric), &figure);
   AddLabels(responses, places, panel, room, &figure);
   if (counted) AddCounts(responses, places, panel, room, &figure);
   AddFootnote(footnote, &figure);
@@ -356,7 +356,7 @@ void AddMeanLine(const Response& setting, const std::vector<double>& places, Col
   if (!alone.x.empty()) panel->layers.push_back(std::move(alone));
 }
 
-absl::StatusOr<Figure> DrawMultiples(const Responses& responses, const std::string& key,
+absl::StatusOr<Figure> DrawMultiples(const Responses& responses, const report::MetricName& metric,
                                      double width) {
   const auto footnote = FootnoteLines(FootnoteOf(responses, false), width);
   const std::vector<Response>& settings = responses.settings;
@@ -382,7 +382,7 @@ absl::StatusOr<Figure> DrawMultiples(const Responses& responses, const std::stri
     AddResponse(settings[own], places, style, 0, &panel);
     grid.Add(std::move(panel), own, baseline ? kInk : kOwnText);
   }
-  grid.TitleAxes(0, responses.axis, AxisTitle(report::NameOfMetric(key)));
+  grid.TitleAxes(0, responses.axis, AxisTitle(metric));
   return grid.Finish();
 }
 
@@ -463,14 +463,14 @@ void SortByValue(Responses* responses) {
 absl::StatusOr<Drawing> DrawResponses(const absl::StatusOr<Responses>& responses,
                                       const Input& input) {
   if (!responses.ok()) return responses.status();
-  const std::string& key = input.comparison->key;
+  const report::MetricName metric = input.comparison->Metric();
   const Responses drawn = DrawnPart(*responses);
   ASSIGN_OR_RETURN(auto figure, drawn.settings.size() > kMaxInOnePanel
-                                    ? DrawMultiples(drawn, key, input.width)
-                                    : DrawTogether(drawn, key, input.width));
+                                    ? DrawMultiples(drawn, metric, input.width)
+                                    : DrawTogether(drawn, metric, input.width));
   Drawing drawing;
   drawing.figure = std::move(figure);
-  const std::string over = absl::StrCat(report::NameOfMetric(key).text, " over ", responses->axis);
+  const std::string over = absl::StrCat(metric.text, " over ", responses->axis);
   drawing.figure.title = absl::StrCat(input.title, ": ", over);
   drawing.figure.description = absl::StrCat("Means of ", over, ": ", MeansText(*responses), ".");
   drawing.csv = ResponsesCsv(*responses);

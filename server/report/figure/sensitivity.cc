@@ -49,7 +49,7 @@ absl::StatusOr<Responses> ResponsesOf(const Input& input) {
   const Comparison& comparison = *input.comparison;
   if (!comparison.choice_key.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "kind: sensitivity can't draw ", report::NameOfMetric(comparison.key).text,
+        "kind: sensitivity can't draw ", comparison.Metric().text,
         ", which is a number of an analysis; expected a metric that training records"));
   }
   const auto axis =
@@ -93,8 +93,8 @@ std::string FirstTuned(const Comparison& comparison) {
 }
 
 std::string SensitivityCaption(const Input& input) {
-  std::string text = absl::StrCat(SentenceName(report::NameOfMetric(input.comparison->key)),
-                                  " over ", FirstTuned(*input.comparison));
+  std::string text = absl::StrCat(SentenceName(input.comparison->Metric()), " over ",
+                                  FirstTuned(*input.comparison));
   const auto sensitivity = ResponsesOf(input);
   if (!sensitivity.ok()) return absl::StrCat(text, ".");
   for (const std::string& others : sensitivity->remarks) absl::StrAppend(&text, " ", others);

@@ -61,6 +61,10 @@ RowValues WindowValues(const report::WindowSummary& summary) {
   return values;
 }
 
+std::string WindowName(const Input& input, size_t window) {
+  return report::WindowName(input.windows->windows[window], input.comparison->source);
+}
+
 // Returns the rows of a window, or of the compared metric.
 DotGroup SummaryGroup(const Input& input, std::optional<size_t> window, std::string* csv) {
   const Comparison& comparison = *input.comparison;
@@ -69,9 +73,10 @@ DotGroup SummaryGroup(const Input& input, std::optional<size_t> window, std::str
   const bool by_sequence = unit == report::Unit::kSequence;
   const std::vector<size_t> styles = StyleIndices(comparison);
   DotGroup group;
-  group.title = compared ? "" : report::WindowName(input.windows->windows[*window]);
+  group.title = compared ? "" : WindowName(input, *window);
   group.axis_title = AxisTitle(
-      report::NameOfMetric(compared ? comparison.key : input.windows->windows[*window].key));
+      compared ? comparison.Metric()
+               : report::NameOfMetric(input.windows->windows[*window].key, comparison.source));
   for (size_t row = 0; row < comparison.rows.size(); ++row) {
     const ComparisonRow& of = comparison.rows[row];
     auto [seeds, own, left_out] =
@@ -113,13 +118,12 @@ bool IsBySequence(const Input& input) {
 }
 
 std::string SummaryCaption(const Input& input) {
-  return absl::StrCat(HasWindows(input) ? "Curve summaries"
-                                        : SentenceName(report::NameOfMetric(input.comparison->key)),
-                      " of each setting: ", MeanNameOf(input),
-                      IsBySequence(input)
-                          ? " and 95 % interval over the sequences that its model read."
+  return absl::StrCat(
+      HasWindows(input) ? "Curve summaries" : SentenceName(input.comparison->Metric()),
+      " of each setting: ", MeanNameOf(input),
+      IsBySequence(input) ? " and 95 % interval over the sequences that its model read."
                           : " and 95 % interval over its own converged runs; dots are single runs.",
-                      ChosenText(*input.comparison));
+      ChosenText(*input.comparison));
 }
 
 // Returns "pre 2.40, post 2.43".
@@ -144,14 +148,13 @@ std::string SummaryDescription(const Input& input) {
     own.push_back(&row.own);
   }
   if (!HasWindows(input)) {
-    return absl::StrCat("Means of ", report::NameOfMetric(input.comparison->key).text, ": ",
-                        MeansText(labels, own), ".");
+    return absl::StrCat("Means of ", input.comparison->Metric().text, ": ", MeansText(labels, own),
+                        ".");
   }
   std::string text;
   for (size_t window = 0; window < input.windows->windows.size(); ++window) {
     for (size_t row = 0; row < own.size(); ++row) own[row] = &input.windows->rows[row][window].over;
-    absl::StrAppend(&text, text.empty() ? "" : " ", "Means of ",
-                    report::WindowName(input.windows->windows[window]), ": ",
+    absl::StrAppend(&text, text.empty() ? "" : " ", "Means of ", WindowName(input, window), ": ",
                     MeansText(labels, own), ".");
   }
   return text;

@@ -3,7 +3,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/decimal.h"
-#include "server/report/compare/metric_names.h"
 #include "server/report/compare/phrases.h"
 #include "server/report/compare/statistics.h"
 #include "server/report/compare/wording.h"
@@ -28,6 +27,10 @@ std::string DesignText(const Comparison& comparison, bool shared_weights) {
         "times the number of sequences, divided by the number of all targets; the mean of these "
         "values is the metric. ");
   }
+  if (comparison.source == report::MetricSource::kProgram) {
+    return "Paired design: settings are compared seed by seed, because runs with the same seed "
+           "share whatever the program derives from it. ";
+  }
   return absl::StrCat(
       "Paired design: runs with the same seed share ",
       shared_weights ? "the initial weights that their settings have in common and " : "",
@@ -36,7 +39,7 @@ std::string DesignText(const Comparison& comparison, bool shared_weights) {
 
 std::string PairsText(const Comparison& comparison, bool shared_weights) {
   const bool ratio = comparison.scale == report::Scale::kRatio;
-  const std::string metric = report::NameOfMetric(comparison.key).text;
+  const std::string metric = comparison.Metric().text;
   const std::string units = UnitsOf(comparison);
   return absl::StrCat(
       DesignText(comparison, shared_weights),
@@ -94,9 +97,7 @@ std::string TunedSentence(const Comparison& comparison) {
   const std::string axes = absl::StrJoin(comparison.tuned_axes, " and ");
   return absl::StrCat(
       "Tuning: each setting has its own ", axes, ", selected by leave-one-seed-out",
-      comparison.choice_key.empty()
-          ? ""
-          : absl::StrCat(" on ", report::NameOfMetric(comparison.choice_key).text),
+      comparison.choice_key.empty() ? "" : absl::StrCat(" on ", comparison.ChoiceMetric().text),
       ": for each seed, the value with the best mean over the setting's other seeds. So no run "
       "influences the selection that it is evaluated with. A value at which a run diverged ranks "
       "last.",
@@ -177,9 +178,12 @@ std::string PowerText(const Comparison& comparison) {
 
 std::string DivergenceText(const Comparison& comparison) {
   return absl::StrCat(
-      "Divergence: a run diverged if a loss became infinite or not a number, or if its final "
-      "evaluation is worse than both a uniform guess and its own evaluation at step 0. Diverged "
-      "runs are counted but never averaged: ",
+      "Divergence: a run diverged if ",
+      comparison.source == report::MetricSource::kProgram
+          ? "its last value of the metric is infinite or not a number"
+          : "a loss became infinite or not a number, or if its final evaluation is worse than both "
+            "a uniform guess and its own evaluation at step 0",
+      ". Diverged runs are counted but never averaged: ",
       comparison.unit == report::Unit::kSequence
           ? "a setting whose run diverged has no pairs."
           : "means, intervals and effect sizes are over pairs of runs that both converged. Wins "

@@ -1,6 +1,5 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "server/report/compare/metric_names.h"
 #include "server/report/compare/phrases.h"
 #include "server/report/compare/verdict.h"
 #include "server/report/compare/wording.h"
@@ -20,8 +19,7 @@ void MainTable(const Experiment& experiment, Markup* out) {
           ? ""
           : absl::StrCat(", each setting at the ", absl::StrJoin(comparison.tuned_axes, ", "),
                          " selected by leave-one-seed-out");
-  const std::string read =
-      absl::StrCat(report::NameOfMetric(comparison.key).text, " ", experiment.read_at, chosen);
+  const std::string read = absl::StrCat(comparison.Metric().text, " ", experiment.read_at, chosen);
   WriteTable(report::MainTable(comparison), "Main table",
              absl::StrCat(report::Together({read, report::MeansNote(comparison)}, "; "), "."), out);
 }

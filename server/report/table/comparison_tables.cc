@@ -10,7 +10,6 @@
 #include "base/clean.h"
 #include "base/decimal.h"
 #include "server/report/compare/column_digits.h"
-#include "server/report/compare/metric_names.h"
 #include "server/report/compare/phrases.h"
 #include "server/report/compare/verdict.h"
 #include "server/report/compare/wording.h"
@@ -169,7 +168,7 @@ std::string DifferenceTitle(Scale scale) {
 
 // Returns "held-out loss at step 100".
 std::string MetricAtText(const Comparison& comparison) {
-  return absl::StrCat(NameOfMetric(comparison.key).text,
+  return absl::StrCat(comparison.Metric().text,
                       comparison.at.has_value() ? absl::StrCat(" at step ", *comparison.at) : "");
 }
 
@@ -346,7 +345,8 @@ Table WindowTable(const Comparison& comparison, const RowWindows& windows) {
     std::vector<ColumnNumber> numbers;
     for (const auto& row : windows.rows)
       numbers.push_back({row[i].over.mean, row[i].over.interval});
-    table.columns.push_back(ColumnOf(WindowName(windows.windows[i]), false, windows.rows,
+    table.columns.push_back(ColumnOf(WindowName(windows.windows[i], comparison.source), false,
+                                     windows.rows,
                                      [i, decimals = ColumnDecimals(numbers)](const auto& row) {
                                        return SampleCell(row[i].over, row[i].left_out, decimals);
                                      }));
@@ -416,9 +416,8 @@ std::string ComparisonText(const Comparison& comparison, const std::vector<Findi
          absl::StrCat(
              "each ", absl::StrJoin(comparison.tuned_axes, " and "),
              " is selected by leave-one-seed-out",
-             comparison.choice_key.empty()
-                 ? ""
-                 : absl::StrCat(" on ", NameOfMetric(comparison.choice_key).text),
+             comparison.choice_key.empty() ? ""
+                                           : absl::StrCat(" on ", comparison.ChoiceMetric().text),
              IsReselected(comparison) ? "; the permutation test repeats the selection" : ""));
   }
   if (const Table table = SelectionTable(comparison); table.columns.size() > 1) {

@@ -139,6 +139,22 @@ TEST_F(ExperimentsTest, ShowsQuestionStateMeansAndWhatToDoNext) {
               ElementsAre("experiments/small", "experiments/small-1a2b", "experiments/small-1a2b"));
 }
 
+TEST_F(ExperimentsTest, NamesTheRemedyWhenAProgramLogsNoPrimaryMetric) {
+  const auto get = answers_.get;
+  answers_.get = [get](const v1::GetExperimentRequest& request, v1::Experiment* experiment) {
+    experiment->mutable_spec()->mutable_base()->mutable_program();
+    experiment->mutable_spec()->mutable_report()->set_primary("val_loss");
+    return get(request, experiment);
+  };
+  const Outcome outcome = Run({"show", "small"});
+  EXPECT_THAT(outcome.out,
+              HasSubstr("\nNo run has val_loss, the primary metric; they have eval/loss. "
+                        "Submit the file again with --set report.primary=KEY, or "
+                        "compare with --key KEY\n"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("ablate compare")));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("--key val_loss")));
+}
+
 TEST_F(ExperimentsTest, TakesResourceNamesIdsAndPrefixes) {
   for (const char* name : {"experiments/small-1a2b", "small-1a2b", "sm"}) {
     EXPECT_EQ(Run({"show", name, "--json"}).code, kSuccess);

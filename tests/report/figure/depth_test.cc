@@ -21,15 +21,20 @@ using ::testing::Not;
 using ::testing::Optional;
 
 TEST(MetricNameTest, SaysWhichBlockAFamilyIsAt) {
-  EXPECT_EQ(AxisTitle(report::NameOfMetric("gradient/block.3")), "Gradient norm at block.3");
-  EXPECT_EQ(AxisTitle(report::NameOfMetric("gradient/embedding")), "Gradient norm at embedding");
-  EXPECT_EQ(AxisTitle(report::NameOfMetric("parameter_gradient/block.0")),
-            "Parameter gradient norm at block.0");
-  EXPECT_EQ(AxisTitle(report::NameOfMetric("alignment/block.12")),
+  EXPECT_EQ(AxisTitle(report::NameOfMetric("gradient/block.3", report::MetricSource::kTrainer)),
+            "Gradient norm at block.3");
+  EXPECT_EQ(AxisTitle(report::NameOfMetric("gradient/embedding", report::MetricSource::kTrainer)),
+            "Gradient norm at embedding");
+  EXPECT_EQ(
+      AxisTitle(report::NameOfMetric("parameter_gradient/block.0", report::MetricSource::kTrainer)),
+      "Parameter gradient norm at block.0");
+  EXPECT_EQ(AxisTitle(report::NameOfMetric("alignment/block.12", report::MetricSource::kTrainer)),
             "Alignment with backprop at block.12 (cosine)");
-  EXPECT_EQ(AxisTitle(report::NameOfMetric("alignment_ratio/block.12")),
-            "Norm ratio to backprop at block.12");
-  EXPECT_EQ(AxisTitle(report::NameOfMetric("other/block.3")), "other/block.3");
+  EXPECT_EQ(
+      AxisTitle(report::NameOfMetric("alignment_ratio/block.12", report::MetricSource::kTrainer)),
+      "Norm ratio to backprop at block.12");
+  EXPECT_EQ(AxisTitle(report::NameOfMetric("other/block.3", report::MetricSource::kTrainer)),
+            "other/block.3");
   EXPECT_EQ(report::NameOfFamily("other").text, "other");
 }
 

@@ -32,7 +32,7 @@ Extent Of(const std::vector<double>& values) {
 }
 
 TEST(DifferenceTitleTest, LeavesOutTheBaselinesNameIfItDoesNotFit) {
-  const report::MetricName loss = report::NameOfMetric("eval/loss");
+  const report::MetricName loss = report::NameOfMetric("eval/loss", report::MetricSource::kTrainer);
   const auto title = [&loss](const std::string& baseline) {
     return DifferenceTitle(report::Scale::kDifference, loss, baseline, 1.7);
   };

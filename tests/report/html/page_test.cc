@@ -117,6 +117,21 @@ TEST(PageTest, SaysRatiosEverywhereWhereTheyAreCompared) {
   EXPECT_THAT(page, Not(HasSubstr("Paired difference to")));
 }
 
+TEST(PageTest, SaysNothingOfModelsIfProgramsAreCompared) {
+  report::ComparisonInput input = report::OneAxis({{"a", {}}, {"b", {}}});
+  input.source = report::MetricSource::kProgram;
+  for (uint32_t seed = 0; seed < 8; ++seed) {
+    input.cells.push_back(report::MakeCell({"a"}, seed, seed));
+    input.cells.push_back(report::MakeCell({"b"}, seed, seed + 1.5 + 0.1 * (seed % 2)));
+  }
+  const std::string page = PageOf({ExampleOf(input)});
+  EXPECT_THAT(page, HasSubstr("eval/loss (lower is better)"));
+  EXPECT_THAT(page, HasSubstr("a run diverged if its last value of the metric is infinite"));
+  for (const char* text : {"nats", "held-out", "weights", "order of their data", "uniform guess"}) {
+    EXPECT_THAT(page, Not(HasSubstr(text)));
+  }
+}
+
 TEST(PageTest, CountsDivergedRunsInTheTable) {
   const Experiment experiment = Example();
   ASSERT_EQ(experiment.comparison.matched.size(), 2u);
