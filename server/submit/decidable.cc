@@ -72,6 +72,23 @@ struct Spread {
   report::Scale scale = report::Scale::kDifference;
 };
 
+// Returns true if both have the same settings at the same places, whatever their values.
+bool HaveSameNames(const google::protobuf::Struct& a, const google::protobuf::Struct& b) {
+  return a.fields_size() == b.fields_size() &&
+         std::all_of(a.fields().begin(), a.fields().end(), [&b](const auto& field) {
+           const auto other = b.fields().find(field.first);
+           return other != b.fields().end() &&
+                  HaveSameNames(field.second.struct_value(), other->second.struct_value());
+         });
+}
+
+// Returns true if both have no program, or the same one, perhaps in two versions of its files.
+bool AreOneProgram(const v1::BaseSpec& a, const v1::BaseSpec& b) {
+  return std::equal(a.program().command().begin(), a.program().command().end(),
+                    b.program().command().begin(), b.program().command().end()) &&
+         HaveSameNames(a.settings(), b.settings());
+}
+
 // Returns true if the spread of one experiment is to be expected in the other, too.
 bool IsOfKind(const v1::ExperimentSpec& stored, const v1::ExperimentSpec& planned) {
   using google::protobuf::util::MessageDifferencer;
@@ -79,10 +96,7 @@ bool IsOfKind(const v1::ExperimentSpec& stored, const v1::ExperimentSpec& planne
          results::ScaleOf(stored, results::PrimaryMetric(stored)) ==
              results::ScaleOf(planned, results::PrimaryMetric(planned)) &&
          stored.base().model_from() == planned.base().model_from() &&
-         std::equal(stored.base().program().command().begin(),
-                    stored.base().program().command().end(),
-                    planned.base().program().command().begin(),
-                    planned.base().program().command().end()) &&
+         AreOneProgram(stored.base(), planned.base()) &&
          MessageDifferencer::Equals(stored.base().task(), planned.base().task()) &&
          MessageDifferencer::Equals(stored.base().model(), planned.base().model());
 }
@@ -197,9 +211,10 @@ absl::StatusOr<std::string> DetectableNote(const lookup::View& view,
                    rows > 1 ? absl::StrCat(", Holm-adjusted for ", rows, " comparisons") : "", ")");
   if (!spread.has_value()) {
     return absl::StrFormat(
-        "%sunknown, because no stored experiment shows the spread of this metric for the same task "
-        "and model; it is %.2g standard deviations of the paired differences%s",
-        head, effect.value, tail);
+        "%sunknown, because no stored experiment shows the spread of this metric for the same %s; "
+        "it is %.2g standard deviations of the paired differences%s",
+        head, resolution.spec.base().has_program() ? "program" : "task and model", effect.value,
+        tail);
   }
   const double least = effect.value * spread->deviation;
   const bool ratio = spread->scale == report::Scale::kRatio;
