@@ -110,6 +110,24 @@ absl::StatusOr<Child> SpawnServer(const std::string& program, std::vector<std::s
   return Child(pid);
 }
 
+// Checks the paths of NAME=PATH[:FOLDER…], which are on this machine; the server checks the form.
+// Otherwise only its worker's log would name a wrong path.
+absl::Status CheckEnvironment(const std::string& given) {
+  const std::vector<std::string> paths =
+      absl::StrSplit(given.substr(given.find('=') + 1), ':', absl::SkipEmpty());
+  for (size_t i = 0; i < paths.size(); ++i) {
+    std::error_code error;
+    const bool usable = i == 0 ? IsProgram(paths[i]) : fs::is_directory(paths[i], error);
+    if (usable) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--environment ", given, ": ", paths[i], " isn't ",
+                     i == 0 ? "a program that can be run; expected the path of a Python interpreter"
+                            : "a folder that can be read; expected one of data",
+                     " on this machine"));
+  }
+  return absl::OkStatus();
+}
+
 // Options that the server takes, as its arguments.
 std::vector<std::string> GivenOptions(const UpOptions& options) {
   std::vector<std::string> arguments;
@@ -267,6 +285,10 @@ void NoteSharing(const Home& home, const UpOptions& options, const Context& cont
 int Up(const UpOptions& options, const Context& context) {
   const absl::StatusOr<Home> home = FindHome(options.home, context.environment);
   if (!home.ok()) return FailSettings(context, home.status());
+  for (const std::string& environment : options.environments) {
+    const absl::Status checked = CheckEnvironment(environment);
+    if (!checked.ok()) return Fail(context, checked);
+  }
   Starter starter(*home, options, context);
   absl::StatusOr<v1::ListWorkersResponse> answer = Ask(*home, context);
   const bool was_up = answer.ok();

@@ -48,15 +48,22 @@ absl::Status PrepareFolder(const std::string& folder) {
   return process::ReplaceFile(absl::StrCat(helpers, "/", kHelperFile), kAblateRun);
 }
 
-// Refuses a folder that has the server's own: its keys and other users' runs would be readable.
+// Refuses a folder that holds the server's own: its keys and other users' runs would be readable.
 absl::Status CheckDataFolder(const std::string& folder, const ProgramOptions& options) {
   std::error_code ignored;
   const std::string inside = fs::weakly_canonical(options.folder, ignored).string() + "/";
   const std::string outside = fs::weakly_canonical(folder, ignored).string() + "/";
   if (!absl::StartsWith(inside, outside)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("--environment: ", folder,
-                                                 " holds the folder of runs, ", options.folder,
-                                                 "; expected a folder of data only"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      folder, " holds the folder of runs, ", options.folder, "; expected a folder of data only"));
+}
+
+// Describes the environment with an interpreter and folders of data after it.
+absl::StatusOr<program::Environment> Describe(const std::string& name,
+                                              const std::vector<std::string>& paths,
+                                              const ProgramOptions& options) {
+  for (size_t i = 1; i < paths.size(); ++i) RETURN_IF_ERROR(CheckDataFolder(paths[i], options));
+  return program::DescribePython(name, paths.front(), {paths.begin() + 1, paths.end()});
 }
 
 absl::Status CheckGpu(const ProgramHost& host) {
@@ -93,9 +100,7 @@ absl::StatusOr<ProgramHost> OpenProgramHost(const ProgramOptions& options) {
   }
   std::string refused;  // the last environment that can't be offered
   for (const auto& [name, paths] : interpreters) {
-    for (size_t i = 1; i < paths.size(); ++i) RETURN_IF_ERROR(CheckDataFolder(paths[i], options));
-    auto environment =
-        program::DescribePython(name, paths.front(), {paths.begin() + 1, paths.end()});
+    auto environment = Describe(name, paths, options);
     if (environment.ok()) {
       host.environments[name] = *std::move(environment);
     } else {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/file_set.h"
 #include "server/config/program.h"
 #include "server/program/sandbox.h"
@@ -136,6 +137,22 @@ TEST_F(ProgramRunTest, ReportsEventFilesIfNothingElseWasLogged) {
   ServerState state = Run(run);
   EXPECT_EQ(Series(state, kRun, "loss"), (std::vector<std::pair<uint32_t, double>>{{2, 2}}));
   EXPECT_EQ(EventsOf(state, kRun).back().finished().step(), 2u);
+}
+
+TEST_F(ProgramRunTest, OffersTheOtherEnvironmentsWhenOneIsRefused) {
+  ProgramOptions offer;
+  offer.mode = launch::kSandboxed;
+  offer.folder = folder_ + "/programs";
+  offer.environments = {absl::StrCat("runs=", kPython, ":", folder_), "absent=/no/python",
+                        absl::StrCat("whole=", kPython)};
+  const absl::StatusOr<ProgramHost> host = OpenProgramHost(offer);
+  ASSERT_TRUE(host.ok()) << host.status();
+  ASSERT_EQ(host->environments.size(), 1u);
+  EXPECT_EQ(host->environments.begin()->first, "whole");
+  offer.environments.pop_back();
+  offer.environments.pop_back();
+  EXPECT_THAT(std::string(OpenProgramHost(offer).status().message()),
+              HasSubstr(absl::StrCat("environment runs: ", folder_, " holds the folder of runs")));
 }
 
 TEST_F(ProgramRunTest, SaysWhyItsDataCannotBeRead) {

@@ -79,15 +79,15 @@ TEST_F(UpDownTest, StartsAServerAndWaitsUntilItAnswers) {
   PretendServer(absl::StrCat("echo \"$@\" > ", folder_, "/arguments\n", "echo $$ > ", folder_,
                              "/pid\n", "/bin/mkdir -p $2/run; echo hello; echo ",
                              server_->address(), " > $2/run/address\n", "exec /bin/sleep 1000\n"));
-  const Outcome outcome =
-      Run({"up", "--lanes", "2", "--devices", "cuda:0", "--gpu-lanes", "8", "--resume-every", "5",
-           "--programs", "sandboxed", "--environment", "a=/a", "--environment", "b=/b"});
+  const Outcome outcome = Run({"up", "--lanes", "2", "--devices", "cuda:0", "--gpu-lanes", "8",
+                               "--resume-every", "5", "--programs", "sandboxed", "--environment",
+                               "a=/bin/sleep", "--environment", "b=/bin/sh:/tmp"});
   EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
   EXPECT_EQ(outcome.err, "up: " + home_ + "\n");
   EXPECT_EQ(Read(folder_ + "/arguments"),
             "--home " + home_ +
                 " --lanes 2 --devices cuda:0 --gpu-lanes 8 --resume-every 5 "
-                "--programs sandboxed --environment a=/a --environment b=/b\n");
+                "--programs sandboxed --environment a=/bin/sleep --environment b=/bin/sh:/tmp\n");
   EXPECT_EQ(Read(home_ + "/log/ablated.log"), "hello\n");
   const pid_t pid = std::stoi(Read(folder_ + "/pid"));
   started_.push_back(pid);
@@ -95,6 +95,17 @@ TEST_F(UpDownTest, StartsAServerAndWaitsUntilItAnswers) {
   struct stat status {};
   ASSERT_EQ(stat(home_.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0700u);
+}
+
+TEST_F(UpDownTest, StartsNothingWhenAnEnvironmentsPathIsWrong) {
+  EXPECT_EQ(
+      Run({"up", "--environment", "a=/no/python"}).err,
+      "error: --environment a=/no/python: /no/python isn't a program that can be run; expected "
+      "the path of a Python interpreter on this machine\n");
+  EXPECT_EQ(Run({"up", "--environment", "a=/bin/sh:/no/data"}).err,
+            "error: --environment a=/bin/sh:/no/data: /no/data isn't a folder that can be read; "
+            "expected one of data on this machine\n");
+  EXPECT_FALSE(std::filesystem::exists(home_ + "/log/ablated.log"));
 }
 
 TEST_F(UpDownTest, StartsNothingIfAServerAnswers) {
