@@ -63,7 +63,7 @@ def by_ablate(programs, folder, start, runs):
 
 
 def by_loop(folder, runs):
-    module = pathlib.Path(__file__).resolve().parents[2] / "server" / "program"
+    module = pathlib.Path(__file__).resolve().parents[2] / "client" / "python"
     begin = time.monotonic()
     for seed in range(runs):
         subprocess.run([sys.executable, "train.py", "--lr=0.001", f"--seed={seed}"], check=True,

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import unittest
 
-MODULES = pathlib.Path(__file__).resolve().parents[2] / "server" / "program"
+MODULES = pathlib.Path(__file__).resolve().parents[2] / "client" / "python"
 
 
 class Program:

@@ -16,8 +16,8 @@ SOURCE = ROOT / "client" / "python"
 
 class PackageTest(unittest.TestCase):
     def test_wheel_has_every_module_and_runs_anywhere(self):
-        if importlib.util.find_spec("flit_core") is None:
-            self.skipTest("Python without flit_core")
+        if importlib.util.find_spec("hatchling") is None:
+            self.skipTest("Python without hatchling")
         with tempfile.TemporaryDirectory() as folder:
             copy = shutil.copytree(SOURCE, pathlib.Path(folder) / "source",
                                    ignore=shutil.ignore_patterns("build", "*.egg-info"))
@@ -28,9 +28,10 @@ class PackageTest(unittest.TestCase):
             self.assertEqual(set(copy.rglob("*")), before)
             [wheel] = pathlib.Path(folder).glob("*.whl")
             self.assertTrue(wheel.name.endswith("-py3-none-any.whl"))
-            packed = {name for name in zipfile.ZipFile(wheel).namelist() if name[:7] == "ablate/"}
+            packed = {name for name in zipfile.ZipFile(wheel).namelist()
+                      if ".dist-info/" not in name}
         expected = {str(path.relative_to(SOURCE)) for path in (SOURCE / "ablate").rglob("*")
-                    if path.is_file() and "__pycache__" not in path.parts}
+                    if path.is_file() and "__pycache__" not in path.parts} | {"ablate_run.py"}
         self.assertEqual(packed, expected)
         self.assertIn("ablate/py.typed", packed)
 
