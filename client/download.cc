@@ -54,6 +54,22 @@ RemoteFile RemoteOf(const v1::Dataset& dataset) {
   return {dataset.name(), dataset.bytes(), dataset.sha256()};
 }
 
+RemoteFile RemoteOf(const v1::Artifact& artifact) {
+  return {artifact.name(), artifact.bytes(), artifact.sha256()};
+}
+
+ReadFrom ReadArtifact(Connection* connection, const v1::Artifact& artifact) {
+  return
+      [connection, name = artifact.name()](uint64_t offset, const OnMessage<std::string>& on_data) {
+        v1::ReadArtifactRequest request;
+        request.set_name(name);
+        request.set_offset(offset);
+        return connection->Stream(kReadArtifact, request, [&](const v1::ArtifactChunk& chunk) {
+          return on_data(chunk.data());
+        });
+      };
+}
+
 ReadFrom ReadDataset(Connection* connection, const v1::Dataset& dataset) {
   return [connection, name = dataset.name()](uint64_t offset,
                                              const OnMessage<std::string>& on_data) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "ablate/v1/artifact.pb.h"
 #include "ablate/v1/dataset.pb.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -35,9 +36,11 @@ absl::Status Receive(const RemoteFile& remote, const ReadFrom& read, const Sleep
 absl::Status Download(const RemoteFile& remote, const Output& output, const ReadFrom& read,
                       const Sleep& sleep);
 
-// Returns how a data set is downloaded, and the function that reads it.
+// Return how a data set or an artifact is downloaded, and the functions that read them.
 RemoteFile RemoteOf(const v1::Dataset& dataset);
+RemoteFile RemoteOf(const v1::Artifact& artifact);
 ReadFrom ReadDataset(Connection* connection, const v1::Dataset& dataset);
+ReadFrom ReadArtifact(Connection* connection, const v1::Artifact& artifact);
 
 // Downloads a data set's file to memory: a tokenizer, or tokens with theirs. INVALID_ARGUMENT if
 // the data set is of another kind, or too large; other errors as Receive.

@@ -32,20 +32,13 @@ absl::Status WriteFiles(const std::vector<PackedFile>& files, const std::string&
 
 }  // namespace
 
-absl::StatusOr<size_t> WriteFileSet(const RemoteFile& remote, const ReadFrom& read,
-                                    const Sleep& sleep, const std::string& prefix,
-                                    const Output& output) {
+absl::StatusOr<std::string> ReceiveFileSet(const RemoteFile& remote, const ReadFrom& read,
+                                           const Sleep& sleep) {
   if (remote.bytes > kMaxPackedBytes + kMaxHeaderBytes) {
     return absl::InvalidArgumentError(
         absl::StrCat(remote.name, " has ", text::Grouped(remote.bytes),
                      " bytes; expected a file set of at most ", text::Grouped(kMaxPackedBytes)));
   }
-  PartFolder folder(
-      output, [](const std::string&) { return true; },
-      [](const std::string& path) {
-        return !process::ReadWholeFile(absl::StrCat(path, "/", kMarkFile)).empty();
-      });
-  RETURN_IF_ERROR(folder.Open());
   std::string packed;
   RETURN_IF_ERROR(Receive(remote, read, sleep, [&](const std::string& data) {
     if (data.size() > remote.bytes - packed.size()) {
@@ -54,6 +47,19 @@ absl::StatusOr<size_t> WriteFileSet(const RemoteFile& remote, const ReadFrom& re
     packed += data;
     return absl::OkStatus();
   }));
+  return packed;
+}
+
+absl::StatusOr<size_t> WriteFileSet(const RemoteFile& remote, const ReadFrom& read,
+                                    const Sleep& sleep, const std::string& prefix,
+                                    const Output& output) {
+  PartFolder folder(
+      output, [](const std::string&) { return true; },
+      [](const std::string& path) {
+        return !process::ReadWholeFile(absl::StrCat(path, "/", kMarkFile)).empty();
+      });
+  RETURN_IF_ERROR(folder.Open());
+  ASSIGN_OR_RETURN(const std::string packed, ReceiveFileSet(remote, read, sleep));
   ASSIGN_OR_RETURN(const std::vector<PackedFile> files, ReadFileSet(packed));
   RETURN_IF_ERROR(WriteFiles(files, prefix, &folder));
   return files.size();

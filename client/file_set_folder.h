@@ -1,4 +1,4 @@
-// Writes the files of a file set (base/file_set.h) into a folder.
+// Downloads file sets (base/file_set.h), to memory or into a folder.
 #ifndef ABLATE_CLIENT_FILE_SET_FOLDER_H_
 #define ABLATE_CLIENT_FILE_SET_FOLDER_H_
 
@@ -10,6 +10,10 @@
 #include "client/output/part_file.h"
 
 namespace ablate::client {
+
+// Downloads a file set to memory. INVALID_ARGUMENT if it is too large; other errors as of Receive.
+absl::StatusOr<std::string> ReceiveFileSet(const RemoteFile& remote, const ReadFrom& read,
+                                           const Sleep& sleep);
 
 // Downloads a file set and writes its files, complete or none of them. A path that begins with
 // `prefix` is written without it. With output.force, an existing folder is replaced if ablate wrote

@@ -82,15 +82,8 @@ absl::StatusOr<v1::Artifact> Choose(const v1::ListArtifactsResponse& list,
 // Writes the artifact, and returns its size in words.
 absl::StatusOr<std::string> Fetch(Connection* connection, const v1::Artifact& artifact,
                                   const ArtifactOptions& options, const Sleep& sleep) {
-  const auto read = [&](uint64_t offset, const OnMessage<std::string>& on_data) {
-    v1::ReadArtifactRequest request;
-    request.set_name(artifact.name());
-    request.set_offset(offset);
-    return connection->Stream(kReadArtifact, request, [&](const v1::ArtifactChunk& chunk) {
-      return on_data(chunk.data());
-    });
-  };
-  const RemoteFile remote = {artifact.name(), artifact.bytes(), artifact.sha256()};
+  const ReadFrom read = ReadArtifact(connection, artifact);
+  const RemoteFile remote = RemoteOf(artifact);
   const std::string size = Bytes(artifact.bytes());
   if (artifact.kind() != kOutput) {
     RETURN_IF_ERROR(Download(remote, options.output, read, sleep));

@@ -12,16 +12,22 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/decimal.h"
+#include "base/file_set.h"
 #include "base/status_macros.h"
 #include "client/command_table.h"
+#include "client/download.h"
+#include "client/file_set_folder.h"
 #include "client/follow.h"
 #include "client/names.h"
 #include "client/output/experiment_text.h"
 #include "client/output/format.h"
 #include "client/output/status_line.h"
 #include "client/output/table.h"
+#include "client/output/terminal_text.h"
 #include "client/submit/prepare.h"
 #include "google/protobuf/struct.pb.h"
 #include "proto/reflect/text.h"
@@ -30,7 +36,7 @@ namespace ablate::client {
 namespace {
 
 constexpr absl::Duration kPoll = absl::Milliseconds(300);
-constexpr size_t kShown = 10;  // points that differ
+constexpr size_t kShown = 10;  // points or files that differ
 
 struct CheckResumeOptions {
   SubmitOptions submit;
@@ -84,10 +90,10 @@ struct Verdict {
   uint32_t killed_at = 0, resumed_from = 0;
   size_t points = 0;  // of both runs, each place once
   std::set<std::string> keys;
-  std::vector<Difference> differences;  // by step and key
-  bool same_output = false;
+  std::vector<Difference> differences;       // by step and key
+  std::vector<std::string> different_files;  // in out/
 
-  bool equal() const { return differences.empty() && same_output; }
+  bool equal() const { return differences.empty() && different_files.empty(); }
 };
 
 // Values by step and key.
@@ -110,11 +116,37 @@ void ComparePoints(const Points& whole, const Points& resumed, Verdict* verdict)
   }
 }
 
+// Returns the paths of files that differ, or that only one of two file sets has. Event files aren't
+// compared: they hold wall times, and the points in them are compared as points.
+absl::StatusOr<std::vector<std::string>> CompareFiles(absl::string_view whole,
+                                                      absl::string_view resumed) {
+  constexpr absl::string_view kEventFile = ".tfevents.";
+  std::map<std::string, std::set<std::pair<absl::string_view, bool>>> contents;
+  std::map<std::string, int> sides;
+  for (const absl::string_view packed : {whole, resumed}) {
+    if (packed.empty()) continue;
+    ASSIGN_OR_RETURN(const std::vector<PackedFile> files, ReadFileSet(packed));
+    for (const PackedFile& file : files) {
+      if (absl::StrContains(file.path, kEventFile)) continue;
+      contents[file.path].emplace(file.bytes, file.executable);
+      ++sides[file.path];
+    }
+  }
+  std::vector<std::string> differ;
+  for (const auto& [path, of] : contents) {
+    if (of.size() > 1 || sides[path] < 2) differ.push_back(path);
+  }
+  return differ;
+}
+
 google::protobuf::Struct ToStruct(const Verdict& verdict) {
   google::protobuf::Struct result;
   auto& fields = *result.mutable_fields();
   fields["equal"].set_bool_value(verdict.equal());
-  fields["same_output"].set_bool_value(verdict.same_output);
+  auto* files = fields["different_files"].mutable_list_value();
+  for (const std::string& path : verdict.different_files) {
+    files->add_values()->set_string_value(path);
+  }
   fields["points"].set_number_value(static_cast<double>(verdict.points));
   fields["keys"].set_number_value(static_cast<double>(verdict.keys.size()));
   fields["killed_at"].set_number_value(verdict.killed_at);
@@ -131,13 +163,21 @@ google::protobuf::Struct ToStruct(const Verdict& verdict) {
   return result;
 }
 
+// Returns ", and 2 files: out/a, out/b"; "" without files.
+std::string FilesText(const std::vector<std::string>& paths) {
+  if (paths.empty()) return "";
+  std::vector<std::string> shown(paths.begin(), paths.begin() + std::min(kShown, paths.size()));
+  for (std::string& path : shown) path = Printable(path);
+  if (paths.size() > kShown) shown.push_back(absl::StrCat(paths.size() - kShown, " more"));
+  return absl::StrCat(", and ", Count(paths.size(), "file"), ": ", absl::StrJoin(shown, ", "));
+}
+
 void PrintVerdict(const Verdict& verdict, const Context& context) {
   const size_t differ = verdict.differences.size();
   *context.console.out << (verdict.equal() ? "equal: " : "different: ")
                        << (differ > 0 ? absl::StrCat(text::Grouped(differ), " of ") : "")
                        << Count(verdict.points, "point") << " of "
-                       << Count(verdict.keys.size(), "key")
-                       << (verdict.same_output ? "" : ", and the files in out/")
+                       << Count(verdict.keys.size(), "key") << FilesText(verdict.different_files)
                        << ", killed at step " << text::Grouped(verdict.killed_at)
                        << ", resumed from step " << text::Grouped(verdict.resumed_from) << "\n";
   if (differ == 0) return;
@@ -178,7 +218,7 @@ class ResumeCheck {
     ComparePoints(points, again, &verdict);
     ASSIGN_OR_RETURN(const std::string output, OutputOf(whole.run()));
     ASSIGN_OR_RETURN(const std::string other_output, OutputOf(resumed.run()));
-    verdict.same_output = output == other_output;
+    ASSIGN_OR_RETURN(verdict.different_files, CompareFiles(output, other_output));
     options_.json ? void(PrintJson(context_, ToStruct(verdict))) : PrintVerdict(verdict, context_);
     return verdict.equal() ? kSuccess : kFailure;
   }
@@ -246,12 +286,14 @@ class ResumeCheck {
     return points;
   }
 
-  // Returns the hash of the files that the run has kept; empty if there are none.
+  // Returns the file set that the run has kept; empty if there is none.
   absl::StatusOr<std::string> OutputOf(const std::string& run) {
     v1::ListArtifactsRequest request;
     request.set_run(run);
     ASSIGN_OR_RETURN(const auto list, connection_->Call(kListArtifacts, request));
-    return list.artifacts().empty() ? "" : list.artifacts().rbegin()->sha256();
+    if (list.artifacts().empty()) return "";
+    const v1::Artifact& output = *list.artifacts().rbegin();
+    return ReceiveFileSet(RemoteOf(output), ReadArtifact(connection_, output), context_.sleep);
   }
 
   // Finds the steps at which attempts ended and began; returns false if there was only one attempt.
@@ -337,8 +379,8 @@ Action DefineCheckResume(Command* command) {
   command->Footer(
       "Runs one cell whole, then again: killed as by a crash at the first step from the middle on "
       "that follows a stored checkpoint, and continued from there. Compares all points, bit by "
-      "bit, and the files in out/. No key is left out, so a program that reports wall time "
-      "differs.\n\n"
+      "bit, and the files in out/ except TensorBoard's. No key is left out, so a program that "
+      "reports wall time differs.\n\n"
       "Both experiments are removed at the end. Ctrl-C cancels and removes them.\n\n"
       "Exit codes:\n"
       "  0   everything is equal\n"

@@ -436,6 +436,15 @@ class Priority(_message.Message):
     unspecified: Priority.Value
     def __init__(self) -> None: ...
 
+class ProgramDevice(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    cpu: ProgramDevice.Value
+    cuda: ProgramDevice.Value
+    unspecified: ProgramDevice.Value
+    def __init__(self) -> None: ...
+
 class ProgramLimits(_message.Message):
     __slots__ = ["disk", "memory", "time"]
     DISK_FIELD_NUMBER: _ClassVar[int]
@@ -465,7 +474,7 @@ class ProgramSpec(_message.Message):
     checkpoint: bool
     command: _containers.RepeatedScalarFieldContainer[str]
     data: str
-    device: Device.Value
+    device: ProgramDevice.Value
     environment: str
     files: str
     interrupt_at: int
@@ -474,7 +483,7 @@ class ProgramSpec(_message.Message):
     seed: str
     start: ProgramStart.Value
     threads: int
-    def __init__(self, command: _Optional[_Iterable[str]] = ..., arguments: _Optional[_Union[Arguments.Value, str]] = ..., files: _Optional[str] = ..., environment: _Optional[str] = ..., checkpoint: bool = ..., threads: _Optional[int] = ..., reuse: bool = ..., seed: _Optional[str] = ..., limits: _Optional[_Union[ProgramLimits, _Mapping]] = ..., start: _Optional[_Union[ProgramStart.Value, str]] = ..., data: _Optional[str] = ..., device: _Optional[_Union[Device.Value, str]] = ..., interrupt_at: _Optional[int] = ...) -> None: ...
+    def __init__(self, command: _Optional[_Iterable[str]] = ..., arguments: _Optional[_Union[Arguments.Value, str]] = ..., files: _Optional[str] = ..., environment: _Optional[str] = ..., checkpoint: bool = ..., threads: _Optional[int] = ..., reuse: bool = ..., seed: _Optional[str] = ..., limits: _Optional[_Union[ProgramLimits, _Mapping]] = ..., start: _Optional[_Union[ProgramStart.Value, str]] = ..., data: _Optional[str] = ..., device: _Optional[_Union[ProgramDevice.Value, str]] = ..., interrupt_at: _Optional[int] = ...) -> None: ...
 
 class ProgramStart(_message.Message):
     __slots__ = []
