@@ -142,7 +142,7 @@ bool PutMessage(const Target& target, const Value& value, const std::string& pat
   if (type == google::protobuf::Duration::descriptor()) {
     Refusal refusal;
     const auto duration = ToDuration(value, &refusal);
-    if (!duration) return Refuse(value, path, refusal, problems);
+    if (!duration) return Refuse(value, path, WithRange(target.field, refusal), problems);
     target.PutMessage()->CopyFrom(*duration);
     return true;
   }

@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/utf8.h"
+#include "proto/reflect/option.h"
 #include "proto/reflect/text.h"
 
 namespace ablate::reflect {
@@ -183,6 +184,10 @@ bool PutNumber(const Target& target, const Value& value, const std::string& path
   } else {
     ok = PutInteger(target, value, &refusal);
   }
+  // The digits of a large number are a text, so a text may be meant as a number in another form.
+  const bool may_be_text = target.field->type() == FieldDescriptor::TYPE_UINT64 ||
+                           target.field->type() == FieldDescriptor::TYPE_INT64;
+  if (!ok && may_be_text && value.has_string_value()) refusal = WithRange(target.field, refusal);
   return ok || Refuse(value, path, refusal, problems);
 }
 
@@ -216,6 +221,12 @@ std::optional<google::protobuf::Duration> ToDuration(const Value& value, Refusal
   duration.set_seconds(negative ? -seconds : seconds);
   duration.set_nanos(negative ? -nanos : nanos);
   return duration;
+}
+
+Refusal WithRange(const FieldDescriptor* field, Refusal refusal) {
+  const v1::OptionInfo& option = OptionOf(field);
+  if (!option.range().empty()) refusal.allowed = RangeText(option);
+  return refusal;
 }
 
 bool Refuse(const Value& value, const std::string& path, const Refusal& refusal,

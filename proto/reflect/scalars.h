@@ -24,6 +24,9 @@ struct Refusal {
   std::string allowed;
 };
 
+// Returns `refusal`, which allows the field's range in words if its option has one.
+Refusal WithRange(const google::protobuf::FieldDescriptor* field, Refusal refusal);
+
 // Parses "7200s" or "1.5s", with up to nine decimals; either sign, at most 315,576,000,000 s.
 std::optional<google::protobuf::Duration> ToDuration(const google::protobuf::Value& value,
                                                      Refusal* refusal);

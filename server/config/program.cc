@@ -111,7 +111,7 @@ std::string EnvironmentOf(absl::string_view trainer) {
 
 uint32_t LanesOf(const v1::BaseSpec& spec) {
   if (!spec.has_program()) return std::max(spec.training().threads(), 1u);
-  const bool on_gpu = spec.program().device() == v1::Device::cuda;
+  const bool on_gpu = spec.program().device() == v1::ProgramDevice::cuda;
   return on_gpu ? 1 : std::max(spec.program().threads(), 1u);
 }
 
@@ -188,7 +188,7 @@ std::string ProgramIdentity(const v1::BaseSpec& filled, const ProgramContents& c
                    "\nfiles=", contents.files_sha256, "\nenvironment=", program.environment(), " ",
                    contents.environment, "\nthreads=", program.threads(),
                    "\nseed_name=", program.seed(), "\nsettings=", CanonicalJson(settings), "\n");
-  if (program.device() == v1::Device::cuda) absl::StrAppend(&identity, "device=cuda\n");
+  if (program.device() == v1::ProgramDevice::cuda) absl::StrAppend(&identity, "device=cuda\n");
   if (program.has_interrupt_at()) {
     absl::StrAppend(&identity, "interrupt_at=", program.interrupt_at(), "\n");
   }

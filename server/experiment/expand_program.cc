@@ -53,7 +53,7 @@ class ProgramExpander {
       pattern.data_sha256 =
           FindFiles(sources.Find(yaml::kDataPath, merged.spec), program->mutable_data());
     }
-    pattern.device_kind = v1::Device::Value_Name(program->device());
+    pattern.device_kind = v1::ProgramDevice::Value_Name(program->device());
     const std::string environment = FindEnvironment(pattern.device_kind, sources, merged);
     AddSeeds(merger_.NameOf(indexes), environment, std::move(pattern));
   }

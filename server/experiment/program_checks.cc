@@ -13,6 +13,7 @@
 #include "absl/strings/strip.h"
 #include "base/decimal.h"
 #include "base/utf8.h"
+#include "proto/reflect/option.h"
 #include "proto/reflect/text.h"
 #include "server/config/program.h"
 
@@ -88,7 +89,6 @@ class ProgramChecker {
     }
     CheckSeed();
     CheckEnvironment();
-    CheckDevice();
     CheckTime();
     CheckInterruption();
   }
@@ -166,19 +166,15 @@ class ProgramChecker {
                    kNameGrammar);
   }
 
-  void CheckDevice() {
-    if (program().device() != v1::Device::auto_) return;
-    problems_->Add("base.program.device", "auto", "auto isn't a device of programs",
-                   "cpu, or cuda for a GPU");
-  }
-
   void CheckTime() {
     if (!program().limits().has_time()) return;
     const auto& time = program().limits().time();
     if (time.seconds() >= 1 && time.seconds() <= kMaxSeconds && time.nanos() >= 0) return;
     const std::string text = absl::StrCat(time.seconds(), "s");
-    problems_->Add("base.program.limits.time", text, absl::StrCat(text, " is out of range"),
-                   "1s to 2592000s");
+    problems_->Add(
+        "base.program.limits.time", text, absl::StrCat(text, " is out of range"),
+        reflect::RangeText(reflect::OptionOf(v1::ProgramLimits::descriptor()->FindFieldByNumber(
+            v1::ProgramLimits::kTimeFieldNumber))));
   }
 
   void CheckInterruption() {

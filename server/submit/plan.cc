@@ -178,8 +178,8 @@ bool KnowsPrograms(const Devices& devices, const std::string& kind) {
 Devices AwaitDevices(const Backend& backend, const v1::ExperimentSpec& spec) {
   const absl::Duration end = MonotonicNow() + kWorkerStart;
   const v1::ProgramSpec& program = spec.base().program();
-  const std::string kind =
-      v1::Device::Value_Name(program.has_device() ? program.device() : v1::Device::cpu);
+  const std::string kind = v1::ProgramDevice::Value_Name(
+      program.has_device() ? program.device() : v1::ProgramDevice::cpu);
   while (true) {
     Devices devices = KnownDevices(backend.scheduler);
     const bool wait = spec.base().has_program() && !KnowsPrograms(devices, kind);

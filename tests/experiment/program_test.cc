@@ -286,7 +286,7 @@ TEST(ProgramExperimentTest, SaysWhyNoWorkerTakesPrograms) {
 
 TEST(ProgramExperimentTest, RunsOnAGpuIfItsDeviceIsCuda) {
   v1::ExperimentSpec spec = ProgramSpecText();
-  spec.mutable_base()->mutable_program()->set_device(v1::Device::cuda);
+  spec.mutable_base()->mutable_program()->set_device(v1::ProgramDevice::cuda);
   Surroundings surroundings = ProgramSurroundings();
   surroundings.no_programs["cuda"] = "CUDA shows 0 devices";
   EXPECT_THAT(Messages(Resolve(spec, {}, surroundings)),
@@ -297,9 +297,6 @@ TEST(ProgramExperimentTest, RunsOnAGpuIfItsDeviceIsCuda) {
   EXPECT_THAT(Messages(resolution), IsEmpty());
   EXPECT_EQ(resolution.cells.at(0).device_kind, "cuda");
   EXPECT_NE(resolution.cells.at(0).fingerprint, FingerprintOf(ProgramSpecText()));
-  spec.mutable_base()->mutable_program()->set_device(v1::Device::auto_);
-  EXPECT_THAT(Messages(Resolve(spec, {}, surroundings)),
-              Contains(HasSubstr("auto isn't a device of programs; expected cpu, or cuda")));
 }
 
 TEST(ProgramExperimentTest, ReportsAProblemOncePerPlaceNotPerCell) {

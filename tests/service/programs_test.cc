@@ -79,14 +79,14 @@ TEST_F(ProgramsServiceTest, IsRefusedWithTheReasonWhileNoWorkerTakesPrograms) {
 TEST_F(ProgramsServiceTest, RunsWhereItsDeviceIs) {
   const auto cores = MakeWorker("programs-w");
   v1::ExperimentSpec spec = SwitchSpec();
-  spec.mutable_base()->mutable_program()->set_device(v1::Device::cuda);
+  spec.mutable_base()->mutable_program()->set_device(v1::ProgramDevice::cuda);
   v1::CreateExperimentRequest request;
   *request.mutable_spec() = spec;
   EXPECT_THAT(TryCreate(request).error_message(),
               HasSubstr("no worker takes programs on a GPU; expected cpu"));
   const auto gpu = MakeWorker("cuda-0-programs-w");
   Create(spec);
-  EXPECT_EQ(gpu->NextRun().run.spec().spec().program().device(), v1::Device::cuda);
+  EXPECT_EQ(gpu->NextRun().run.spec().spec().program().device(), v1::ProgramDevice::cuda);
   v1::ExperimentSpec model = SmallSpec(1, "model");
   model.mutable_base()->mutable_training()->set_device(v1::Device::cuda);
   *request.mutable_spec() = model;

@@ -63,12 +63,16 @@ TEST(ProgramFileTest, ReadsUnits) {
 TEST(ProgramFileTest, RefusesBadUnits) {
   for (const std::string limit :
        {"time: 2x", "time: h", "time: -2h", "time: 1 week", "memory: 8G B", "memory: -1GB",
-        "memory: nanGB", "disk: 5h", "disk: 1e300TB", "memory: [8GB]"}) {
-    EXPECT_THAT(ProblemOf(absl::StrCat("{command: a, limits: {", limit, "}}")),
-                HasSubstr(absl::StrCat("limits.", limit.substr(0, limit.find(':')))))
+        "memory: nanGB", "memory: 8GiB", "disk: 5h", "disk: 1e300TB"}) {
+    const std::string problem = ProblemOf(absl::StrCat("{command: a, limits: {", limit, "}}"));
+    EXPECT_THAT(problem, HasSubstr(absl::StrCat("limits.", limit.substr(0, limit.find(':')))));
+    EXPECT_THAT(problem, HasSubstr(limit[0] == 't' ? "with a unit: s, m, h or d"
+                                                   : "with a unit: kB, MB, GB or TB"))
         << limit;
   }
   EXPECT_THAT(ProblemOf("{command: {a: b}}"), HasSubstr("program.command"));
+  EXPECT_THAT(ProblemOf("{command: a, limits: {memory: [8GB]}}"), HasSubstr("limits.memory"));
+  EXPECT_THAT(ProblemOf("{command: a, device: auto}"), HasSubstr("expected cpu or cuda"));
   EXPECT_THAT(ProblemOf("{command: a, files: [1]}"), HasSubstr("program.files"));
   EXPECT_THAT(ProblemOf("{command: a, shell: true}"), HasSubstr("unknown field"));
 }
