@@ -64,17 +64,81 @@ std::optional<int> ReportedNumber(absl::string_view text, const char* field) {
   return std::nullopt;
 }
 
-// A program that bwrap or, without a sandbox, this process started.
-class LaunchedProcess final : public Process {
+// A child of this process, in a process group of its own: the program, or the sandbox around it.
+class LaunchedProcess : public Process {
  public:
-  LaunchedProcess() = default;
-  ~LaunchedProcess() override {
-    if (main_ != 0) End();
+  bool Signal(int number) final {
+    const pid_t program = Program();
+    if (program == 0) return false;
+    std::vector<pid_t> targets = {program};
+    for (size_t next = 0; next < targets.size(); ++next) {
+      if (!IsShell(targets[next])) continue;
+      const std::vector<pid_t> commands = Children(targets[next]);
+      targets.insert(targets.end(), commands.begin(), commands.end());
+    }
+    for (const pid_t target : targets) kill(target, number);
+    return true;
   }
 
-  // `socket` as of Start.
-  absl::Status StartSandboxed(const Request& request, const process::FileDescriptor& socket) {
-    sandboxed_ = true;
+  std::optional<Exit> TryWait() final {
+    if (!end_.has_value()) {
+      siginfo_t info{};
+      const auto descriptor = static_cast<id_t>(child_descriptor_.get());
+      if (waitid(P_PIDFD, descriptor, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+          info.si_pid == 0) {
+        return std::nullopt;
+      }
+      kill(-child_, SIGKILL);  // the number stays this process's until the next call
+      waitid(P_PIDFD, descriptor, &info, WEXITED | WNOHANG);
+      end_ = info;
+    }
+    if (!KillOthers()) return std::nullopt;
+    return Describe(*end_);
+  }
+
+  int EndDescriptor() const final {
+    return end_.has_value() ? OthersEndDescriptor() : child_descriptor_.get();
+  }
+
+ protected:
+  absl::Status Launched(pid_t pid) {
+    child_ = pid;
+    child_descriptor_ = OpenProcess(pid);
+    if (child_descriptor_.open()) return absl::OkStatus();
+    const absl::Status error = absl::ErrnoToStatus(errno, "pidfd_open");
+    kill(pid, SIGKILL);
+    waitpid(std::exchange(child_, 0), nullptr, 0);
+    return error;
+  }
+
+  pid_t child() const { return child_; }  // 0 before the start
+  const process::FileDescriptor& child_descriptor() const { return child_descriptor_; }
+  bool has_ended() const { return end_.has_value(); }
+
+ private:
+  // Returns the program's pid on the host; 0 if there is none.
+  virtual pid_t Program() const = 0;
+  // Kills what is left after the child's end; returns true if nothing is. Until then the descriptor
+  // is readable when that may have changed.
+  virtual bool KillOthers() = 0;
+  virtual int OthersEndDescriptor() const = 0;
+  // Returns how the program ended, after the child's end.
+  virtual Exit Describe(const siginfo_t& end) = 0;
+
+  pid_t child_ = 0;
+  process::FileDescriptor child_descriptor_;
+  std::optional<siginfo_t> end_;  // of the child
+};
+
+// A program in the sandbox of a bwrap, which is the child.
+class SandboxedProcess final : public LaunchedProcess {
+ public:
+  ~SandboxedProcess() override {
+    if (child() != 0) End();
+  }
+
+  // `socket` as of Process::Start.
+  absl::Status Start(const Request& request, const process::FileDescriptor& socket) {
     ASSIGN_OR_RETURN(const auto options,
                      OptionsFile(SandboxOptions(request, /*forks=*/socket.open())));
     ASSIGN_OR_RETURN(ProgramEnds ends, MakeEnds());
@@ -104,7 +168,72 @@ class LaunchedProcess final : public Process {
     return AwaitSandbox();
   }
 
-  absl::Status StartDirectly(const Request& request) {
+  void Kill() override {
+    // The first process ends the others only when it gets a processor, so a fork bomb would go on.
+    // Killing its group stops a bomb at once.
+    if (init_ != 0 && getpgid(init_) == init_) kill(-init_, SIGKILL);
+    KillProcess(init_descriptor_.open() ? init_descriptor_ : child_descriptor());
+  }
+
+  std::vector<pid_t> Processes(size_t max) const override { return Descendants(init_, max); }
+
+ private:
+  // Waits for the pid of the sandbox's first process.
+  absl::Status AwaitSandbox() {
+    const absl::Duration deadline = MonotonicNow() + kMaxStart;
+    std::optional<int> pid;
+    for (bool more = true; !pid.has_value(); pid = ReportedNumber(status_text_, "child-pid")) {
+      if (!more || !AwaitReadable(status_.get(), deadline - MonotonicNow())) {
+        std::string printed;
+        ReadAvailable(log_, kMaxStatusBytes, &printed);
+        return absl::FailedPreconditionError(ExplainSandboxError(printed));
+      }
+      more = ReadAvailable(status_, kMaxStatusBytes, &status_text_);
+    }
+    init_descriptor_ = OpenProcess(*pid);
+    if (init_descriptor_.open()) init_ = *pid;  // otherwise it has ended already
+    return absl::OkStatus();
+  }
+
+  pid_t Program() const override {
+    if (has_ended()) return 0;
+    // Orphans become children of the first process, too, after the program.
+    const std::vector<pid_t> children = Children(init_);
+    return children.empty() ? 0 : children.front();
+  }
+
+  bool KillOthers() override {
+    if (!init_descriptor_.open() || AwaitReadable(init_descriptor_.get(), absl::ZeroDuration())) {
+      return true;
+    }
+    KillProcess(init_descriptor_);
+    return false;
+  }
+
+  int OthersEndDescriptor() const override { return init_descriptor_.get(); }
+
+  Exit Describe(const siginfo_t& end) override {
+    ReadAvailable(status_, kMaxStatusBytes, &status_text_);
+    const auto code = ReportedNumber(status_text_, "exit-code");
+    if (!code.has_value()) return {.started = false, .code = end.si_status};
+    const bool killed = *code > 128 && sigabbrev_np(*code - 128) != nullptr;
+    return {.code = killed ? 0 : *code, .signal = killed ? *code - 128 : 0};
+  }
+
+  process::FileDescriptor status_;  // bwrap's reports
+  std::string status_text_;
+  pid_t init_ = 0;  // the first process in the sandbox
+  process::FileDescriptor init_descriptor_;
+};
+
+// A program without a sandbox, which is the child.
+class DirectProcess final : public LaunchedProcess {
+ public:
+  ~DirectProcess() override {
+    if (child() != 0) End();
+  }
+
+  absl::Status Start(const Request& request) {
     std::map<std::string, std::string> variables = ProgramVariables(request);
     Launch launch;
     launch.arguments = request.command;
@@ -127,98 +256,22 @@ class LaunchedProcess final : public Process {
     return absl::Status(pid.status().code(), ExplainExec(request, pid.status().message()));
   }
 
-  bool Signal(int number) override {
-    const pid_t program = Program();
-    if (program == 0) return false;
-    std::vector<pid_t> targets = {program};
-    for (size_t next = 0; next < targets.size(); ++next) {
-      if (!IsShell(targets[next])) continue;
-      const std::vector<pid_t> commands = Children(targets[next]);
-      targets.insert(targets.end(), commands.begin(), commands.end());
-    }
-    for (const pid_t target : targets) kill(target, number);
-    return true;
-  }
-
   void Kill() override {
-    if (sandboxed_) {
-      // The first process ends the others only when it gets a processor, so a fork bomb would go
-      // on. Killing its group stops a bomb at once.
-      if (init_ != 0 && getpgid(init_) == init_) kill(-init_, SIGKILL);
-      KillProcess(init_descriptor_.open() ? init_descriptor_ : main_descriptor_);
-    } else if (!main_end_.has_value()) {
-      kill(-main_, SIGKILL);
-    }
-  }
-
-  std::optional<Exit> TryWait() override {
-    if (!main_end_.has_value()) {
-      siginfo_t info{};
-      const auto descriptor = static_cast<id_t>(main_descriptor_.get());
-      if (waitid(P_PIDFD, descriptor, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-          info.si_pid == 0) {
-        return std::nullopt;
-      }
-      kill(-main_, SIGKILL);  // the number stays this process's until the next call
-      waitid(P_PIDFD, descriptor, &info, WEXITED | WNOHANG);
-      main_end_ = info;
-    }
-    if (!KillOthers()) return std::nullopt;
-    if (status_.open()) ReadAvailable(status_, kMaxStatusBytes, &status_text_);
-    return Describe();
-  }
-
-  int EndDescriptor() const override {
-    if (!main_end_.has_value()) return main_descriptor_.get();
-    return sandboxed_ ? init_descriptor_.get() : others_.front().get();
+    if (!has_ended()) kill(-child(), SIGKILL);
   }
 
   std::vector<pid_t> Processes(size_t max) const override {
-    if (sandboxed_) return Descendants(init_, max);
-    std::set<pid_t> all = {main_};
-    for (const auto& some : {Descendants(main_, max), ProcessesWithVariable(mark_)}) {
+    std::set<pid_t> all = {child()};
+    for (const auto& some : {Descendants(child(), max), ProcessesWithVariable(mark_)}) {
       all.insert(some.begin(), some.end());
     }
     return {all.begin(), all.end()};
   }
 
  private:
-  absl::Status Launched(pid_t pid) {
-    main_ = pid;
-    main_descriptor_ = OpenProcess(pid);
-    if (main_descriptor_.open()) return absl::OkStatus();
-    const absl::Status error = absl::ErrnoToStatus(errno, "pidfd_open");
-    kill(pid, SIGKILL);
-    waitpid(std::exchange(main_, 0), nullptr, 0);
-    return error;
-  }
+  pid_t Program() const override { return has_ended() ? 0 : child(); }
 
-  // Waits for the pid of the sandbox's first process.
-  absl::Status AwaitSandbox() {
-    const absl::Duration deadline = MonotonicNow() + kMaxStart;
-    std::optional<int> pid;
-    for (bool more = true; !pid.has_value(); pid = ReportedNumber(status_text_, "child-pid")) {
-      if (!more || !AwaitReadable(status_.get(), deadline - MonotonicNow())) {
-        std::string printed;
-        ReadAvailable(log_, kMaxStatusBytes, &printed);
-        return absl::FailedPreconditionError(ExplainSandboxError(printed));
-      }
-      more = ReadAvailable(status_, kMaxStatusBytes, &status_text_);
-    }
-    init_descriptor_ = OpenProcess(*pid);
-    if (init_descriptor_.open()) init_ = *pid;  // otherwise it has ended already
-    return absl::OkStatus();
-  }
-
-  // Kills what is left after the first process has ended; returns true if nothing is.
-  bool KillOthers() {
-    if (sandboxed_) {
-      if (!init_descriptor_.open() || AwaitReadable(init_descriptor_.get(), absl::ZeroDuration())) {
-        return true;
-      }
-      KillProcess(init_descriptor_);
-      return false;
-    }
+  bool KillOthers() override {
     // A process that exits loses its environment before it closes its files.
     std::erase_if(others_, [](const process::FileDescriptor& other) {
       return AwaitReadable(other.get(), absl::ZeroDuration());
@@ -232,36 +285,14 @@ class LaunchedProcess final : public Process {
     return others_.empty();
   }
 
-  // Returns the program's pid on the host; 0 if there is none.
-  pid_t Program() const {
-    if (main_end_.has_value()) return 0;
-    if (!sandboxed_) return main_;
-    // Orphans become children of the first process, too, after the program.
-    const std::vector<pid_t> children = Children(init_);
-    return children.empty() ? 0 : children.front();
+  int OthersEndDescriptor() const override { return others_.front().get(); }
+
+  Exit Describe(const siginfo_t& end) override {
+    const bool exited = end.si_code == CLD_EXITED;
+    return {.code = exited ? end.si_status : 0, .signal = exited ? 0 : end.si_status};
   }
 
-  Exit Describe() const {
-    if (!sandboxed_) {
-      const bool exited = main_end_->si_code == CLD_EXITED;
-      return {.code = exited ? main_end_->si_status : 0,
-              .signal = exited ? 0 : main_end_->si_status};
-    }
-    const auto code = ReportedNumber(status_text_, "exit-code");
-    if (!code.has_value()) return {.started = false, .code = main_end_->si_status};
-    const bool killed = *code > 128 && sigabbrev_np(*code - 128) != nullptr;
-    return {.code = killed ? 0 : *code, .signal = killed ? *code - 128 : 0};
-  }
-
-  bool sandboxed_ = false;
-  process::FileDescriptor status_;  // bwrap's reports
-  std::string status_text_;
-  pid_t main_ = 0;  // bwrap, or the program itself
-  process::FileDescriptor main_descriptor_;
-  std::optional<siginfo_t> main_end_;
-  pid_t init_ = 0;  // the first process in the sandbox
-  process::FileDescriptor init_descriptor_;
-  std::string mark_;                             // the variable of all processes, without a sandbox
+  std::string mark_;                             // the variable of all its processes
   std::vector<process::FileDescriptor> others_;  // killed, perhaps not gone yet
 };
 
@@ -269,10 +300,14 @@ class LaunchedProcess final : public Process {
 
 absl::StatusOr<std::unique_ptr<Process>> Process::Start(const Request& request,
                                                         const process::FileDescriptor& socket) {
-  auto started = std::make_unique<LaunchedProcess>();
-  RETURN_IF_ERROR(request.sandboxed ? started->StartSandboxed(request, socket)
-                                    : started->StartDirectly(request));
-  return started;
+  if (request.sandboxed) {
+    auto process = std::make_unique<SandboxedProcess>();
+    RETURN_IF_ERROR(process->Start(request, socket));
+    return process;
+  }
+  auto process = std::make_unique<DirectProcess>();
+  RETURN_IF_ERROR(process->Start(request));
+  return process;
 }
 
 absl::StatusOr<Process::ProgramEnds> Process::MakeEnds() {

@@ -40,7 +40,6 @@ struct Request {
   // them are the program's, such as kWorkFolder.
   std::map<std::string, std::string> variables;
   std::string folder;   // the working folder; absolute, exists
-  std::string files;    // identifies the content that its files had; empty: unknown
   std::string helpers;  // modules for the program, read-only and in PYTHONPATH; empty: none
   // Folder that the program reads at kDataFolder; absolute; empty: none. Without a sandbox it isn't
   // mounted. A warm start needs it directly in `data_root`, the same folder for all its runs.

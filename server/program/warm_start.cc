@@ -41,7 +41,6 @@ constexpr size_t kPacketBytes = 1 << 20;
 constexpr const char* kLargeModules[] = {"numpy", "pandas", "scipy", "sklearn", "torch"};
 constexpr size_t kMaxScanned = 1000;  // files
 constexpr off_t kMaxScannedBytes = 1 << 20;
-constexpr size_t kMaxKnownFiles = 1000;
 
 struct SocketPair {
   process::FileDescriptor ours;
@@ -265,7 +264,7 @@ std::set<std::string> FindImports(const std::string& folder) {
 absl::StatusOr<std::unique_ptr<Process>> WarmPool::StartRun(const Request& request) {
   const size_t slash = request.folder.rfind('/');
   const std::string folder = request.folder.substr(0, slash);
-  const std::set<std::string> imports = ImportsOf(request);
+  const std::set<std::string> imports = FindImports(request.folder);
   const std::shared_ptr<Place> place =
       Find(absl::StrCat(request.environment.name, " ", folder, " ", absl::StrJoin(imports, ",")));
   const nlohmann::json packet = {{"command", request.command},
@@ -293,19 +292,6 @@ absl::StatusOr<std::unique_ptr<Process>> WarmPool::StartRun(const Request& reque
     if (place->parent == parent) place->parent = nullptr;
   }
   return failed;
-}
-
-std::set<std::string> WarmPool::ImportsOf(const Request& request) {
-  if (request.files.empty()) return FindImports(request.folder);
-  {
-    MutexLock lock(&mutex_);
-    const auto known = imports_.find(request.files);
-    if (known != imports_.end()) return known->second;
-  }
-  std::set<std::string> imports = FindImports(request.folder);
-  MutexLock lock(&mutex_);
-  if (imports_.size() == kMaxKnownFiles) imports_.clear();
-  return imports_.emplace(request.files, std::move(imports)).first->second;
 }
 
 std::shared_ptr<WarmPool::Place> WarmPool::Find(const std::string& key) {

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <list>
-#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -52,13 +51,11 @@ class WarmPool {
     std::shared_ptr<WarmParent> parent ABSL_GUARDED_BY(mutex);
   };
 
-  std::set<std::string> ImportsOf(const Request& request) ABSL_LOCKS_EXCLUDED(mutex_);
   std::shared_ptr<Place> Find(const std::string& key) ABSL_LOCKS_EXCLUDED(mutex_);
 
   Mutex mutex_;
-  std::list<std::pair<std::string, std::shared_ptr<Place>>> recent_
-      ABSL_GUARDED_BY(mutex_);                                                    // newest first
-  std::map<std::string, std::set<std::string>> imports_ ABSL_GUARDED_BY(mutex_);  // by files
+  // Newest first.
+  std::list<std::pair<std::string, std::shared_ptr<Place>>> recent_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace ablate::program

@@ -151,7 +151,6 @@ class ProgramRun {
                          {"MKL_NUM_THREADS", threads},
                          {"OPENBLAS_NUM_THREADS", threads}};
     request.folder = folder_.path();
-    request.files = grant_.run().dataset_blob();
     request.helpers = host_.helpers;
     if (data_ != nullptr) request.data = data_->folder();
     request.data_root = host_.data->root();

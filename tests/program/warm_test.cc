@@ -244,19 +244,15 @@ TEST_F(WarmTest, KeepsAProcessWhoseRunsGoOn) {
   EXPECT_EQ(AwaitEnd(first.get()).ended->reason, "killed by SIGTERM");
 }
 
-TEST_F(WarmTest, ReadsTheImportsOfFilesOnce) {
+TEST_F(WarmTest, ImportsTheModulesOfEachProgramsFiles) {
   std::ofstream(helpers_ + "/numpy.py") << "class random: seed = staticmethod(lambda: None)";
-  const auto has_numpy = [this](const std::string& files, const char* content) {
+  const auto has_numpy = [this](const char* content) {
     Request request = Python("import sys; print('numpy' in sys.modules)");
-    request.files = files;
     std::ofstream(request.folder + "/a.py") << content;
     return ForkToEnd(request).log;
   };
-  EXPECT_EQ(has_numpy("one", "import numpy"), "True\n");
-  EXPECT_EQ(has_numpy("one", "isn't read"), "True\n");
-  EXPECT_EQ(has_numpy("two", "pass"), "False\n");
-  EXPECT_EQ(has_numpy("", "import numpy"), "True\n");
-  EXPECT_EQ(has_numpy("", "pass"), "False\n");
+  EXPECT_EQ(has_numpy("import numpy"), "True\n");
+  EXPECT_EQ(has_numpy("pass"), "False\n");
 }
 
 TEST_F(WarmTest, ForksOnlyPythonCommandsInTheSandbox) {
