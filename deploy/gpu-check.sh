@@ -103,10 +103,21 @@ python_with_gpu() {
   return 1
 }
 
+# Runs a user's program on the GPU, in the sandbox if this machine has bubblewrap.
+program_on_gpu() {
+  local python mode=sandboxed
+  python=$(python_with_gpu) || { echo "no Python with a torch that sees the GPU"; return 1; }
+  command -v bwrap >/dev/null || mode=unsandboxed
+  export ABLATE_HOME=$work/program
+  ablate up --devices cuda:0 --programs "$mode" --environment "gpu=$(realpath -s "$(command -v "$python")")"
+  timeout 120 ablate submit tests/gpu/program.yaml --wait && ablate workers && ablate down
+}
+
 run_checks() {
   echo '```'
   "$programs/gpu_check" "$plugin" || echo "FAILED gpu_check"
   check "the same numbers after three kills of the worker" same_after_kills
+  check "a program that sees its GPU" program_on_gpu
   for lanes in 8 16; do timeout 120 "$programs/gpu_trainer" names-grid "$lanes" "$plugin" || echo "FAILED names grid"; done
   echo '```'
 }
