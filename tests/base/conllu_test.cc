@@ -69,9 +69,10 @@ TEST(ConlluReaderTest, ReadsSentencesWithTheirText) {
 }
 
 TEST(ConlluReaderTest, ReadsHeadsAndRelationsAsTheyAre) {
-  const auto sentences = ReadAll(
+  const std::string file =  // the words point into it
       "1\tGo\t_\tVERB\t_\t_\t0\troot\t_\t_\n2\tin\t_\tADV\t_\t_\t1\tadvmod:lmod\t_\t_\n"
-      "3\t.\t_\tPUNCT\t_\t_\t_\t_\t_\t_\n");
+      "3\t.\t_\tPUNCT\t_\t_\t_\t_\t_\t_\n";
+  const auto sentences = ReadAll(file);
   ASSERT_TRUE(sentences.ok()) << sentences.status();
   const std::vector<TaggedWord>& words = (*sentences)[0].words;
   EXPECT_EQ(words[0].head, "0");

@@ -223,7 +223,8 @@ TEST_F(AnalysisTablesTest, PairRunsWithTheBaselineOfTheirOwnCombination) {
   }
   const auto differences = [&](const std::string& by) {
     std::map<std::string, double> found;
-    for (const report::HeadlineNumbers::Line& line : Tables(by)[0].lines) {
+    const std::vector<report::HeadlineNumbers> tables = Tables(by);
+    for (const report::HeadlineNumbers::Line& line : tables[0].lines) {
       const report::HeadlineNumbers::Entry& loss = line.entries[0];
       EXPECT_EQ(line.compared, loss.difference.mean.defined()) << line.setting;
       EXPECT_EQ(line.compared, loss.p.defined()) << line.setting;
