@@ -11,8 +11,6 @@ if(NOT Torch_DIR)
 endif()
 get_filename_component(ABLATE_TORCH_ROOT "${Torch_DIR}/../../.." ABSOLUTE)
 set(ABLATE_TORCH_LIB "${ABLATE_TORCH_ROOT}/lib")
-# The interpreter of the environment that holds the wheel.
-get_filename_component(ABLATE_PYTHON "${ABLATE_TORCH_ROOT}/../../../../bin/python3" ABSOLUTE)
 foreach(library torch_cpu c10)
   if(NOT EXISTS "${ABLATE_TORCH_LIB}/lib${library}.so")
     message(FATAL_ERROR "Torch_DIR is ${Torch_DIR}, but there is no ${ABLATE_TORCH_LIB}/lib${library}.so")

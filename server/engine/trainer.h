@@ -114,6 +114,10 @@ absl::StatusOr<std::unique_ptr<Trainer>> MakeTrainer(
 // Returns the version of the linked tensor library ("2.13.0").
 std::string TorchVersion();
 
+// Returns the interpreter of the Python environment whose wheel has the loaded tensor library;
+// empty if the library isn't in one.
+std::string TorchPython();
+
 // Returns the environment that the bits of a run depend on, in addition to config, trainer and
 // numerics version. For kTorch: the tensor library and the instruction set that it selects kernels
 // for ("torch 2.13.0, AVX512 (Intel, AMX)"), or the accelerator ("torch 2.13.0, NVIDIA H100 80GB

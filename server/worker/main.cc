@@ -243,19 +243,13 @@ AnalysisTools ToolsOf(const std::shared_ptr<engine::Accelerator>& accelerator) {
   return tools;
 }
 
-// Returns the interpreter of the torch that this program uses; empty if it is gone.
-std::string DefaultPython() {
-  std::error_code ignored;
-  return std::filesystem::exists(ABLATE_PYTHON, ignored) ? ABLATE_PYTHON : "";
-}
-
 // Lets the worker run programs, if its flags say so, with this GPU.
 void AddPrograms(const Flags& flags, const absl::StatusOr<GpuAccess>& gpu, WorkerOptions* options) {
   const absl::StatusOr<ProgramHost> host =
       gpu.ok() ? OpenProgramHost({.mode = flags.programs,
                                   .folder = flags.program_folder,
                                   .environments = flags.environments,
-                                  .python = DefaultPython(),
+                                  .python = engine::TorchPython(),
                                   .gpu = *gpu})
                : gpu.status();
   if (!host.ok() && flags.programs != launch::kOff) {
