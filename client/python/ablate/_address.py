@@ -51,7 +51,7 @@ def find(address: str | None) -> Address | None:
     if named.startswith(_LOCAL):
         return Address(named)
     if named.endswith(".join"):
-        return _read_join_file(pathlib.Path(named), pathlib.Path(named).stem)
+        return read_join_file(pathlib.Path(named), pathlib.Path(named).stem)
     if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}", named):
         raise InvalidArgument(
             f'"{named}" is not a server; expected unix:PATH, localhost:PORT, personal, a join '
@@ -60,7 +60,7 @@ def find(address: str | None) -> Address | None:
     if not file.exists():
         known = sorted(path.stem for path in file.parent.glob("*.json"))
         raise NotFound(f'no server is named "{named}"; expected {", ".join([PERSONAL, *known])}')
-    return _read_join_file(file, named)
+    return read_join_file(file, named)
 
 
 def personal() -> Address:
@@ -87,15 +87,26 @@ def personal() -> Address:
 
 def start_personal() -> Address:
     """Starts the personal server by `ablate up`, which does nothing if it runs."""
-    try:
-        up = subprocess.run(["ablate", "up", "--home", str(_home())], capture_output=True,
-                            text=True, stdin=subprocess.DEVNULL)
-    except FileNotFoundError:
+    ablate = program()
+    if ablate is None:
         raise Unavailable(f"no server runs in {_home()}, and the program ablate, which starts one, "
-                          "isn't on PATH") from None
+                          "isn't on PATH")
+    up = subprocess.run([ablate, "up", "--home", str(_home())], capture_output=True, text=True,
+                        stdin=subprocess.DEVNULL)
     if up.returncode != 0:
         raise Unavailable(f"`ablate up` failed: {up.stderr.strip()}")
     return personal()
+
+
+def program() -> str | None:
+    """Returns the program `ablate` on the path, not this package's command of that name."""
+    for folder in os.environ.get("PATH", "").split(os.pathsep):
+        candidate = os.path.join(folder, "ablate")
+        if os.path.isfile(candidate) and os.access(candidate, os.X_OK):
+            with open(candidate, "rb") as file:
+                if file.read(2) != b"#!":
+                    return candidate
+    return None
 
 
 def _home() -> pathlib.Path:
@@ -122,13 +133,15 @@ def _current_login() -> str:
         return ""
 
 
-def _read_join_file(path: pathlib.Path, login: str) -> Address:
+def read_join_file(path: pathlib.Path, login: str) -> Address:
     """Reads a join file. Errors don't contain any part of the token."""
     try:
         status = path.stat()
     except FileNotFoundError:
         raise NotFound(f"{path}: no such file") from None
-    if not stat.S_ISREG(status.st_mode) or status.st_mode & 0o077:
+    # Windows has no such rights.
+    others_read = os.name == "posix" and status.st_mode & 0o077
+    if not stat.S_ISREG(status.st_mode) or others_read:
         raise Conflict(f"{path}: others may read it; expected a file of mode 0600. Run "
                        f"`chmod 600 {path}` if nobody else has seen it")
     if status.st_size > _MAX_JOIN_FILE:
@@ -142,6 +155,29 @@ def _read_join_file(path: pathlib.Path, login: str) -> Address:
             raise InvalidArgument(f"{path}: {name} is missing; expected a join file of `ablate "
                                   "admin user add`")
     return Address(join.address, login, join.server_name, join.certificate_authority, join.token)
+
+
+def add_login(name: str, join: pathlib.Path) -> None:
+    """Keeps a join file as the login `name`, and makes it the current one."""
+    folder = _logins() / "servers"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = folder / f"{name}.json"
+    if file.exists():
+        known, new = read_join_file(file, name), read_join_file(join, name)
+        if known.authority != new.authority:
+            raise Conflict(f"{name} is the name of another server ({known.target}); give this one "
+                           "another by --name NAME")
+    _write_private(file, join.read_bytes())
+    _write_private(_logins() / "current", f"{name}\n".encode())
+
+
+def _write_private(path: pathlib.Path, content: bytes) -> None:
+    """Replaces a file, whole or not at all, by one of mode 0600."""
+    draft = path.with_name(path.name + ".new")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
+    draft.replace(path)
 
 
 def _fnv1a(text: bytes) -> int:
