@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Installs, builds, starts a personal server, trains names-norm, writes report.html. Reuses what is there already.
+# Installs the packages in dist/ instead of building, if deploy/package.sh has made them.
 # Usage: deploy/quickstart.sh
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -10,8 +11,12 @@ if [ $# -gt 0 ]; then
   exit 64
 fi
 
-deploy/setup.sh
-export PATH="$PWD/build/bin:$PATH"
+if compgen -G 'dist/ablate_*.deb' >/dev/null; then
+  deploy/install.sh dist
+else
+  deploy/setup.sh
+  export PATH="$PWD/build/bin:$PATH"
+fi
 ablate up
 
 echo "Training examples/names-norm.yaml: 3 placements × 5 learning rates × 12 seeds = 180 runs"
@@ -28,7 +33,7 @@ cat <<TEXT
 
 Open report.html in a browser: figures, tables, samples, methods. Then try:
 
-  export PATH=\$PWD/build/bin:\$PATH
+  export PATH=\$PWD/build/bin:\$PATH              # unless packages were installed
   ablate figure $experiment sensitivity -o sensitivity.png
   ablate generate $experiment/none-lr0.004-s42 --temperature 0.5
   ablate runs $experiment
