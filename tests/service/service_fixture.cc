@@ -118,7 +118,7 @@ void ServiceTest::StartServer() {
   const std::string address = absl::StrCat("unix:", folder_, "/c");
   const std::string worker_address = absl::StrCat("unix:", folder_, "/w");
   auto server = Server::Start({address, worker_address, "ada", pace_, sharing_.get(),
-                               public_address_, ABLATE_SERVER_PROGRAM, absl::Seconds(1)},
+                               public_address_, ABLATE_SERVER_PROGRAM, sql_processor_time_},
                               store_.get(), thread_.get());
   ASSERT_TRUE(server.ok()) << server.status();
   server_ = *std::move(server);

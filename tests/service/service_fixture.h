@@ -161,6 +161,7 @@ class ServiceTest : public testing::Test {
   rpc::MinPace pace_;
   // Long enough for all tests; after a change, Restart.
   absl::Duration save_timeout_ = absl::Seconds(60);
+  absl::Duration sql_processor_time_ = absl::Seconds(1);  // likewise
   std::string public_address_;
 
   std::shared_ptr<grpc::Channel> channel_, worker_channel_;
