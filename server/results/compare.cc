@@ -101,14 +101,14 @@ absl::Status ReadKey(storage::Store* store, const TrainedGrid& grid, const std::
       damages);
 }
 
-report::WindowSummary SummarizeRow(const std::vector<ChosenRun>& row, const std::string& key,
+report::WindowSummary SummarizeRow(const std::vector<ChosenRun>& row, report::Scale scale,
                                    const WindowValues& values) {
   std::vector<report::WindowValue> runs;
   for (const ChosenRun& run : Converged(row)) {
     const auto value = values.find(run.cell);
     runs.push_back(value == values.end() ? report::WindowValue() : value->second);
   }
-  return report::SummarizeWindow(runs, report::ScaleOfMetric(key));
+  return report::SummarizeWindow(runs, scale);
 }
 
 // Summarizes each row's own converged runs. Reads one curve at a time, none if there are no
@@ -131,7 +131,8 @@ absl::StatusOr<report::RowWindows> ReadRowWindows(storage::Store* store, const T
   for (const std::vector<ChosenRun>& runs : rows) {
     auto& summaries = result.rows.emplace_back();
     for (size_t i = 0; i < values.size(); ++i) {
-      summaries.push_back(SummarizeRow(runs, result.windows[i].key, values[i]));
+      summaries.push_back(SummarizeRow(
+          runs, report::ScaleOfMetric(result.windows[i].key, grid.input.source), values[i]));
     }
   }
   return result;

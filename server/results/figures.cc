@@ -27,6 +27,14 @@
 namespace ablate::results {
 namespace {
 
+// Returns the key of a kind's figure unless another is requested. Curves of a program are of the
+// compared metric, because it may log no train/loss.
+std::string DefaultKey(const figure::Kind& kind, const report::Comparison& comparison) {
+  const bool own =
+      comparison.source == report::MetricSource::kProgram && kind.reads == figure::Reads::kCurves;
+  return own || kind.key.empty() ? comparison.key : std::string(kind.key);
+}
+
 // Returns the input of a figure except the curves, one column wide. `compared` must outlive it. If
 // `key` is empty, it is the kind's or the compared one.
 figure::Input InputOf(const ComparedGrid& compared, const figure::Kind& kind,
@@ -36,15 +44,19 @@ figure::Input InputOf(const ComparedGrid& compared, const figure::Kind& kind,
   input.axes = compared.grid.input.axes;
   input.windows = &compared.windows;
   input.key = key;
-  if (key.empty()) input.key = kind.key.empty() ? compared.comparison.key : std::string(kind.key);
+  if (key.empty()) input.key = DefaultKey(kind, compared.comparison);
   input.title = compared.grid.spec.name();
   const v1::ReportSpec& report = compared.grid.spec.report();
-  if (report.has_smooth()) input.curves.smooth = report.smooth();
+  if (report.has_smooth()) {
+    input.curves.smooth = report.smooth();
+  } else if (compared.comparison.source == report::MetricSource::kProgram) {
+    input.curves.smooth = 1;  // its points may be far apart
+  }
   if (absl::StartsWith(input.key, "eval/")) input.curves.smooth = 1;
   // Paired curves are differences on the comparison's scale already.
   const report::Scale scale = input.key == compared.comparison.key
                                   ? compared.comparison.scale
-                                  : report::ScaleOfMetric(input.key);
+                                  : report::ScaleOfMetric(input.key, compared.comparison.source);
   input.curves.log = kind.reads != figure::Reads::kPairs && scale == report::Scale::kRatio;
   return input;
 }
@@ -157,18 +169,19 @@ using Families = std::map<figure::Along, std::vector<std::string>>;
 
 // Returns the keys of a kind's figures: one per family in `families` for kinds that read one, one
 // per label for analyses, otherwise one.
-std::vector<std::string> KeysOf(const figure::Kind& kind, const std::string& comparison_key,
+std::vector<std::string> KeysOf(const figure::Kind& kind, const report::Comparison& comparison,
                                 const Families& families, const LabelledResults& results) {
   const std::optional<figure::Along> along = figure::AlongOf(kind);
   if (along.has_value()) return families.at(*along);
   if (kind.reads == figure::Reads::kAnalysis) return results.LabelsFor(kind);
-  return {kind.key.empty() ? comparison_key : std::string(kind.key)};
+  return {DefaultKey(kind, comparison)};
 }
 
 // Returns the name of a kind's figure and adds it to `names`; a second figure's name has its key.
-std::string NameOf(const figure::Kind& kind, const std::string& key, std::set<std::string>* names) {
+std::string NameOf(const figure::Kind& kind, const std::string& key,
+                   const report::Comparison& comparison, std::set<std::string>* names) {
   std::string name(kind.name);
-  if (!kind.key.empty() && key != kind.key) absl::StrAppend(&name, "-", key);
+  if (!kind.key.empty() && key != DefaultKey(kind, comparison)) absl::StrAppend(&name, "-", key);
   std::replace_if(
       name.begin(), name.end(),
       [](char c) { return !absl::ascii_isalnum(static_cast<unsigned char>(c)); }, '-');
@@ -178,10 +191,11 @@ std::string NameOf(const figure::Kind& kind, const std::string& key, std::set<st
 }
 
 // Returns the metric that a report shows over all steps: the compared one if it is of held-out
-// data.
+// data, or a program's.
 std::string LossOf(const report::Comparison& comparison) {
-  const bool held_out = absl::StartsWith(comparison.key, "eval/");
-  return held_out ? comparison.key : std::string(figure::kLoss.key);
+  const bool shown = absl::StartsWith(comparison.key, "eval/") ||
+                     comparison.source == report::MetricSource::kProgram;
+  return shown ? comparison.key : std::string(figure::kLoss.key);
 }
 
 std::vector<Plan> PlansOf(const ComparedGrid& compared, const Families& families,
@@ -191,7 +205,7 @@ std::vector<Plan> PlansOf(const ComparedGrid& compared, const Families& families
   const bool many = comparison.rows.size() > figure::kMaxInOnePanel;
   std::set<std::string> names;
   for (const figure::Kind* kind : figure::KindsInReport(comparison)) {
-    for (const std::string& key : KeysOf(*kind, comparison.key, families, results)) {
+    for (const std::string& key : KeysOf(*kind, comparison, families, results)) {
       Plan plan;
       plan.kind = kind;
       plan.input = InputOf(compared, *kind, kind == &figure::kLoss ? LossOf(comparison) : key);
@@ -199,7 +213,7 @@ std::vector<Plan> PlansOf(const ComparedGrid& compared, const Families& families
                              kind->reads != figure::Reads::kWindows;
       // Small multiples need the width.
       if (kind->wide || multiples) plan.input.width = figure::kDoubleWidth;
-      plan.name = NameOf(*kind, key, &names);
+      plan.name = NameOf(*kind, key, comparison, &names);
       plans.push_back(std::move(plan));
     }
   }
@@ -284,7 +298,8 @@ html::Figure DrawPlan(const Plan& plan, const std::string& prefix) {
   if (plan.kind == &figure::kDifference) figure.cautions = figure::ReversalTexts(plan.input);
   if (const auto along = figure::AlongOf(*plan.kind); along.has_value()) {
     const std::string& family = plan.input.key;
-    absl::StrAppend(&figure.title, ": ", figure::FamilyText(*along, family));
+    absl::StrAppend(&figure.title, ": ",
+                    figure::FamilyText(*along, family, plan.input.comparison->source));
     // A key of an analysis begins with its label.
     const size_t label = family.find('/');
     if (label != std::string::npos) {

@@ -675,7 +675,8 @@ report::Better BetterOf(const v1::ExperimentSpec& spec, const std::string& key) 
 }
 
 report::Scale ScaleOf(const v1::ExperimentSpec& spec, const std::string& key) {
-  if (!spec.report().has_scale() || key != PrimaryMetric(spec)) return report::ScaleOfMetric(key);
+  if (!spec.report().has_scale() || key != PrimaryMetric(spec))
+    return report::ScaleOfMetric(key, SourceOf(spec));
   return spec.report().scale() == v1::Scale::ratio ? report::Scale::kRatio
                                                    : report::Scale::kDifference;
 }

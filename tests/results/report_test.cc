@@ -161,6 +161,26 @@ TEST_F(ReportContentsTest, SaysWhyThereIsNoFigureWithoutNamesOfFields) {
   EXPECT_THAT(missing, ElementsAre("loss", "windows", "curves"));
 }
 
+TEST_F(ReportContentsTest, DrawsThePrimaryMetricOfAProgramThatLogsNoTrainingLoss) {
+  StoredGrid program(R"(name: "own"
+    base { program { command: "train" } settings { fields { key: "x" value { number_value: 1 } } } }
+    axes { name: "x" field: "settings.x" values { number_value: 1 } values { number_value: 2 } }
+    seeds { first: 1 count: 2 } report { primary: "val/perplexity" better: lower })");
+  for (const std::string cell : {"x1-s1", "x1-s2", "x2-s1", "x2-s2"}) {
+    const double value = cell[1] == '1' ? 3 : 2;
+    program.Finish(cell, {{"val/perplexity", {{1, value + 1}, {2, value}}}});
+  }
+  request_.set_experiment(program.experiment());
+  sources_.store = program.store();
+  const html::Experiment experiment = Describe();
+  EXPECT_EQ(experiment.comparison.scale, report::Scale::kDifference) << "its key isn't ours";
+  ASSERT_FALSE(experiment.figures.empty());
+  for (const html::Figure& figure : experiment.figures) {
+    EXPECT_EQ(figure.missing, "") << figure.name;
+    EXPECT_THAT(figure.svg, Not(HasSubstr("training loss"))) << figure.name;
+  }
+}
+
 TEST_F(ReportContentsTest, StopsWhenNobodyWantsIt) {
   const auto experiment = TryDescribe([] { return true; });
   EXPECT_TRUE(absl::IsCancelled(experiment.status())) << experiment.status();

@@ -349,7 +349,8 @@ TEST(TrainedGridTest, ComparesNormsAndSizesThatAnalysesGiveAsRatios) {
     v1::AnalysisKind analysis;
     analysis.GetReflection()->MutableMessage(&analysis, kinds->field(i));
     for (const std::string& form : spec::NumberForms(analysis)) {
-      if (report::ScaleOfMetric(absl::StrCat("label/", form)) == report::Scale::kRatio) {
+      if (report::ScaleOfMetric(absl::StrCat("label/", form), report::MetricSource::kTrainer) ==
+          report::Scale::kRatio) {
         ratios.insert(form.substr(0, form.find('/')));
       }
     }

@@ -107,7 +107,8 @@ MetricName NameOfMetric(absl::string_view key, MetricSource source) {
   return name;
 }
 
-MetricName NameOfFamily(absl::string_view family) {
+MetricName NameOfFamily(absl::string_view family, MetricSource source) {
+  if (source == MetricSource::kProgram) return {std::string(family), "", ""};
   const size_t label = family.find('/');
   if (label == absl::string_view::npos) return NameIn(kFamilies, family);
   // An analysis's key: LABEL/NUMBER, or LABEL/NUMBER/block.*.NORM.
@@ -128,7 +129,8 @@ MetricName NameOfFamily(absl::string_view family) {
   return name;
 }
 
-Scale ScaleOfMetric(absl::string_view key) {
+Scale ScaleOfMetric(absl::string_view key, MetricSource source) {
+  if (source == MetricSource::kProgram) return Scale::kDifference;
   if (const Known* known = Find(kKnown, key); known != nullptr) return known->scale;
   const size_t slash = key.find('/');
   if (slash == absl::string_view::npos) return Scale::kDifference;

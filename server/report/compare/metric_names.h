@@ -25,15 +25,15 @@ enum class MetricSource { kTrainer, kProgram };
 MetricName NameOfMetric(absl::string_view key, MetricSource source);
 
 // Returns the name of a family of metrics: "gradient norm" for `gradient` and for an analysis's
-// `flow/gradient`, "increase of loss" for `robustness/fgsm@*/increase`. An unknown one is its own
-// name.
-MetricName NameOfFamily(absl::string_view family);
+// `flow/gradient`, "increase of loss" for `robustness/fgsm@*/increase`. An unknown one, and
+// each of a program, is its own name.
+MetricName NameOfFamily(absl::string_view family, MetricSource source);
 
 // Returns the scale of a key: ratios for norms and similar quantities, which are positive and span
 // decades; differences for all others. Determined by the key alone, before any value is seen:
 // `train/gradient_norm`, `gradient/block.3`, and numbers of analyses by the part after their label,
-// as `flow/gradient/block.3`.
-Scale ScaleOfMetric(absl::string_view key);
+// as `flow/gradient/block.3`. Differences for a program.
+Scale ScaleOfMetric(absl::string_view key, MetricSource source);
 
 }  // namespace ablate::report
 

@@ -113,8 +113,8 @@ std::string PerturbationOf(absl::string_view family) {
   return std::string(slash == absl::string_view::npos ? before : before.substr(slash + 1));
 }
 
-std::string FamilyText(Along along, absl::string_view family) {
-  std::string text = report::NameOfFamily(family).text;
+std::string FamilyText(Along along, absl::string_view family, report::MetricSource source) {
+  std::string text = report::NameOfFamily(family, source).text;
   if (along == Along::kBlocks || text == family) return text;
   return absl::StrCat(text, " under ", PerturbationOf(family));
 }

@@ -55,7 +55,7 @@ std::optional<std::string> FamilyOf(Along along, absl::string_view key);
 std::string PerturbationOf(absl::string_view family);
 
 // Returns "gradient norm", "increase of loss under replace_words".
-std::string FamilyText(Along along, absl::string_view family);
+std::string FamilyText(Along along, absl::string_view family, report::MetricSource source);
 
 }  // namespace ablate::figure
 

@@ -56,7 +56,9 @@ bool IsLogarithmic(const std::vector<FamilySetting>& settings) {
 // Returns true if the family is of norms, which are compared as ratios, and all values are
 // positive. An arithmetic mean's interval could go below 0.
 bool IsPositive(const Input& input, Along along) {
-  if (report::ScaleOfMetric(KeyAt(along, input.key, 1)) != report::Scale::kRatio) return false;
+  if (report::ScaleOfMetric(KeyAt(along, input.key, 1), input.comparison->source) !=
+      report::Scale::kRatio)
+    return false;
   const auto positive = [](const auto& value) { return !(value.second <= 0); };
   return std::all_of(input.family.begin(), input.family.end(), [&](const FamilySetting& setting) {
     return std::all_of(setting.seeds.begin(), setting.seeds.end(), [&](const FamilySeed& seed) {
@@ -184,15 +186,17 @@ absl::StatusOr<Drawing> DrawFamily(const Input& input, Along along) {
   CurvePanel panel;
   panel.scale = data.log ? ValueScale::kLogarithmic : ValueScale::kLinear;
   if (along == Along::kLevels) panel.places = PlaceScale::kLinear;
-  ASSIGN_OR_RETURN(auto figure, DrawPanels(drawn, {panel},
-                                           {PlaceTitle(input, along, data),
-                                            AxisTitle(report::NameOfFamily(input.key)),
-                                            FamilyFootnote(drawn, data)}));
-  figure.title = absl::StrCat(input.title, ": ", FamilyText(along, input.key),
-                              along == Along::kBlocks ? " over depth of " : " over levels of ",
-                              report::Enumerated(NamesOfDrawn(input.family), kMostNamed));
+  ASSIGN_OR_RETURN(auto figure,
+                   DrawPanels(drawn, {panel},
+                              {PlaceTitle(input, along, data),
+                               AxisTitle(report::NameOfFamily(input.key, input.comparison->source)),
+                               FamilyFootnote(drawn, data)}));
+  figure.title =
+      absl::StrCat(input.title, ": ", FamilyText(along, input.key, input.comparison->source),
+                   along == Along::kBlocks ? " over depth of " : " over levels of ",
+                   report::Enumerated(NamesOfDrawn(input.family), kMostNamed));
   figure.description =
-      absl::StrCat("Means of ", FamilyText(along, input.key),
+      absl::StrCat("Means of ", FamilyText(along, input.key, input.comparison->source),
                    along == Along::kBlocks ? " from the input to the output: "
                                            : " from the lowest to the highest level: ",
                    EachCurve(data.settings, kMostNamed, RangeText), ".");
@@ -205,7 +209,7 @@ std::string FamilyCaption(const Input& input, Along along) {
   Input drawn = input;
   drawn.settings = data.settings;
   return absl::StrCat(
-      SentenceName({FamilyText(along, input.key), "", ""}), " (",
+      SentenceName({FamilyText(along, input.key, input.comparison->source), "", ""}), " (",
       blocks ? absl::StrCat(KeyAt(along, input.key, 1), " and so on) over depth ")
              : absl::StrCat(input.key, ") over the perturbation's level "),
       StepText(data), blocks ? ", the input on the left" : "",

@@ -48,9 +48,10 @@ std::string OthersText(const Comparison& comparison, const std::vector<std::stri
 absl::StatusOr<Responses> ResponsesOf(const Input& input) {
   const Comparison& comparison = *input.comparison;
   if (!comparison.choice_key.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "kind: sensitivity can't draw ", comparison.Metric().text,
-        ", which is a number of an analysis; expected a metric that training records"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("kind: sensitivity can't draw ", comparison.Metric().text,
+                     "; expected the metric by which tuned values are selected, ",
+                     comparison.choice_key, ", at the end of the runs"));
   }
   const auto axis =
       std::find_if(input.axes.begin(), input.axes.end(), [&](const report::Axis& one) {

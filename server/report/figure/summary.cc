@@ -104,8 +104,8 @@ bool HasWindows(const Input& input) {
 // Returns the name of the figure's means: those of norms are geometric.
 std::string MeanNameOf(const Input& input) {
   if (!HasWindows(input)) return std::string(report::MeanName(input.comparison->scale));
-  const auto is_norm = [](const report::MetricWindow& window) {
-    return report::ScaleOfMetric(window.key) == report::Scale::kRatio;
+  const auto is_norm = [&input](const report::MetricWindow& window) {
+    return report::ScaleOfMetric(window.key, input.comparison->source) == report::Scale::kRatio;
   };
   const auto& windows = input.windows->windows;
   if (std::all_of(windows.begin(), windows.end(), is_norm)) return "geometric mean";

@@ -306,15 +306,16 @@ TEST(ScaleOfMetricTest, IsKnownByTheKey) {
         "flow/parameter_gradient", "flow/relative_gradient/block.1.attention", "alike/norm_ratio",
         "sharp/gradient_norm", "weights/l2_norm/block.0.ffn", "words/perplexity",
         "words/replace_words@0.2/perplexity", "words/embedding_rms"}) {
-    EXPECT_EQ(ScaleOfMetric(key), Scale::kRatio) << key;
+    EXPECT_EQ(ScaleOfMetric(key, MetricSource::kTrainer), Scale::kRatio) << key;
   }
   for (const char* key :
        {"eval/loss", "train/loss", "eval/accuracy", "alignment/block.0", "alike/cosine",
         "jacobian/r_mean", "ranks/stable_rank", "gradient", "sharp/largest_eigenvalue",
         "remove/loss", "sharp/loss", "words/fgsm@0.1/loss", "words/fgsm@0.1", ""}) {
-    EXPECT_EQ(ScaleOfMetric(key), Scale::kDifference) << key;
+    EXPECT_EQ(ScaleOfMetric(key, MetricSource::kTrainer), Scale::kDifference) << key;
   }
-  EXPECT_EQ(NameOfFamily("w/l2_norm").text, "w/l2_norm") << "it has no other name";
+  EXPECT_EQ(NameOfFamily("w/l2_norm", MetricSource::kTrainer).text, "w/l2_norm")
+      << "it has no other name";
 }
 
 }  // namespace

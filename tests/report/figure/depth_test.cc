@@ -35,7 +35,7 @@ TEST(MetricNameTest, SaysWhichBlockAFamilyIsAt) {
       "Norm ratio to backprop at block.12");
   EXPECT_EQ(AxisTitle(report::NameOfMetric("other/block.3", report::MetricSource::kTrainer)),
             "other/block.3");
-  EXPECT_EQ(report::NameOfFamily("other").text, "other");
+  EXPECT_EQ(report::NameOfFamily("other", report::MetricSource::kTrainer).text, "other");
 }
 
 class DepthTest : public ::testing::Test {
@@ -128,17 +128,24 @@ TEST(LevelKeysTest, NameTheirFamily) {
   }
   EXPECT_EQ(PerturbationOf("r/replace_words@*/increase"), "replace_words");
   EXPECT_EQ(PerturbationOf("gradient"), "");
-  EXPECT_EQ(FamilyText(Along::kLevels, "r/fgsm@*/loss"), "loss under fgsm");
-  EXPECT_EQ(FamilyText(Along::kLevels, "r/fgsm@*/other"), "r/fgsm@*/other");
+  EXPECT_EQ(FamilyText(Along::kLevels, "r/fgsm@*/loss", report::MetricSource::kTrainer),
+            "loss under fgsm");
+  EXPECT_EQ(FamilyText(Along::kLevels, "r/fgsm@*/other", report::MetricSource::kTrainer),
+            "r/fgsm@*/other");
 }
 
 TEST_F(DepthTest, NamesWhatAnalysesGive) {
-  EXPECT_EQ(report::NameOfFamily("flow/gradient").text, "gradient norm");
-  EXPECT_EQ(report::NameOfFamily("jacobian/r_radial/block.*.attention_norm").text,
+  EXPECT_EQ(report::NameOfFamily("flow/gradient", report::MetricSource::kTrainer).text,
+            "gradient norm");
+  EXPECT_EQ(report::NameOfFamily("jacobian/r_radial/block.*.attention_norm",
+                                 report::MetricSource::kTrainer)
+                .text,
             "radial share at attention_norm");
-  EXPECT_EQ(AxisTitle(report::NameOfFamily("logit_lens/divergence")),
-            "Divergence from the model's prediction (nats)");
-  EXPECT_EQ(report::NameOfFamily("attention/entropy").text, "attention/entropy");
+  EXPECT_EQ(
+      AxisTitle(report::NameOfFamily("logit_lens/divergence", report::MetricSource::kTrainer)),
+      "Divergence from the model's prediction (nats)");
+  EXPECT_EQ(report::NameOfFamily("attention/entropy", report::MetricSource::kTrainer).text,
+            "attention/entropy");
   input_.key = "jacobian/r_radial/block.*.attention_norm";
   Add("a", {{.2, .4}, {.3, .5}}, 1);
   EXPECT_THAT(Drawn().csv, HasSubstr("jacobian/r_radial/block.1.attention_norm,a,100,2,,0.45,"));
