@@ -38,23 +38,27 @@ void MarkNonFinite(const std::string& key, v1::ListRunsResponse* runs) {
   }
 }
 
-// Returns a sentence about a program's metrics if runs are done and have some, but none has
-// `primary`; otherwise "".
+// Returns a sentence about a program's metrics if runs are done and none has `primary`; otherwise
+// "".
 std::string NoPrimaryText(const v1::ListRunsResponse& runs, const std::string& primary) {
   std::set<std::string> keys;
+  bool any = false;
   for (const v1::RunRow& row : runs.rows()) {
-    if (row.state() != v1::RunState::DONE) continue;
+    const bool done = row.state() == v1::RunState::DONE || row.state() == v1::RunState::DIVERGED;
+    any = any || done;
+    if (!done) continue;
     for (const v1::Summary& summary : row.summaries()) keys.insert(summary.key());
   }
-  if (keys.empty() || keys.count(primary) > 0) return "";
+  if (!any || keys.count(primary) > 0) return "";
+  if (keys.empty()) return "No run has logged a metric";
   constexpr size_t kNamed = 12;
   std::vector<std::string> named(keys.begin(), keys.end());
   named.resize(std::min(named.size(), kNamed));
   if (keys.size() > kNamed) named.push_back(absl::StrCat(keys.size() - kNamed, " more"));
   return absl::StrCat("No run has ", primary, ", the primary metric; they have ",
                       absl::StrJoin(named, ", "),
-                      ". Submit the file again with --set report.primary=KEY, or compare with "
-                      "--key KEY");
+                      ". Write one of them as report.primary into the file and submit it again, or "
+                      "compare with --key KEY");
 }
 
 // `judged`: runs have the primary metric.

@@ -116,8 +116,8 @@ void ComparePoints(const Points& whole, const Points& resumed, Verdict* verdict)
   }
 }
 
-// Returns the paths of files that differ, or that only one of two file sets has. Event files aren't
-// compared: they hold wall times, and the points in them are compared as points.
+// Returns the paths of files that differ, or that only one of two file sets has. Leaves out event
+// files, which hold wall times. Their scalars are points if the program logs no others.
 absl::StatusOr<std::vector<std::string>> CompareFiles(absl::string_view whole,
                                                       absl::string_view resumed) {
   constexpr absl::string_view kEventFile = ".tfevents.";
@@ -127,7 +127,8 @@ absl::StatusOr<std::vector<std::string>> CompareFiles(absl::string_view whole,
     if (packed.empty()) continue;
     ASSIGN_OR_RETURN(const std::vector<PackedFile> files, ReadFileSet(packed));
     for (const PackedFile& file : files) {
-      if (absl::StrContains(file.path, kEventFile)) continue;
+      const std::string name = file.path.substr(file.path.rfind('/') + 1);
+      if (absl::StrContains(name, kEventFile)) continue;
       contents[file.path].emplace(file.bytes, file.executable);
       ++sides[file.path];
     }
@@ -175,7 +176,7 @@ std::string FilesText(const std::vector<std::string>& paths) {
 void PrintVerdict(const Verdict& verdict, const Context& context) {
   const size_t differ = verdict.differences.size();
   *context.console.out << (verdict.equal() ? "equal: " : "different: ")
-                       << (differ > 0 ? absl::StrCat(text::Grouped(differ), " of ") : "")
+                       << (verdict.equal() ? "" : absl::StrCat(text::Grouped(differ), " of "))
                        << Count(verdict.points, "point") << " of "
                        << Count(verdict.keys.size(), "key") << FilesText(verdict.different_files)
                        << ", killed at step " << text::Grouped(verdict.killed_at)

@@ -97,7 +97,8 @@ absl::Status NoSuchKey(storage::Store* store, absl::string_view field, const std
   return lookup::InvalidField(
       field, absl::StrCat("no run of ", experiment, " has ", reflect::Quoted(key), guess),
       absl::StrCat(keys->empty() ? none : absl::StrJoin(*keys, ", "),
-                   more > 0 ? absl::StrCat(" and ", more, " more") : "", next));
+                   more > 0 ? absl::StrCat(" and ", more, " more") : "",
+                   keys->empty() ? "" : next));
 }
 
 absl::Status CheckKnownKey(storage::Store* store, absl::string_view field, const std::string& key,

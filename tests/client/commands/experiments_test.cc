@@ -149,10 +149,26 @@ TEST_F(ExperimentsTest, NamesTheRemedyWhenAProgramLogsNoPrimaryMetric) {
   const Outcome outcome = Run({"show", "small"});
   EXPECT_THAT(outcome.out,
               HasSubstr("\nNo run has val_loss, the primary metric; they have eval/loss. "
-                        "Submit the file again with --set report.primary=KEY, or "
-                        "compare with --key KEY\n"));
+                        "Write one of them as report.primary into the file and submit it again, "
+                        "or compare with --key KEY\n"));
   EXPECT_THAT(outcome.out, Not(HasSubstr("ablate compare")));
   EXPECT_THAT(outcome.out, Not(HasSubstr("--key val_loss")));
+}
+
+TEST_F(ExperimentsTest, SaysThatAProgramHasLoggedNothing) {
+  const auto get = answers_.get;
+  answers_.get = [get](const v1::GetExperimentRequest& request, v1::Experiment* experiment) {
+    experiment->mutable_spec()->mutable_base()->mutable_program();
+    return get(request, experiment);
+  };
+  answers_.runs = [](const v1::ListRunsRequest&, v1::ListRunsResponse* response) {
+    AddRow(0, response);
+    response->mutable_rows(0)->clear_summaries();
+    return absl::OkStatus();
+  };
+  const Outcome outcome = Run({"show", "small"});
+  EXPECT_THAT(outcome.out, HasSubstr("\nNo run has logged a metric\n"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("ablate compare")));
 }
 
 TEST_F(ExperimentsTest, TakesResourceNamesIdsAndPrefixes) {
