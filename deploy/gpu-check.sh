@@ -103,14 +103,17 @@ python_with_gpu() {
   return 1
 }
 
-# Runs a user's program on the GPU, in the sandbox if this machine has bubblewrap.
+# Runs a user's program on the GPU, in the sandbox if bubblewrap works here.
 program_on_gpu() {
   local python mode=sandboxed
   python=$(python_with_gpu) || { echo "no Python with a torch that sees the GPU"; return 1; }
-  command -v bwrap >/dev/null || mode=unsandboxed
+  bwrap --ro-bind / / --unshare-user true 2>/dev/null || mode=unsandboxed
   export ABLATE_HOME=$work/program
-  ablate up --devices cuda:0 --programs "$mode" --environment "gpu=$(realpath -s "$(command -v "$python")")"
-  timeout 120 ablate submit tests/gpu/program.yaml --wait && ablate workers && ablate down
+  ablate up --devices cuda:0 --programs "$mode" --environment "gpu=$(realpath -s "$(command -v "$python")")" &&
+    timeout 120 ablate submit tests/gpu/program.yaml --wait && ablate workers
+  local status=$?
+  ablate down
+  return "$status"
 }
 
 run_checks() {

@@ -113,12 +113,15 @@ absl::StatusOr<Child> SpawnServer(const std::string& program, std::vector<std::s
 // Checks the paths of NAME=PATH[:FOLDER…], which are on this machine; the server checks the form.
 // Otherwise only its worker's log would name a wrong path.
 absl::Status CheckEnvironment(const std::string& given) {
-  const std::vector<std::string> paths =
-      absl::StrSplit(given.substr(given.find('=') + 1), ':', absl::SkipEmpty());
+  const std::vector<std::string> parts = absl::StrSplit(given, absl::MaxSplits('=', 1));
+  const std::vector<std::string> paths = absl::StrSplit(parts.back(), ':', absl::SkipEmpty());
+  if (parts.size() < 2) return absl::OkStatus();
   for (size_t i = 0; i < paths.size(); ++i) {
     std::error_code error;
-    const bool usable = i == 0 ? IsProgram(paths[i]) : fs::is_directory(paths[i], error);
-    if (usable) continue;
+    const bool usable =
+        i == 0 ? IsProgram(paths[i])
+               : fs::is_directory(paths[i], error) && access(paths[i].c_str(), R_OK | X_OK) == 0;
+    if (usable || !fs::path(paths[i]).is_absolute()) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("--environment ", given, ": ", paths[i], " isn't ",
                      i == 0 ? "a program that can be run; expected the path of a Python interpreter"

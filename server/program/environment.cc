@@ -109,9 +109,9 @@ absl::StatusOr<Environment> DescribePython(const std::string& name, const std::s
   ASSIGN_OR_RETURN(const Output output, RunToEnd(std::move(request)));
   const nlohmann::json facts = FactsIn(output.log);
   if (!output.ended->ok() || !HasAllFacts(facts)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "environment ", name, ": ", python, " isn't a usable Python (", output.ended->reason,
-        "); expected an interpreter of Python 3.8 or later. ", output.log));
+    return absl::InvalidArgumentError(
+        absl::StrCat(python, " isn't a usable Python (", output.ended->reason,
+                     "); expected an interpreter of Python 3.8 or later. ", output.log));
   }
   Environment result{.name = name,
                      .interpreter = facts["executable"],

@@ -52,7 +52,8 @@ absl::Status PrepareFolder(const std::string& folder) {
 absl::Status CheckDataFolder(const std::string& folder, const ProgramOptions& options) {
   std::error_code ignored;
   const std::string inside = fs::weakly_canonical(options.folder, ignored).string() + "/";
-  const std::string outside = fs::weakly_canonical(folder, ignored).string() + "/";
+  std::string outside = fs::weakly_canonical(folder, ignored).string();
+  if (outside != "/") outside += "/";
   if (!absl::StartsWith(inside, outside)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       folder, " holds the folder of runs, ", options.folder, "; expected a folder of data only"));
