@@ -16,7 +16,7 @@ install(FILES "${ablate_package}/server.conf" "${ablate_package}/worker.conf" DE
 install(CODE [[
   foreach(program ablate-worker libablate_cuda.so)
     set(path "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/bin/${program}")
-    if(EXISTS "${path}")
+    if(EXISTS "${path}" AND NOT "$ENV{DESTDIR}" STREQUAL "")  # not for `cmake --install`
       execute_process(COMMAND patchelf --set-rpath /usr/lib/ablate/torch/lib:/usr/lib/ablate/torch/../nvidia/cu13/lib "${path}"
                       COMMAND_ERROR_IS_FATAL ANY)
     endif()
@@ -35,11 +35,11 @@ set(CPACK_COMPONENTS_ALL client server)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${ABLATE_TORCH_LIB}")
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${ABLATE_TORCH_LIB};${ABLATE_TORCH_ROOT}/../nvidia/cu13/lib")
 set(CPACK_DEBIAN_CLIENT_PACKAGE_NAME ablate-client)
 set(CPACK_COMPONENT_CLIENT_DESCRIPTION "Command line of ablate, an ablation lab as a service")
 set(CPACK_DEBIAN_SERVER_PACKAGE_NAME ablate)
-set(CPACK_DEBIAN_SERVER_PACKAGE_DEPENDS "ablate-client (= ${PROJECT_VERSION}), adduser, bubblewrap, python3-venv")
+set(CPACK_DEBIAN_SERVER_PACKAGE_DEPENDS "ablate-client (= ${PROJECT_VERSION}), adduser, bubblewrap, fonts-liberation, python3-venv")
 set(CPACK_COMPONENT_SERVER_DESCRIPTION "Server and worker of ablate, an ablation lab as a service")
 set(CPACK_DEBIAN_SERVER_PACKAGE_CONTROL_EXTRA
     "${ablate_package}/conffiles" "${ablate_package}/postinst" "${ablate_package}/prerm" "${ablate_package}/postrm")

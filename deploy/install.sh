@@ -2,9 +2,8 @@
 # Installs ablate's Debian packages, and PyTorch for the worker. Usage: deploy/install.sh [FOLDER]
 #   FOLDER  that has the packages [dist]
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-folder=$(realpath "${1:-dist}")
+folder=$(realpath "${1:-$(dirname "${BASH_SOURCE[0]}")/../dist}")
 as_root=()
 [ "$(id -u)" -eq 0 ] || as_root=(sudo)
 "${as_root[@]}" apt-get update -qq

@@ -25,7 +25,7 @@ fail_phase() {
       echo "The last lines of $log:"
       tail -n 20 "$log" | cut -c1-300
     fi
-    echo "The whole output is in $PWD/$log"
+    echo "The whole output is in $(realpath "$log")"
   } >&2
   exit "$1"
 }

@@ -56,7 +56,7 @@ class PackagesTest(unittest.TestCase):
         version = self.field(self.server, "Version")
         depends = self.field(self.server, "Depends").split(", ")
         self.assertLessEqual({f"ablate-client (= {version})", "adduser", "bubblewrap",
-                              "python3-venv"}, set(depends))
+                              "fonts-liberation", "python3-venv"}, set(depends))
         control = self.folder / "control"
         output("dpkg-deb", "-e", self.server, control)
         self.assertEqual((control / "conffiles").read_text(),
@@ -64,8 +64,10 @@ class PackagesTest(unittest.TestCase):
         for script in ("postinst", "prerm", "postrm"):
             self.assertTrue(os.access(control / script, os.X_OK), script)
             output("sh", "-n", control / script)
-        unit = (self.root / "usr/lib/systemd/system/ablate.service").read_text()
-        self.assertIn("\nKillMode=process\n", unit)
+        for name in ("ablate", "ablate-worker"):
+            unit = (self.root / f"usr/lib/systemd/system/{name}.service").read_text()
+            self.assertIn(f"\nKillMode={'process' if name == 'ablate' else 'mixed'}\n", unit)
+            self.assertIn("\nOOMPolicy=continue\n", unit)
 
     def test_the_worker_finds_torch_by_the_link_only(self):
         dynamic = output("readelf", "-d", self.root / "usr/bin/ablate-worker")

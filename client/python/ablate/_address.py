@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from google.protobuf import json_format
 
-from ablate.errors import Conflict, InvalidArgument, NotFound, Unavailable
+from ablate.errors import Conflict, Error, InvalidArgument, NotFound, Unavailable
 from ablate.v1 import join_pb2
 
 PERSONAL = "personal"
@@ -102,10 +102,14 @@ def program() -> str | None:
     """Returns the program `ablate` on the path, not this package's command of that name."""
     for folder in os.environ.get("PATH", "").split(os.pathsep):
         candidate = os.path.join(folder, "ablate")
-        if os.path.isfile(candidate) and os.access(candidate, os.X_OK):
-            with open(candidate, "rb") as file:
-                if file.read(2) != b"#!":
-                    return candidate
+        if not os.path.isfile(candidate) or not os.access(candidate, os.X_OK):
+            continue
+        try:
+            script = pathlib.Path(candidate).read_bytes()[:2] == b"#!"
+        except OSError:
+            script = False  # it may be run, but not read
+        if not script:
+            return candidate
     return None
 
 
@@ -160,13 +164,17 @@ def read_join_file(path: pathlib.Path, login: str) -> Address:
 def add_login(name: str, join: pathlib.Path) -> None:
     """Keeps a join file as the login `name`, and makes it the current one."""
     folder = _logins() / "servers"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.parent.parent.mkdir(parents=True, exist_ok=True)
+    for private in (folder.parent, folder):
+        private.mkdir(mode=0o700, exist_ok=True)
     file = folder / f"{name}.json"
-    if file.exists():
-        known, new = read_join_file(file, name), read_join_file(join, name)
-        if known.authority != new.authority:
-            raise Conflict(f"{name} is the name of another server ({known.target}); give this one "
-                           "another by --name NAME")
+    try:
+        known: Address | None = read_join_file(file, name)
+    except Error:
+        known = None  # there is none, or it is damaged
+    if known and known.authority != read_join_file(join, name).authority:
+        raise Conflict(f"{name} is the name of another server ({known.target}); give this one "
+                       "another by --name NAME")
     _write_private(file, join.read_bytes())
     _write_private(_logins() / "current", f"{name}\n".encode())
 

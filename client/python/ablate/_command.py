@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from ablate import _address, _display
 from ablate._connection import Connection
-from ablate.errors import Error, InvalidArgument, Unavailable
+from ablate.errors import Conflict, Error, InvalidArgument, Unavailable
 from ablate.experiment import Experiment
 from ablate.lab import Lab, connect
 from ablate.v1 import admin_pb2, experiment_pb2
@@ -33,7 +33,7 @@ def main() -> int:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Runs one command; returns its exit code, which is as of the program."""
+    """Runs one command; returns its exit code, as the program has them."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
@@ -42,9 +42,7 @@ def run(arguments: Sequence[str]) -> int:
         return int(options.run(options))
     except Unavailable as error:
         return _fail(error, _UNAVAILABLE)
-    except Error as error:
-        return _fail(error, _FAILURE)
-    except OSError as error:
+    except (Error, OSError) as error:
         return _fail(error, _FAILURE)
     except KeyboardInterrupt:
         return 130
@@ -79,16 +77,18 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--join", metavar="FILE", required=True, help="join file of an admin")
     one.add_argument("--name", help="name for the server [the first part of its host name]")
 
-    one = command("submit", _submit, "Create an experiment of a file")
+    one = command("submit", _submit, "Create an experiment from a file")
     one.add_argument("file", metavar="FILE", help="experiment file: .yaml, .yml or .json")
     one.add_argument("--set", metavar="PATH=VALUE", action="append", default=[],
-                     help="replace a value below base, such as training.steps=200 (repeatable)")
+                     help="replace a value below base by one in JSON or a text, such as "
+                     "training.steps=200 (repeatable)")
     one.add_argument("--seeds", help="8 for 0 to 7, 0..9 or 1,2,5 [the file's]")
     one.add_argument("--dry-run", action="store_true", help="only check it, and print the plan")
     one.add_argument("--wait", action="store_true", help="wait until it has ended, and compare")
 
     one = command("ls", _list, "List experiments, newest first")
-    one.add_argument("-n", "--limit", metavar="N", type=int, default=100, help="at most N [100]")
+    one.add_argument("-n", "--limit", metavar="N", type=int, default=100,
+                     help="list at most N, 0 for all [100]")
 
     for name, run, text in (("show", _show, "Print an experiment's state"),
                             ("watch", _watch, "Follow an experiment until it has ended")):
@@ -101,13 +101,17 @@ def _parser() -> argparse.ArgumentParser:
 
     one = command("report", _report, "Write the report page")
     one.add_argument("experiment", metavar="EXP")
-    one.add_argument("-o", "--output", metavar="FILE", default="report.html", help="[report.html]")
+    one.add_argument("-o", "--output", metavar="FILE", default="report.html",
+                     help="file to write [report.html]")
+
+    one.add_argument("--force", action="store_true", help="replace FILE")
 
     one = command("figure", _figure, "Draw a figure")
     one.add_argument("experiment", metavar="EXP")
     one.add_argument("kind", metavar="KIND", help="such as difference, curves or sensitivity")
     one.add_argument("-o", "--output", metavar="FILE", required=True, help=".svg, .pdf or .png")
     one.add_argument("-k", "--key", default="", help="metric, family or analysis [the kind's]")
+    one.add_argument("--force", action="store_true", help="replace FILE")
 
     one = command("sql", _sql, "Run a SELECT over the server's views, as CSV")
     one.add_argument("statement", metavar="SELECT", help="`SELECT * FROM columns` lists the views")
@@ -125,7 +129,10 @@ def _lab(options: Any) -> Lab:
     try:
         return connect(options.server, start=False)
     except Unavailable as error:
-        raise Unavailable(f"{error}, or `ablate login --join FILE`") from None
+        if options.server:
+            raise
+        raise Unavailable("no server: run `ablate login --join FILE`, or install the Debian "
+                          f"packages, which start one ({error})") from None
 
 
 def _login(options: Any) -> int:
@@ -146,16 +153,17 @@ def _login(options: Any) -> int:
 
 def _name_of(host: str) -> str:
     """Returns the first part of a host's name; the whole of an address."""
-    return host.replace(":", "-") if re.fullmatch(r"[0-9a-f.:]*[.:][0-9a-f.:]*", host) \
-        else host.partition(".")[0]
+    if ":" in host or re.fullmatch(r"[0-9.]+", host):
+        return host.replace(":", "-")
+    return host.partition(".")[0]
 
 
 def _value(text: str) -> Any:
     """Returns a number, a truth value or a list in the form of JSON; other texts as they are."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+    for read in (json.loads, float):
+        with contextlib.suppress(ValueError):
+            return read(text)
+    return text
 
 
 def _overrides(arguments: Iterable[str]) -> dict[str, Any]:
@@ -163,7 +171,7 @@ def _overrides(arguments: Iterable[str]) -> dict[str, Any]:
     for one in arguments:
         path, equals, value = one.partition("=")
         if not equals or not path:
-            raise InvalidArgument(f'--set: "{one}"; expected PATH=VALUE')
+            raise InvalidArgument(f'--set: "{one}" has no value; expected PATH=VALUE')
         values[path] = _value(value)
     return values
 
@@ -177,7 +185,8 @@ def _seeds(text: str | None) -> Iterable[int] | int | None:
             return range(int(first), int(last) + 1)
         return [int(one) for one in text.split(",")] if "," in text else int(text)
     except ValueError:
-        raise InvalidArgument(f'--seeds: "{text}"; expected such as 8, 0..9 or 1,2,5') from None
+        raise InvalidArgument(f'--seeds: "{text}" isn\'t a list of seeds; expected 8, 0..9 or '
+                              "1,2,5") from None
 
 
 def _submit(options: Any) -> int:
@@ -230,12 +239,18 @@ def _show(options: Any) -> int:
 
 
 def _follow(experiment: Experiment) -> int:
-    """Waits for the end; returns the exit code of what became of the runs."""
+    """Waits for the end; returns the exit code."""
     counts = experiment.wait().message.counts
     print(f"{experiment.id}: {_display.counts_text(counts)}", file=sys.stderr)
-    if counts.failed:
+    return _exit_code(experiment.message)
+
+
+def _exit_code(message: experiment_pb2.Experiment) -> int:
+    counts, analyses = message.counts, message.analyses
+    if counts.failed or analyses.failed or analyses.failure:
         return _FAILURE
-    return _CANCELLED if counts.cancelled else _SUCCESS
+    cancelled = counts.cancelled or analyses.cancelled or message.state == _State.CANCELLED
+    return _CANCELLED if cancelled else _SUCCESS
 
 
 def _watch(options: Any) -> int:
@@ -249,16 +264,23 @@ def _compare(options: Any) -> int:
 
 
 def _report(options: Any) -> int:
+    _check_new(options)
     print(_lab(options).experiment(options.experiment).report(options.output), file=sys.stderr)
     return _SUCCESS
+
+
+def _check_new(options: Any) -> None:
+    if pathlib.Path(options.output).exists() and not options.force:
+        raise Conflict(f"{options.output} exists already: --force replaces it")
 
 
 def _figure(options: Any) -> int:
     forms: dict[str, Literal["svg", "pdf", "png"]] = {".svg": "svg", ".pdf": "pdf", ".png": "png"}
     form = forms.get(pathlib.Path(options.output).suffix)
     if form is None:
-        raise InvalidArgument(f"--output: {options.output}; expected a name that ends with "
-                              f"{', '.join(forms)}")
+        raise InvalidArgument(f"--output: {options.output} has another format; expected a name "
+                              f"that ends with {', '.join(forms)}")
+    _check_new(options)
     experiment = _lab(options).experiment(options.experiment)
     experiment.figure(options.kind, format=form, key=options.key).save(options.output)
     return _SUCCESS

@@ -47,15 +47,20 @@ class CommandTest(unittest.TestCase):
         self.assertEqual(run("sql", "SELECT count(*) AS cells FROM cells")[1], "cells\n6\n")
         self.assertEqual(run("report", self.id, "-o", "page.html")[0], 0)
         self.assertIn("<html", (self.server.folder / "page.html").read_text()[:500])
+        code, _, err = run("report", self.id, "-o", "page.html")
+        self.assertEqual((code, err), (1, "error: page.html exists already: --force replaces it\n"))
+        self.assertEqual(run("report", self.id, "-o", "page.html", "--force")[0], 0)
         self.assertEqual(run("figure", self.id, "difference", "-o", "difference.png")[0], 0)
         self.assertEqual((self.server.folder / "difference.png").read_bytes()[:4], b"\x89PNG")
 
     def test_wrong_input_has_an_error_and_an_exit_code(self):
         for arguments, code, message in (
                 (["submit"], 64, "error: the following arguments are required: FILE"),
-                (["figure", self.id, "difference", "-o", "x.gif"], 1, "--output: x.gif; expected"),
-                (["submit", "placement.yaml", "--seeds", "some"], 1, '--seeds: "some"; expected'),
-                (["submit", "placement.yaml", "--set", "x"], 1, '--set: "x"; expected PATH=VALUE'),
+                (["figure", self.id, "difference", "-o", "x.gif"], 1,
+                 "--output: x.gif has another format; expected"),
+                (["submit", "placement.yaml", "--seeds", "some"], 1, '--seeds: "some" isn'),
+                (["submit", "placement.yaml", "--set", "x"], 1,
+                 '--set: "x" has no value; expected PATH=VALUE'),
                 (["submit", "placement.yaml", "--set", "training.stesp=1"], 1, "did you mean"),
                 (["show", "nothing"], 1, "nothing"),
                 (["--server", "elsewhere", "ls"], 1, 'no server is named "elsewhere"')):
@@ -99,6 +104,10 @@ class LoginTest(unittest.TestCase):
                                               "may be deleted\n"))
             kept = server.folder / "config/ablate/servers/lab.json"
             self.assertEqual(kept.stat().st_mode & 0o777, 0o600)
+            self.assertEqual(kept.parent.parent.stat().st_mode & 0o777, 0o700)
+            server.ablate("login", "--join", str(join), "--name", "other")
+            server.ablate("logout", "other")
+            self.assertEqual(run("login", "--join", str(join), "--name", "lab")[0], 0)
             join.unlink()
             self.assertEqual(run("ls")[0], 0)
             self.assertEqual(run("login", "--join", str(kept), "--name", "personal")[0], 1)
