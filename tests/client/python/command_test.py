@@ -3,7 +3,6 @@ import contextlib
 import io
 import os
 import re
-import socket
 import unittest
 import unittest.mock
 
@@ -89,16 +88,8 @@ class CommandTest(unittest.TestCase):
 
 class LoginTest(unittest.TestCase):
     def test_keeps_a_join_file_that_the_server_accepts(self):
-        with PersonalServer() as server, socket.socket() as listener:
-            listener.bind(("127.0.0.1", 0))
-            port = listener.getsockname()[1]
-            listener.close()
-            server.ablate("up")
-            server.ablate("admin", "init", f"localhost:{port}")
-            server.ablate("down")
-            server.ablate("up", "--listen", f"127.0.0.1:{port}")
-            join = server.folder / "ada.join"
-            server.ablate("admin", "user", "add", "ada", "-o", str(join))
+        with PersonalServer() as server:
+            port, join = server.share()
             code, _, err = run("login", "--join", str(join), "--name", "lab")
             self.assertEqual((code, err), (0, f"logged in to lab (localhost:{port}) as ada; {join} "
                                               "may be deleted\n"))

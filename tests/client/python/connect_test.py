@@ -2,7 +2,6 @@
 import os
 import re
 import shutil
-import socket
 import unittest
 import unittest.mock
 
@@ -55,16 +54,8 @@ class ConnectTest(unittest.TestCase):
                 ablate.connect("unix:/nowhere/socket").experiments()
 
     def test_joins_a_shared_server_by_tls_and_token(self):
-        with PersonalServer() as server, socket.socket() as listener:
-            listener.bind(("127.0.0.1", 0))
-            port = listener.getsockname()[1]
-            listener.close()
-            server.ablate("up")
-            server.ablate("admin", "init", f"localhost:{port}")
-            server.ablate("down")
-            server.ablate("up", "--listen", f"127.0.0.1:{port}")
-            join = server.folder / "ada.join"
-            server.ablate("admin", "user", "add", "ada", "-o", str(join))
+        with PersonalServer() as server:
+            _, join = server.share()
             lab = ablate.connect(join)
             self.assertEqual(lab.experiments(), [])
             self.assertNotIn("token", repr(lab))

@@ -2,6 +2,7 @@
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 import tempfile
 
@@ -55,6 +56,19 @@ class PersonalServer:
             if value is not None:
                 os.environ[name] = value
         shutil.rmtree(self.folder)
+
+    def share(self):
+        """Serves other machines at a free port. Returns it, and the join file of the user ada."""
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            port = listener.getsockname()[1]
+        self.ablate("up")
+        self.ablate("admin", "init", f"localhost:{port}")
+        self.ablate("down")
+        self.ablate("up", "--listen", f"127.0.0.1:{port}")
+        join = self.folder / "ada.join"
+        self.ablate("admin", "user", "add", "ada", "-o", str(join))
+        return port, join
 
     def ablate(self, *arguments, check=True):
         """Runs the command line; returns what it prints."""
