@@ -167,8 +167,8 @@ google::protobuf::Struct ToStruct(const Verdict& verdict) {
 // Returns ", and 2 files: out/a, out/b"; "" without files.
 std::string FilesText(const std::vector<std::string>& paths) {
   if (paths.empty()) return "";
-  std::vector<std::string> shown(paths.begin(), paths.begin() + std::min(kShown, paths.size()));
-  for (std::string& path : shown) path = Printable(path);
+  std::vector<std::string> shown;
+  for (size_t i = 0; i < std::min(kShown, paths.size()); ++i) shown.push_back(Printable(paths[i]));
   if (paths.size() > kShown) shown.push_back(absl::StrCat(paths.size() - kShown, " more"));
   return absl::StrCat(", and ", Count(paths.size(), "file"), ": ", absl::StrJoin(shown, ", "));
 }

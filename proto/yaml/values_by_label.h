@@ -10,10 +10,10 @@
 
 namespace ablate::yaml {
 
-// Replaces them in each axis that has `by`; `root` is the tree of an experiment with a list of axes.
-// Values are in the order of the other axis's labels; that axis may have `by` itself if it
-// comes before. A mapping's member that isn't a list counts as reported. Appends problems; the axis then keeps the
-// values that could be read.
+// Replaces them in each axis that has `by`; `root` is the tree of an experiment with a list of
+// axes. Values are in the order of the other axis's labels; that axis may have `by` itself if it
+// comes before. A mapping's member that isn't a list counts as reported. Appends problems; the axis
+// then keeps the values that could be read.
 void ExpandValuesByLabel(google::protobuf::Value* root,
                          std::vector<reflect::FieldProblem>* problems);
 

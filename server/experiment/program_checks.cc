@@ -27,7 +27,7 @@ constexpr int kMaxCommand = 1000;  // texts
 constexpr size_t kMaxCommandBytes = 64 << 10;
 constexpr size_t kMaxSettings = 1000;
 constexpr size_t kMaxNameBytes = 100;
-constexpr int64_t kMaxSeconds = 30 * 24 * 3600;
+constexpr int64_t kMaxSeconds = int64_t{30} * 24 * 3600;
 constexpr char kNameGrammar[] =
     "letters, digits and _ -, beginning with a letter or _, at most 100 characters";
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "server/report/compare/metric_names.h"
 
 namespace ablate::figure {
 

@@ -187,7 +187,8 @@ TEST(KindTest, StandsInReportsWhereItHasSomethingToShow) {
   const Kind& sensitivity = *FindKind("sensitivity");
   const auto drawn = Draw(
       sensitivity, MakeInput(sensitivity, of_analysis, *report::Compare(of_analysis), {}, 6.75));
-  EXPECT_THAT(std::string(drawn.status().message()), HasSubstr("expected the metric by which tuned values are selected, eval/loss, at"));
+  EXPECT_THAT(std::string(drawn.status().message()),
+              HasSubstr("expected the metric by which tuned values are selected, eval/loss, at"));
   EXPECT_THAT(
       in_report(Settings({{"a", {2, 3}}, {"b", {3, 4}}})),
       ElementsAre("forest", "difference", "loss", "summary", "depth", "levels", "landscape",
