@@ -121,21 +121,19 @@ void ComparePoints(const Points& whole, const Points& resumed, Verdict* verdict)
 absl::StatusOr<std::vector<std::string>> CompareFiles(absl::string_view whole,
                                                       absl::string_view resumed) {
   constexpr absl::string_view kEventFile = ".tfevents.";
-  std::map<std::string, std::set<std::pair<absl::string_view, bool>>> contents;
-  std::map<std::string, int> sides;
+  std::map<std::string, std::vector<std::pair<absl::string_view, bool>>> contents;
   for (const absl::string_view packed : {whole, resumed}) {
     if (packed.empty()) continue;
     ASSIGN_OR_RETURN(const std::vector<PackedFile> files, ReadFileSet(packed));
     for (const PackedFile& file : files) {
       const std::string name = file.path.substr(file.path.rfind('/') + 1);
       if (absl::StrContains(name, kEventFile)) continue;
-      contents[file.path].emplace(file.bytes, file.executable);
-      ++sides[file.path];
+      contents[file.path].emplace_back(file.bytes, file.executable);
     }
   }
   std::vector<std::string> differ;
   for (const auto& [path, of] : contents) {
-    if (of.size() > 1 || sides[path] < 2) differ.push_back(path);
+    if (of.size() < 2 || of[0] != of[1]) differ.push_back(path);
   }
   return differ;
 }
@@ -217,9 +215,7 @@ class ResumeCheck {
     }
     ASSIGN_OR_RETURN(const Points again, ReadPoints(resumed.run()));
     ComparePoints(points, again, &verdict);
-    ASSIGN_OR_RETURN(const std::string output, OutputOf(whole.run()));
-    ASSIGN_OR_RETURN(const std::string other_output, OutputOf(resumed.run()));
-    ASSIGN_OR_RETURN(verdict.different_files, CompareFiles(output, other_output));
+    ASSIGN_OR_RETURN(verdict.different_files, CompareOutputs(whole.run(), resumed.run()));
     options_.json ? void(PrintJson(context_, ToStruct(verdict))) : PrintVerdict(verdict, context_);
     return verdict.equal() ? kSuccess : kFailure;
   }
@@ -287,13 +283,29 @@ class ResumeCheck {
     return points;
   }
 
-  // Returns the file set that the run has kept; empty if there is none.
-  absl::StatusOr<std::string> OutputOf(const std::string& run) {
+  // Returns the paths of CompareFiles. Downloads the files that both runs have kept only if their
+  // hashes differ.
+  absl::StatusOr<std::vector<std::string>> CompareOutputs(const std::string& whole,
+                                                          const std::string& resumed) {
+    ASSIGN_OR_RETURN(const v1::Artifact output, OutputOf(whole));
+    ASSIGN_OR_RETURN(const v1::Artifact other_output, OutputOf(resumed));
+    if (output.sha256() == other_output.sha256()) return std::vector<std::string>();
+    ASSIGN_OR_RETURN(const std::string files, FilesOf(output));
+    ASSIGN_OR_RETURN(const std::string other_files, FilesOf(other_output));
+    return CompareFiles(files, other_files);
+  }
+
+  // Returns the artifact of the files that the run has kept; without a hash if there are none.
+  absl::StatusOr<v1::Artifact> OutputOf(const std::string& run) {
     v1::ListArtifactsRequest request;
     request.set_run(run);
     ASSIGN_OR_RETURN(const auto list, connection_->Call(kListArtifacts, request));
-    if (list.artifacts().empty()) return "";
-    const v1::Artifact& output = *list.artifacts().rbegin();
+    return list.artifacts().empty() ? v1::Artifact() : *list.artifacts().rbegin();
+  }
+
+  // Returns the file set; empty without one.
+  absl::StatusOr<std::string> FilesOf(const v1::Artifact& output) {
+    if (output.sha256().empty()) return "";
     return ReceiveFileSet(RemoteOf(output), ReadArtifact(connection_, output), context_.sleep);
   }
 
