@@ -1,12 +1,16 @@
 // Creates the trainer of a run, and configures LibTorch for a process and its threads.
 #include <ATen/ATen.h>
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
+#include <dlfcn.h>
 #include <torch/headeronly/version.h>
 
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <string>
+#include <system_error>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -102,6 +106,17 @@ absl::StatusOr<std::unique_ptr<Trainer>> MakeTrainer(
 }
 
 std::string TorchVersion() { return TORCH_VERSION; }
+
+std::string TorchPython() {
+  Dl_info library;
+  if (dladdr(reinterpret_cast<const void*>(&at::globalContext), &library) == 0) return "";
+  std::error_code error;
+  // VENV/lib/python3.N/site-packages/torch/lib/libtorch_cpu.so
+  std::filesystem::path folder = std::filesystem::canonical(library.dli_fname, error);
+  for (int level = 0; level < 6; ++level) folder = folder.parent_path();
+  const std::filesystem::path python = folder / "bin" / "python3";
+  return !error && std::filesystem::exists(python, error) ? python.string() : "";
+}
 
 std::string Environment(TrainerKind trainer, const Accelerator* accelerator) {
   if (trainer == TrainerKind::kNative) return native::Environment(native::BestKernels());
