@@ -1,4 +1,4 @@
-# Debian packages, made by deploy/package.sh: ablate-client (the command line), and ablate (server, worker, systemd units).
+# Debian packages, made by deploy/package.sh: ablate-client (the command line), and ablate (server, worker, units).
 # LibTorch is in neither: ablate-torch installs its wheel, or links one that is there.
 set(ablate_package "${PROJECT_SOURCE_DIR}/deploy/package")
 install(FILES LICENSE DESTINATION share/doc/ablate-client RENAME copyright COMPONENT client)
@@ -11,8 +11,8 @@ install(FILES deploy/phases.sh deploy/torch.sh DESTINATION lib/ablate COMPONENT 
 install(FILES "${ablate_package}/ablate.service" "${ablate_package}/ablate-worker.service" DESTINATION lib/systemd/system COMPONENT server)
 install(FILES "${ablate_package}/server.conf" "${ablate_package}/worker.conf" DESTINATION /etc/ablate COMPONENT server)
 
-# The worker finds LibTorch by the link that ablate-torch makes, not where this build has it. CMake could only do so with an
-# empty entry in the path of the program in the build folder, which is the current folder.
+# The worker finds LibTorch by the link that ablate-torch makes, not where this build has it. CMake could do so only
+# with an empty entry in the path of the program in the build folder. An empty entry is the current folder.
 install(CODE [[
   foreach(program ablate-worker libablate_cuda.so)
     set(path "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/bin/${program}")

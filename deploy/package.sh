@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the packages: Debian's ablate-client and ablate, and the Python wheel. Usage: deploy/package.sh [--cuda] [FOLDER]
+# Builds the packages: Debian's ablate-client and ablate, and the Python wheel.
+# Usage: deploy/package.sh [--cuda] [FOLDER]
 #   --cuda  with the plugin for GPUs, which needs PyPI's torch to build
 #   FOLDER  where to write them [dist]
 set -euo pipefail
@@ -37,9 +38,12 @@ write_pages() {
 
 pack() { cpack --config "$build/CPackConfig.cmake" -B build/packages; }
 
-wheel() { "$build/venv/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/packages client/python; }
+wheel() {
+  "$build/venv/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/packages client/python
+}
 
-{ command -v dpkg-shlibdeps && command -v file && command -v patchelf; } >/dev/null || phase "Installing the tools" install_tools
+{ command -v dpkg-shlibdeps && command -v file && command -v patchelf; } >/dev/null ||
+  phase "Installing the tools" install_tools
 rm -rf build/packages
 phase "Writing the manual pages" write_pages
 phase "Making the Debian packages" pack
