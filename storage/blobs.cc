@@ -425,6 +425,8 @@ uint64_t Blobs::FreeTrash(uint64_t bytes) { return shelf_->FreeTrash(bytes); }
 absl::StatusOr<std::vector<std::string>> Blobs::ListTrash() { return BlobsIn(shelf_->Trash()); }
 
 uint64_t Blobs::TrashBytes() {
+  // A file that Discard removes is out of its folder before its bytes are free.
+  MutexLock lock(&shelf_->mutex);
   const auto trash = shelf_->ListTrash();
   if (!trash.ok()) return 0;
   return std::accumulate(trash->begin(), trash->end(), uint64_t{0},
