@@ -169,7 +169,7 @@ absl::Status Connection::CallPath(const std::string& path, CallOptions options,
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() +
                          absl::ToChronoMicroseconds(options.timeout));
-    join::Authorize(server_, &context);
+    join::AddMetadata(server_, &context);
     const grpc::Status called = grpc::internal::BlockingUnaryCall<MessageLite, MessageLite>(
         channel_.get(), method, &context, request, response);
     if (called.ok()) return Tell(context, options.only);
@@ -186,7 +186,7 @@ absl::Status Connection::ReadStream(const Message& request, Message* message,
   const std::string path = PathOf(request, nullptr);
   const RpcMethod method(path.c_str(), RpcMethod::SERVER_STREAMING);
   grpc::ClientContext context;
-  join::Authorize(server_, &context);
+  join::AddMetadata(server_, &context);
   const std::unique_ptr<grpc::ClientReader<MessageLite>> reader(
       grpc::internal::ClientReaderFactory<MessageLite>::Create<MessageLite>(channel_.get(), method,
                                                                             &context, request));
@@ -207,7 +207,7 @@ absl::Status Connection::WriteStream(const std::function<absl::StatusOr<bool>()>
   const std::string path = PathOf(message, nullptr);
   const RpcMethod method(path.c_str(), RpcMethod::CLIENT_STREAMING);
   grpc::ClientContext context;
-  join::Authorize(server_, &context);
+  join::AddMetadata(server_, &context);
   const std::unique_ptr<grpc::ClientWriter<MessageLite>> writer(
       grpc::internal::ClientWriterFactory<MessageLite>::Create<MessageLite>(channel_.get(), method,
                                                                             &context, response));

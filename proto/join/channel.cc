@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/host.h"
+#include "proto/metadata.h"
 
 namespace ablate::join {
 ServerAddress AddressOf(const v1::JoinFile& file, const std::string& login) {
@@ -37,7 +38,8 @@ std::shared_ptr<grpc::Channel> OpenChannel(const ServerAddress& server,
   return grpc::CreateCustomChannel(server.address, grpc::SslCredentials(options), arguments);
 }
 
-void Authorize(const ServerAddress& server, grpc::ClientContext* context) {
+void AddMetadata(const ServerAddress& server, grpc::ClientContext* context) {
+  context->AddMetadata(kRelease, ABLATE_VERSION);
   if (server.authority.empty() || server.token.empty()) return;
   context->AddMetadata("authorization", absl::StrCat("Bearer ", server.token));
 }

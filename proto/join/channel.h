@@ -36,8 +36,8 @@ ServerAddress AddressOf(const v1::JoinFile& file, const std::string& login);
 std::shared_ptr<grpc::Channel> OpenChannel(const ServerAddress& server,
                                            grpc::ChannelArguments arguments);
 
-// Adds the token to a call if the connection is encrypted.
-void Authorize(const ServerAddress& server, grpc::ClientContext* context);
+// Adds this program's release to a call and, if the connection is encrypted, the token.
+void AddMetadata(const ServerAddress& server, grpc::ClientContext* context);
 
 }  // namespace ablate::join
 

@@ -2,13 +2,21 @@
 
 #include <grpc/grpc_security_constants.h>
 
+#include <cstdlib>
 #include <memory>
+#include <optional>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "grpcpp/security/auth_context.h"
+#include "proto/metadata.h"
+#include "proto/reflect/text.h"
 #include "server/lookup/errors.h"
 
 namespace ablate::rpc {
@@ -27,7 +35,37 @@ bool IsOfUnixSocket(const grpc::ServerContextBase& context) {
   return types.empty() || (types.size() == 1 && types[0] == grpc::string_ref(kInsecure.data()));
 }
 
+struct Release {
+  int major = 0, minor = 0;
+};
+
+std::optional<Release> ParseRelease(absl::string_view text) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(text, '.');
+  Release release;
+  const bool valid = parts.size() == 3 && absl::SimpleAtoi(parts[0], &release.major) &&
+                     absl::SimpleAtoi(parts[1], &release.minor);
+  return valid ? std::optional(release) : std::nullopt;
+}
+
 }  // namespace
+
+absl::Status CheckReleases(absl::string_view server, absl::string_view caller) {
+  const auto ours = ParseRelease(server), theirs = ParseRelease(caller);
+  if (!theirs.has_value() || !ours.has_value()) {
+    return lookup::InvalidField(kRelease, absl::StrCat(reflect::Quoted(caller), " isn't a release"),
+                                "MAJOR.MINOR.PATCH, such as 0.2.0");
+  }
+  const bool older = std::tie(theirs->major, theirs->minor) < std::tie(ours->major, ours->minor);
+  const int apart = std::abs(theirs->minor - ours->minor);
+  if (theirs->major == ours->major && apart <= 1) return absl::OkStatus();
+  return lookup::WithReason(
+      absl::FailedPreconditionError(absl::StrCat(
+          "the server is of release ", server, ", this program of release ", caller,
+          "; they work together if they are at most one minor release apart. ",
+          older ? "Install a newer program"
+                : "Upgrade the server; a personal one restarts by `ablate down` and `ablate up`")),
+      "RELEASES_DIFFER");
+}
 
 absl::StatusOr<absl::string_view> SecretIn(
     const std::multimap<grpc::string_ref, grpc::string_ref>& metadata) {
@@ -47,6 +85,11 @@ absl::StatusOr<absl::string_view> SecretIn(
 absl::StatusOr<storage::Caller> FindCaller(const grpc::ServerContextBase& context,
                                            const std::string& owner,
                                            const storage::AccessStore* store, absl::Time now) {
+  const auto release = context.client_metadata().find(kRelease);
+  if (release != context.client_metadata().end()) {
+    RETURN_IF_ERROR(
+        CheckReleases(ABLATE_VERSION, {release->second.data(), release->second.size()}));
+  }
   const bool has_token = context.client_metadata().count(kAuthorization) > 0;
   if (!has_token && IsOfUnixSocket(context)) {
     return storage::Caller{owner, storage::Role::kAdmin, ""};

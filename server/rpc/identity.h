@@ -15,11 +15,17 @@
 
 namespace ablate::rpc {
 
+// Returns OK if programs of these releases, each MAJOR.MINOR.PATCH, work together: they have the
+// same major version and are at most one minor release apart. Otherwise FAILED_PRECONDITION with
+// the reason RELEASES_DIFFER, which names both and what to do.
+absl::Status CheckReleases(absl::string_view server, absl::string_view caller);
+
 // Returns the caller by the token of the call; UNAUTHENTICATED if the token isn't valid (any more).
 // Without a token, through a port without credentials (the unix socket, which only the server's
 // owner reaches), returns `owner` as an admin. Looks it up for each call, because gRPC has no place
 // per call to keep it: what an AuthMetadataProcessor adds to the context applies to every call of
 // the connection, whoever's. Never waits for the disk; the authenticator notes the use of tokens.
+// As CheckReleases if the call's metadata name a release that doesn't work with this server's.
 // `store` is null if nobody has tokens.
 absl::StatusOr<storage::Caller> FindCaller(const grpc::ServerContextBase& context,
                                            const std::string& owner,

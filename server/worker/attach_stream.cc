@@ -19,7 +19,7 @@ class GrpcStream : public AttachStream,
   GrpcStream(const join::ServerAddress& server, v1::WorkerChannel::Stub* stub, v1::Hello hello,
              AttachCallbacks callbacks)
       : callbacks_(std::move(callbacks)) {
-    join::Authorize(server, &context_);
+    join::AddMetadata(server, &context_);
     stub->async()->Attach(&context_, this);
     // Writes start on any thread; the hold keeps the call open for them until reading fails.
     AddHold();

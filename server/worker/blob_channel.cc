@@ -44,7 +44,7 @@ bool IsServerError(absl::StatusCode code) {
 class Call {
  public:
   Call(const join::ServerAddress& server, RunControl& control) : control_(control) {
-    join::Authorize(server, &context_);
+    join::AddMetadata(server, &context_);
     control_.BeginCall([this] { context_.TryCancel(); });
   }
   ~Call() { control_.EndCall(); }

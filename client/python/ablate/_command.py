@@ -11,11 +11,10 @@ import pathlib
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from importlib import metadata
 from typing import Any, Literal
 
 from ablate import _address, _display
-from ablate._connection import Connection
+from ablate._connection import Connection, release
 from ablate.errors import Conflict, Error, InvalidArgument, Unavailable
 from ablate.experiment import Experiment
 from ablate.lab import Lab, connect
@@ -119,10 +118,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _version() -> str:
-    try:
-        return f"ablate {metadata.version('ablate')}"
-    except metadata.PackageNotFoundError:
-        return "ablate, from a checkout"
+    return f"ablate {release()}" if release() else "ablate, from a checkout"
 
 
 def _lab(options: Any) -> Lab:

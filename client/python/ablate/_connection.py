@@ -5,6 +5,7 @@ import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
 from typing import Any, TypeVar
 
 import grpc
@@ -24,6 +25,14 @@ _MAX_TIME_AWAY = 60.0  # of a server, while a watch waits for it
 _LIVE_WATCH = 30.0  # a watch that lasts so long had a server
 
 
+def release() -> str:
+    """Returns the installed release of this package, such as 0.2.0; empty if it isn't installed."""
+    try:
+        return metadata.version("ablate")
+    except metadata.PackageNotFoundError:
+        return ""
+
+
 class Connection:
     """A channel to one server. It connects with the first call. Thread-safe."""
 
@@ -38,6 +47,8 @@ class Connection:
             ("grpc.enable_http_proxy", 0),
         ]
         self._metadata: list[tuple[str, str]] = []
+        if release():
+            self._metadata.append(("ablate-release", release()))
         if address.authority:
             host = address.target.rpartition(":")[0].strip("[]")
             if address.server_name != host:
