@@ -1,9 +1,11 @@
 #include "base/file.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
@@ -11,6 +13,14 @@
 #include "absl/strings/str_cat.h"
 
 namespace ablate::process {
+
+void RaiseFileLimit() {
+  constexpr rlim_t kMaxFiles = 65'536;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = std::max(limit.rlim_cur, std::min(limit.rlim_max, kMaxFiles));
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
 
 FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
   if (this != &other) {

@@ -15,6 +15,10 @@ namespace ablate::process {
 // of the database's log, a schema, an address and logs.
 inline constexpr uint64_t kLeastRoom = 1 << 20;
 
+// Raises this process's limit of open descriptors to 65,536, or as far as is allowed: the usual
+// limit of 1,024 is soft.
+void RaiseFileLimit();
+
 // Owns a file descriptor and closes it.
 class FileDescriptor {
  public:

@@ -60,6 +60,18 @@ void BoundOwnLog(uint64_t max_bytes) {
   if (same_out) dup2(opened->get(), STDOUT_FILENO);
 }
 
+sigset_t BlockEndSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  // Schedulers of clusters announce the end by one of these.
+  sigaddset(&signals, SIGUSR1);
+  sigaddset(&signals, SIGUSR2);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
+
 int AwaitSignal(const sigset_t& signals, const std::function<bool()>& go_on) {
   constexpr timespec kPause{2, 0};
   while (true) {

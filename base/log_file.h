@@ -30,6 +30,11 @@ void BoundLog(const std::string& file, uint64_t max_bytes = kMaxLogBytes);
 // then from one thread; other threads may go on writing.
 void BoundOwnLog(uint64_t max_bytes = kMaxLogBytes);
 
+// Blocks the signals that ask a program to end, and returns them: SIGTERM, SIGINT, and SIGUSR1 and
+// SIGUSR2, which schedulers of clusters send. Call it before any thread is started, so that only a
+// thread that waits for them gets them.
+sigset_t BlockEndSignals();
+
 // Waits for one of the signals, which must be blocked in every thread, and returns it. Returns 0
 // once `go_on`, if given, returns false; it is called every few seconds. Bounds this process's own
 // log meanwhile.

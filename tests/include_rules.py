@@ -107,7 +107,7 @@ def check_rules():
            ("server/engine/torch/train/run_loop.cc", "ATen/ATen.h"), ("server/engine/core/layout.cc", "ATen/ATen.h"),
            ("server/engine/core/task.cc", "server/engine/native/forward.h"), ("server/engine/native/forward.cc", "server/engine/torch/model/norm.h"),
            ("server/submit/plan.cc", "server/service/services.h"), ("server/config/fields.cc", "server/experiment/resolve.h"),
-           ("server/net/listener.cc", "server/rpc/call.h"), ("server/worker/lanes.cc", "server/engine/torch/train/state.h"),
+           ("server/net/peer.cc", "server/rpc/call.h"), ("server/worker/lanes.cc", "server/engine/torch/train/state.h"),
            ("server/experiment/resolve.cc", "server/lookup/names.h"),
            ("server/schedule/dispatch.cc", "server/experiment/resolution.h"), ("server/worker/run_setup.cc", "server/experiment/resolution.h"),
            ("storage/blobs.cc", "google/protobuf/message.h"),

@@ -1,7 +1,6 @@
 #include "proto/join/tls_trouble.h"
 
 #include <fcntl.h>
-#include <netdb.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
@@ -32,6 +31,7 @@
 #include "base/host.h"
 #include "base/openssl.h"
 #include "base/status_macros.h"
+#include "base/tcp.h"
 
 namespace ablate::join {
 namespace {
@@ -76,52 +76,26 @@ bool Await(int socket, short events, std::chrono::milliseconds timeout) {
   return poll(&waiting, 1, static_cast<int>(timeout.count())) > 0;
 }
 
-struct Endpoint {
-  sockaddr_storage address{};
-  socklen_t size = 0;
-};
-
-struct Endpoints {
-  int error = 0;  // getaddrinfo's
-  std::vector<Endpoint> found;
-};
-
-Endpoints Resolve(const std::string& host, uint16_t port) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* first = nullptr;
-  Endpoints endpoints;
-  endpoints.error = getaddrinfo(host.c_str(), absl::StrCat(port).c_str(), &hints, &first);
-  if (endpoints.error != 0) return endpoints;
-  for (const addrinfo* each = first; each != nullptr; each = each->ai_next) {
-    Endpoint endpoint;
-    endpoint.size = each->ai_addrlen;
-    std::memcpy(&endpoint.address, each->ai_addr, each->ai_addrlen);
-    endpoints.found.push_back(endpoint);
-  }
-  freeaddrinfo(first);
-  return endpoints;
-}
+using Endpoints = std::vector<net::Endpoint>;
 
 // Resolves a name. The resolver has no time limit, so that a slow call continues in the background.
-absl::StatusOr<std::vector<Endpoint>> Find(const text::HostPort& server, const Deadline& deadline) {
-  std::packaged_task<Endpoints()> task(
-      [host = server.host.text, port = server.port] { return Resolve(host, port); });
-  std::future<Endpoints> resolved = task.get_future();
+absl::StatusOr<Endpoints> Find(const text::HostPort& server, const Deadline& deadline) {
+  std::packaged_task<absl::StatusOr<Endpoints>()> task([server] { return net::Resolve(server); });
+  std::future<absl::StatusOr<Endpoints>> resolved = task.get_future();
   std::thread(std::move(task)).detach();
   constexpr absl::string_view kToDo =
       ": look at the name in the join file, and at this machine's network";
   if (resolved.wait_for(deadline.left()) != std::future_status::ready) {
     return Trouble("the name ", server.host.text, " was not resolved in time", kToDo);
   }
-  Endpoints endpoints = resolved.get();
-  if (endpoints.error == 0) return std::move(endpoints.found);
+  absl::StatusOr<Endpoints> endpoints = resolved.get();
+  if (endpoints.ok()) return endpoints;
   return Trouble("the name ", server.host.text, " can't be resolved (",
-                 gai_strerror(endpoints.error), ")", kToDo);
+                 endpoints.status().message(), ")", kToDo);
 }
 
 // Returns 0, or the errno for which there is no connection.
-int ConnectTo(const Endpoint& endpoint, std::chrono::milliseconds timeout,
+int ConnectTo(const net::Endpoint& endpoint, std::chrono::milliseconds timeout,
               process::FileDescriptor* connected) {
   *connected = process::FileDescriptor(
       socket(endpoint.address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -138,7 +112,7 @@ int ConnectTo(const Endpoint& endpoint, std::chrono::milliseconds timeout,
 
 // Connects to the first endpoint that accepts. The remaining endpoints share the remaining time.
 absl::StatusOr<process::FileDescriptor> Connect(const std::string& address,
-                                                const std::vector<Endpoint>& endpoints,
+                                                const Endpoints& endpoints,
                                                 const Deadline& deadline) {
   int error = EHOSTUNREACH;
   for (size_t i = 0; i < endpoints.size(); ++i) {
