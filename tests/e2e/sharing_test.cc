@@ -20,27 +20,33 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// A worker process that reaches the server by a join file; ended by its id.
-class RemoteWorker {
+// A process of ablate-worker; ended by its id.
+class WorkerProgram {
  public:
-  RemoteWorker(const std::string& join, const std::string& log_file) {
+  WorkerProgram(const std::vector<std::string>& arguments, const std::string& log_file) {
     const process::FileDescriptor log(
         open(log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-    const int error = process::SpawnDetached(std::string(ABLATE_BIN) + "/ablate-worker",
-                                             {"--join", join, "--lanes", "1"},
+    const int error = process::SpawnDetached(std::string(ABLATE_BIN) + "/ablate-worker", arguments,
                                              process::OwnEnvironment(), log.get(), &pid_);
     EXPECT_EQ(error, 0);
   }
-  ~RemoteWorker() {
+  ~WorkerProgram() {
     PersonalServer::Kill(pid_);
     waitpid(pid_, nullptr, 0);
   }
-  RemoteWorker(const RemoteWorker&) = delete;
-  RemoteWorker& operator=(const RemoteWorker&) = delete;
+  WorkerProgram(const WorkerProgram&) = delete;
+  WorkerProgram& operator=(const WorkerProgram&) = delete;
   int pid() const { return pid_; }
 
  private:
   pid_t pid_ = 0;
+};
+
+// A worker process that reaches the server by a join file.
+class RemoteWorker : public WorkerProgram {
+ public:
+  RemoteWorker(const std::string& join, const std::string& log_file)
+      : WorkerProgram({"--join", join, "--lanes", "1"}, log_file) {}
 };
 
 class SharingTest : public ::testing::Test {
@@ -54,11 +60,13 @@ class SharingTest : public ::testing::Test {
     Listen();
   }
 
-  void Listen() {
+  void Listen(const std::vector<std::string>& more = {}) {
     const std::string path = box_.home() + "/log/ablated.log";
     // An earlier start has written a port, too, and `up` may return before this one has.
     const size_t begin = std::filesystem::exists(path) ? ReadFile(path).size() : 0;
-    box_.Up({"--listen", "127.0.0.1:0"});
+    std::vector<std::string> arguments = {"--listen", "127.0.0.1:0"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    box_.Up(arguments);
     const std::string before = "serving others on 127.0.0.1:0, port ";
     std::string log;
     size_t at = std::string::npos;
@@ -181,6 +189,59 @@ TEST_F(SharingTest, AWorkerElsewhereTrainsThroughEverythingThatBreaks) {
   alone.Json(submit, yaml);
   ASSERT_EQ(alone.Ablate({"wait", "spread"}).exit_code, 0);
   EXPECT_EQ(Points(box_, "spread"), Points(alone, "spread")) << "the same, bit for bit";
+}
+
+TEST_F(SharingTest, AWorkerWithoutARouteTrainsThroughARelay) {
+  ASSERT_EQ(box_.Ablate({"down"}).exit_code, 0);
+  Listen({"--lanes", "1"});
+  const std::string join = File("node.join"), reached = File("reached.join");
+  ASSERT_EQ(box_.Ablate({"admin", "user", "add", "node", "--role", "worker", "-o", join}).exit_code,
+            0);
+  // The server isn't at the address in the worker's file, localhost:7443.
+  nlohmann::json file = nlohmann::json::parse(ReadFile(join));
+  file["address"] = address_;
+  std::filesystem::copy_file(join, reached);  // with its mode
+  WriteFile(reached, file.dump());
+  const WorkerProgram relay({"relay", "--listen", "127.0.0.1:0", "--join", reached},
+                            File("relay.log"));
+  const std::string before = "relaying 127.0.0.1:";
+  std::string log;
+  ASSERT_TRUE(Eventually([&] {
+    log = ReadFile(File("relay.log"));
+    return log.find(" to " + address_ + "\n") != std::string::npos;
+  })) << log;
+  const std::string port = std::to_string(std::stoi(log.substr(log.find(before) + before.size())));
+  const WorkerProgram worker({"--join", join, "--through", "127.0.0.1:" + port, "--lanes", "1"},
+                             File("worker.log"));
+  ASSERT_TRUE(Eventually([&] {
+    return ReadFile(File("worker.log")).find("attached") != std::string::npos;
+  })) << ReadFile(File("worker.log"))
+      << ReadFile(File("relay.log"));
+  // Another name than the certificate's, as of a server that pretends to be ours.
+  const std::string misled = File("misled.join");
+  std::filesystem::copy_file(join, misled);
+  file["server_name"] = "other.example.org";
+  WriteFile(misled, file.dump());
+  const WorkerProgram refused({"--join", misled, "--through", "127.0.0.1:" + port},
+                              File("refused.log"));
+  EXPECT_TRUE(Eventually([&] {
+    return ReadFile(File("refused.log")).find("is not for other.example.org") != std::string::npos;
+  })) << ReadFile(File("refused.log"));
+  const Output trained =
+      box_.Ablate({"submit", "-", "--wait"}, SmallNames("relayed", 400, "seeds: {count: 6}\n"));
+  EXPECT_EQ(trained.exit_code, 0) << trained.err;
+  std::string history;
+  for (int seed = 0; seed < 6; ++seed) {
+    history += box_.Ablate({"logs", "relayed/s" + std::to_string(seed)}).out;
+  }
+  EXPECT_THAT(history, HasSubstr("cpu-train@node"));
+  const auto logged = [&](const std::string& text) {
+    return Eventually([&] { return ReadFile(File("worker.log")).find(text) != std::string::npos; });
+  };
+  ASSERT_EQ(box_.Ablate({"down"}).exit_code, 0);
+  EXPECT_TRUE(logged("127.0.0.1:" + port + " is a relay (--through): its log may have the reason"))
+      << ReadFile(File("worker.log"));
+  EXPECT_THAT(ReadFile(File("relay.log")), HasSubstr("can't reach " + address_ + ": "));
 }
 
 TEST_F(SharingTest, WhatIsPrivateIsNotThereForAColleague) {

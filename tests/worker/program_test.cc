@@ -1,14 +1,20 @@
 // Tests the program itself, with the reference trainer, attached to a fake server.
 #include <gmock/gmock.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/host.h"
+#include "base/tcp.h"
 #include "server/engine/config.h"
 #include "server/launch/worker_process.h"
 #include "tests/test_folder.h"
@@ -326,11 +332,59 @@ TEST(ProgramFlagsTest, SaysWhichFlagIsWrong) {
            {"--server unix:x --device cuda --lanes 17", "must be 1–16 with --device cuda, is 17"},
            {"--server unix:x --role analysis --lanes 2", "--lanes: is for --role train"},
            {"--server unix:x --role programs", "--role: programs needs --device cuda"},
-           {"--server unix:x --colour blue", "--colour"}}) {
+           {"--server unix:x --colour blue", "--colour"},
+           {"--server unix:x --through a:1", "--through: needs --join"},
+           {"--join y --through a", "--through: must be HOST:PORT, is a: without a port"},
+           {"relay --to a:1", "--listen is required"},
+           {"relay --listen a --to a:1", "--listen: must be HOST:PORT, is a: without a port"},
+           {"relay --listen a:0 --to a:0", "--to: must be HOST:PORT, is a:0: the port is"},
+           {"relay --listen a:0", "exactly one of --to and --join must be given"},
+           {"relay --listen a:0 --to a:1 --join y", "exactly one of --to and --join must be given"},
+           {"relay --listen a:0 --join /there/is/none", "--join: cannot read /there/is/none"},
+           {"relay --listen a:0 --to a:1 --lanes 2", "--lanes"},
+           {"--lanes 2 relay --listen a:0 --to a:1", "--lanes: is for workers"}}) {
     const auto [code, said] = Shell(program + " " + flags);
     const bool unread = absl::StrContains(flags, "/there/is/none");
     EXPECT_EQ(code, unread ? 6 : 64) << flags << said;
     EXPECT_THAT(said, HasSubstr(part)) << flags;
+  }
+}
+
+TEST(RelayProgramTest, RelaysUntilASignalEndsIt) {
+  const TestFolder folder;
+  const auto server = net::ListenTcp("127.0.0.1:0");
+  ASSERT_TRUE(server.ok()) << server.status();
+  const std::string to = absl::StrCat("127.0.0.1:", net::PortOf(server->get()));
+  for (const int signal : {SIGTERM, SIGINT}) {
+    launch::WorkerCommand command;
+    command.name = "relay";
+    command.program = getenv("ABLATE_WORKER");
+    command.arguments = {"relay", "--listen", "127.0.0.1:0", "--to", to};
+    command.log_file = absl::StrCat(folder.path(), "/", signal);
+    const auto process = launch::Spawn(command);
+    ASSERT_TRUE(process.ok()) << process.status();
+    std::string log;
+    while (!absl::EndsWith(log, absl::StrCat(" to ", to, "\n"))) {
+      std::this_thread::yield();
+      log = process::ReadWholeFile(command.log_file);
+    }
+    const std::string before = "relaying 127.0.0.1:";
+    const std::string address =
+        absl::StrCat("127.0.0.1:", std::stoi(log.substr(log.find(before) + before.size())));
+    const auto endpoints = net::Resolve(*text::ParseHostPort(address));
+    ASSERT_TRUE(endpoints.ok());
+    const process::FileDescriptor client(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const auto& endpoint = endpoints->front();
+    EXPECT_EQ(
+        connect(client.get(), reinterpret_cast<const sockaddr*>(&endpoint.address), endpoint.size),
+        0);
+    pollfd reached = {server->get(), POLLIN, 0};
+    EXPECT_EQ(poll(&reached, 1, /*timeout=*/-1), 1);
+    EXPECT_TRUE(process::FileDescriptor(accept(server->get(), nullptr, nullptr)).open());
+    kill(process->pid, signal);
+    int status = 0;
+    EXPECT_EQ(waitpid(process->pid, &status, 0), process->pid);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
   }
 }
 
