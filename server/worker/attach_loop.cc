@@ -11,7 +11,10 @@
 namespace ablate::worker {
 
 AttachLoop::AttachLoop(AttachOptions options, std::unique_ptr<AttachClient> client)
-    : options_(std::move(options)), client_(std::move(client)), detached_at_(MonotonicNow()) {}
+    : options_(std::move(options)),
+      client_(std::move(client)),
+      detached_at_(MonotonicNow()),
+      busy_at_(detached_at_) {}
 
 AttachLoop::~AttachLoop() { Stop(); }
 
@@ -60,6 +63,11 @@ bool AttachLoop::HasCredit(const std::string& lease) const {
   return book_.HasCredit(lease);
 }
 
+absl::Duration AttachLoop::IdleTime() const {
+  MutexLock lock(&mutex_);
+  return book_.empty() ? MonotonicNow() - busy_at_ : absl::ZeroDuration();
+}
+
 bool AttachLoop::WaitUntilSettled(absl::Duration timeout) {
   const absl::Duration deadline = MonotonicNow() + timeout;
   MutexLock lock(&mutex_);
@@ -105,6 +113,11 @@ bool AttachLoop::RunStream() {
     MutexLock lock(&mutex_);
     v1::Hello hello = options_.hello;
     for (v1::HeldLease& held : book_.Held()) *hello.add_held() = std::move(held);
+    if (options_.ends_at != absl::InfiniteDuration()) {
+      const absl::Duration left = options_.ends_at - MonotonicNow();
+      hello.set_time_left_s(
+          static_cast<uint64_t>(std::max<int64_t>(absl::ToInt64Seconds(left), 0)));
+    }
     welcomed_ = ended_ = false;
     stream = client_->Open(std::move(hello), std::move(callbacks));
     stream_ = stream.get();
@@ -173,7 +186,9 @@ void AttachLoop::Received(const v1::ToWorker& message) {
           std::max(absl::Milliseconds(message.welcome().heartbeat_ms()), absl::Milliseconds(10));
       grace_ = absl::Milliseconds(message.welcome().grace_ms());
     }
+    const bool had_lease = !book_.empty();
     instructions = book_.Receive(message);
+    if (had_lease || !book_.empty()) busy_at_ = MonotonicNow();
     SendAll(std::move(instructions.send));
     changed_.SignalAll();
   }
@@ -203,6 +218,9 @@ void AttachLoop::Ended(const absl::Status& status) {
         absl::StrCat("another process attached as ", options_.hello.worker(), " of the same user"));
   }
   if (absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status)) refused_ = status;
+  // Only for a release that the server doesn't work with. A worker of this machine is replaced by
+  // its server.
+  if (absl::IsFailedPrecondition(status)) refused_ = absl::PermissionDeniedError(status.message());
   ended_ = true;
   changed_.SignalAll();
 }

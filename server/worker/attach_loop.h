@@ -28,6 +28,8 @@ struct AttachOptions {
   // Without a server for this long and without a lease, the worker exits, because its server won't
   // return.
   absl::Duration orphan_timeout = absl::Minutes(10);
+  // When another scheduler ends this process; infinite: none does. The Hello has the time left.
+  absl::Duration ends_at = absl::InfiniteDuration();
   // Returns a more specific reason for which the server can't be reached, or OK; may take seconds.
   // May be null.
   std::function<absl::Status()> diagnose = {};
@@ -74,6 +76,9 @@ class AttachLoop : public EventSink {
   void Report(v1::Event event) override;
   bool HasCredit(const std::string& lease) const override;
 
+  // Returns the time since the last message during a lease, or since the start; zero during one.
+  absl::Duration IdleTime() const;
+
   // Waits until every run has ended and every event is acknowledged. Returns false on timeout.
   bool WaitUntilSettled(absl::Duration timeout);
 
@@ -114,6 +119,7 @@ class AttachLoop : public EventSink {
   absl::Duration heartbeat_ ABSL_GUARDED_BY(mutex_) = absl::Seconds(5);
   absl::Duration grace_ ABSL_GUARDED_BY(mutex_) = absl::Seconds(60);
   absl::Duration detached_at_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration busy_at_ ABSL_GUARDED_BY(mutex_);  // a message came during a lease
   std::thread thread_;
 };
 

@@ -19,6 +19,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log_file.h"
 #include "base/machine.h"
@@ -38,7 +39,9 @@
 #include "server/worker/device.h"
 #include "server/worker/device_lock.h"
 #include "server/worker/nvml.h"
+#include "server/worker/pilot.h"
 #include "server/worker/program_host.h"
+#include "server/worker/relay_command.h"
 #include "server/worker/warm_up.h"
 #include "server/worker/worker.h"
 
@@ -47,7 +50,6 @@ namespace {
 
 constexpr int kNoLockExit = 1;
 constexpr int kRefusedExit = 5;
-constexpr int kNoServerExit = 6;  // the join file can't be used
 constexpr char kCuda[] = "cuda";
 constexpr char kTrain[] = "train", kPrograms[] = "programs";  // roles
 // Opened where a GPU is, so that one program runs everywhere.
@@ -66,6 +68,7 @@ constexpr absl::Duration kWarnOfExpiry = absl::Hours(14 * 24);
 struct Flags {
   std::string server;
   std::string join;
+  std::string through;
   std::string role = "train";
   std::string name;  // empty: the device, - and the role
   int lanes = 0;     // 0: the device's default
@@ -73,6 +76,8 @@ struct Flags {
   std::string blobs;
   double resume_every = 30;
   double flush_every = .25;
+  std::string exit_when_idle;
+  std::string time_left;
   std::string programs = launch::kOff;
   std::string program_folder;
   std::vector<std::string> environments;
@@ -81,6 +86,14 @@ struct Flags {
 };
 
 constexpr size_t kHelpColumn = 27;  // lines of the help have at most 80 columns
+
+std::string Problem(const absl::Status& status) { return std::string(status.message()); }
+
+std::string IdleProblem(const std::string& text) {
+  absl::Duration time;
+  if (absl::ParseDuration(text, &time) && time >= absl::Seconds(1)) return "";
+  return "must be a time of at least a second, such as 5m, is " + text;
+}
 
 void Define(CLI::App& app, Flags& flags) {
   app.set_version_flag("--version", absl::StrCat("ablate-worker ", ABLATE_VERSION, ", torch ",
@@ -95,6 +108,10 @@ void Define(CLI::App& app, Flags& flags) {
   app.add_option("--join", flags.join,
                  "Work for a server on another machine: join file of\na user of role worker there")
       ->type_name("FILE");
+  app.add_option("--through", flags.through,
+                 "Reach the server of the join file through a relay\nthere, `ablate-worker relay`")
+      ->check(AddressProblem)
+      ->type_name("HOST:PORT");
   app.add_option("--role", flags.role,
                  "Role: train, analysis to compute analyses and\nsamples of trained models, or "
                  "programs to run users'\n"
@@ -147,12 +164,23 @@ void Define(CLI::App& app, Flags& flags) {
                  "Report the points of a run every SECONDS, 0–3600\n[0.25]")
       ->check(CLI::Range(0.0, 3600.0).description(""))
       ->type_name("SECONDS");
+  app.add_option("--exit-when-idle", flags.exit_when_idle,
+                 "End after TIME without a run, such as 5m [never]")
+      ->check(IdleProblem)
+      ->type_name("TIME");
+  app.add_option("--time-left", flags.time_left,
+                 "Another scheduler ends this worker after TIME, as\n"
+                 "Slurm's `squeue -o %L` prints it; a program without\n"
+                 "checkpoints is run only if it ends before")
+      ->check([](const std::string& text) { return Problem(ParseTimeLeft(text).status()); })
+      ->type_name("[D-]HH:MM:SS");
 }
 
 // Returns an option of training that is given to a worker for analyses, or "".
 std::string Misplaced(const CLI::App& app, const Flags& flags) {
   if (flags.role == kTrain || flags.role == kPrograms) return "";
-  for (const char* option : {"--lanes", "--flush-every", "--programs", "--environment"}) {
+  for (const char* option : {"--lanes", "--flush-every", "--programs", "--environment",
+                             "--exit-when-idle", "--time-left"}) {
     if (app.count(option) > 0) return option;
   }
   return "";
@@ -210,8 +238,12 @@ absl::StatusOr<join::ServerAddress> ServerOf(const Flags& flags) {
     spdlog::warn("the token of {} is good until {}: it needs a new join file by then", flags.join,
                  until);
   }
-  spdlog::info("joining {} as {}", file.address(), file.user());
-  return join::AddressOf(file, file.user());
+  join::ServerAddress server = join::AddressOf(file, file.user());
+  // The certificate must still be for the server's own name.
+  if (!flags.through.empty()) server.address = flags.through;
+  spdlog::info("joining {} as {}{}", file.address(), file.user(),
+               flags.through.empty() ? "" : absl::StrCat(" through ", flags.through));
+  return server;
 }
 
 // Initialises a lane. FAILED_PRECONDITION if its accelerator can't train, which the first lane
@@ -268,8 +300,19 @@ WorkerOptions OptionsOf(const Flags& flags, join::ServerAddress server, v1::Hell
   // A remote server returns eventually; a server on this machine starts its own workers.
   if (!flags.join.empty()) {
     options.attach.orphan_timeout = absl::InfiniteDuration();
-    options.attach.diagnose = [server = options.server] { return join::DiagnoseTls(server); };
+    options.attach.diagnose = [server = options.server, relayed = !flags.through.empty()] {
+      const absl::Status found = join::DiagnoseTls(server);
+      if (found.ok() || !relayed) return found;
+      return absl::Status(found.code(),
+                          absl::StrCat(found.message(), ". ", server.address,
+                                       " is a relay (--through): its log may have the reason"));
+    };
   }
+  if (const auto left = ParseTimeLeft(flags.time_left); left.ok() && left->has_value()) {
+    options.attach.ends_at = MonotonicNow() + **left;
+  }
+  absl::Duration idle;
+  if (absl::ParseDuration(flags.exit_when_idle, &idle)) options.exit_when_idle = idle;
   options.executor.flush_every = absl::Seconds(flags.flush_every);
   options.executor.resume_every = absl::Seconds(flags.resume_every);
   return options;
@@ -312,17 +355,6 @@ WorkerOptions OptionsOfPrograms(const Flags& flags, join::ServerAddress server, 
   options.device_use = AskForUse(nvml, device.uuid);
   options.prepare_lane = [] { return absl::OkStatus(); };
   return options;
-}
-
-// Blocks the signals before any thread is created, so that only the thread that waits for them gets
-// them.
-sigset_t BlockEndSignals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  return signals;
 }
 
 // Prints the log's last line, which the server shows for a worker that ended.
@@ -411,7 +443,7 @@ int Work(const Flags& flags) {
     }
     lock = *std::move(taken);
   }
-  const sigset_t signals = BlockEndSignals();
+  const sigset_t signals = process::BlockEndSignals();
   if (flags.role == kPrograms) {
     const absl::StatusOr<Nvml> nvml = Nvml::Load();
     const auto devices = nvml.ok() ? FindDevices(*nvml) : nvml.status();
@@ -466,6 +498,8 @@ int main(int argc, char** argv) {
       "  64  invalid options");
   ablate::worker::Flags flags;
   ablate::worker::Define(app, flags);
+  ablate::worker::RelayFlags relay_flags;
+  const CLI::App* const relay = ablate::worker::DefineRelay(app, relay_flags);
   const auto usage = [&app](const CLI::Error& error) {
     return app.exit(error) == 0 ? 0 : kUsageExit;
   };
@@ -474,9 +508,13 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return usage(error);
   }
+  if (relay->parsed()) return ablate::worker::RunRelay(relay_flags);
   if (flags.list_devices) return ablate::worker::ListDevices();
   if (flags.server.empty() == flags.join.empty()) {
     return usage(CLI::ValidationError("exactly one of --server and --join must be given"));
+  }
+  if (!flags.through.empty() && flags.join.empty()) {
+    return usage(CLI::ValidationError("--through", "needs --join"));
   }
   if (const std::string option = ablate::worker::Misplaced(app, flags); !option.empty()) {
     return usage(CLI::ValidationError(option, "is for --role train"));

@@ -156,7 +156,18 @@ absl::Status Worker::Lost() {
 
 absl::Status Worker::WaitForEnd() {
   MutexLock lock(&mutex_);
-  while (!draining_ && lost_.ok()) changed_.Wait(&mutex_);
+  while (!draining_ && lost_.ok()) {
+    const absl::Duration left = options_.exit_when_idle - loop_.IdleTime();
+    if (left == absl::InfiniteDuration()) {
+      changed_.Wait(&mutex_);
+    } else if (left > absl::ZeroDuration()) {
+      changed_.WaitFor(&mutex_,
+                       absl::ToChronoMilliseconds(absl::Ceil(left, absl::Milliseconds(1))));
+    } else {
+      spdlog::info("had no run for {}: leaving", absl::FormatDuration(options_.exit_when_idle));
+      draining_ = true;
+    }
+  }
   return lost_;
 }
 

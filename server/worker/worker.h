@@ -36,6 +36,7 @@ struct WorkerOptions {
   absl::Duration measure_every = absl::Seconds(1);
   std::function<std::optional<v1::DeviceUse>()> device_use;  // for heartbeats; may be null
   absl::Duration drain_timeout = absl::Seconds(10);
+  absl::Duration exit_when_idle = absl::InfiniteDuration();  // drains after so long without a lease
   // For a worker that computes analyses:
   AnalysisTools analysis;
 };
@@ -66,7 +67,7 @@ class Worker {
   // Records a loss of the device; only the first one counts.
   void Lose(const absl::Status& status);
   absl::Status Lost();
-  // Waits for Drain or a loss. Returns Lost().
+  // Waits for Drain, a loss, or too long a time without a lease. Returns Lost().
   absl::Status WaitForEnd();
 
   const WorkerOptions options_;

@@ -41,7 +41,10 @@ class HeldClient : public AttachClient {
 class AttachLoopTest : public testing::Test {
  protected:
   AttachLoopTest() : loop_({}, std::make_unique<HeldClient>(&held_, &opened_, &callbacks_)) {
-    loop_.Run({});
+    AttachRequests requests;
+    requests.start = [](v1::Grant) {};
+    requests.abandon = [](const std::string&) {};
+    loop_.Run(std::move(requests));
     while (!opened_) std::this_thread::yield();
     loop_.Send({});
   }
@@ -65,6 +68,18 @@ TEST_F(AttachLoopTest, FlushWaitsUntilAllIsOnItsWay) {
 TEST_F(AttachLoopTest, FlushWaitsForNoBrokenStream) {
   callbacks_.ended(absl::UnavailableError("the server is gone"));
   EXPECT_TRUE(loop_.Flush(absl::Minutes(5)));
+}
+
+TEST_F(AttachLoopTest, IsIdleExceptDuringALease) {
+  EXPECT_GE(loop_.IdleTime(), absl::ZeroDuration());
+  v1::ToWorker message;
+  message.mutable_grant()->set_lease("l");
+  callbacks_.received(message);
+  EXPECT_EQ(loop_.IdleTime(), absl::ZeroDuration());
+  const absl::Duration before = MonotonicNow();
+  message.mutable_cancel()->set_lease("l");
+  callbacks_.received(message);
+  EXPECT_LE(loop_.IdleTime(), MonotonicNow() - before) << "since the end of the lease";
 }
 
 TEST(AttachLoopEndTest, GivesItsLeasesUpAndLeavesWhenAnotherProcessHasItsName) {
