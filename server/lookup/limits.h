@@ -79,7 +79,7 @@ inline constexpr size_t kMaxSqlRowBytes = 1'000'000;
 // Calls at once. A user may have a quarter of most limits, and two where a quarter would be one, so
 // that a person with two windows isn't refused.
 inline constexpr Limit kMaxWaitingCalls = {1'024, 256};
-inline constexpr Limit kMaxWatches = {64, 16};
+inline constexpr Limit kMaxWatches = {2'048, 512};
 inline constexpr Limit kMaxReads = {64, 16};  // of each kind: exports, downloads, queries
 // With figures; fewer than the threads of the pool that they occupy.
 inline constexpr Limit kMaxReports = {4, 2};
@@ -104,7 +104,7 @@ inline constexpr Limit kExpandingThreads = {4, 3};
 inline constexpr uint32_t kMaxOpenAnalyses = 10'000;  // running or waiting
 // Most of those that may be experiments', so that a client's own request always finds room.
 inline constexpr uint32_t kMaxPlannedAnalyses = 9'000;
-inline constexpr Limit kMaxWorkerStreams = {64, 16};
+inline constexpr Limit kMaxWorkerStreams = {4'096, 2'048};  // a cluster's join as one user
 inline constexpr Limit kMaxWorkerTransfers = {1'024, 256};
 inline constexpr size_t kMaxUnsentBytes = 64 << 20;  // to one worker
 

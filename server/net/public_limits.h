@@ -12,16 +12,16 @@ namespace ablate::net {
 // Connections. A peer is unauthenticated until one of its calls has had a valid token.
 
 // Each has three descriptors and, open and idle, about 100 kB.
-inline constexpr size_t kMaxPublicConnections = 512;
-// Per address: a team behind one router or tunnel shares it, workers included.
-inline constexpr size_t kMaxConnectionsOfAddress = 64;
+inline constexpr size_t kMaxPublicConnections = 4'096;
+// Per address: a team behind one router shares it, and all nodes of a cluster behind one relay.
+inline constexpr size_t kMaxConnectionsOfAddress = 2'048;
 // Per user, from all addresses; connections with tokens of several users count for no user.
-inline constexpr size_t kMaxConnectionsOfUser = 128;
+inline constexpr size_t kMaxConnectionsOfUser = 2'048;
 // If all of these are taken, the one that has waited longest is closed: an honest client needs its
 // place for a few round trips only.
-inline constexpr size_t kMaxUnauthenticatedPeers = 128;
+inline constexpr size_t kMaxUnauthenticatedPeers = 512;
 // Part of these per address, so that an address displaces its own and not those from elsewhere.
-inline constexpr size_t kMaxUnauthenticatedPeersOfAddress = 16;
+inline constexpr size_t kMaxUnauthenticatedPeersOfAddress = 128;
 // Time from accepting the connection, over TLS, to the first call with a valid token.
 inline constexpr absl::Duration kLetInTimeout = absl::Seconds(10);
 

@@ -4,11 +4,13 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <utility>
@@ -16,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
+#include "base/tcp.h"
 #include "grpcpp/resource_quota.h"
 #include "grpcpp/security/server_credentials.h"
 #include "server/lookup/limits.h"
@@ -45,8 +48,8 @@ void BlockSigpipe() {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
-// Leaves a descriptor without events out: poll() would report a hang-up again and again.
-pollfd Waiting(int descriptor, short events) { return {events == 0 ? -1 : descriptor, events, 0}; }
+// Taken in one turn; others come in the next.
+constexpr int kEventsInTurn = 512;
 
 }  // namespace
 
@@ -55,16 +58,21 @@ absl::StatusOr<std::unique_ptr<PublicPort>> PublicPort::Listen(const PublicPortO
                    MakeTlsContext(options.certificate_chain, options.private_key));
   ASSIGN_OR_RETURN(process::FileDescriptor listener, ListenTcp(options.address));
   process::FileDescriptor wake(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  if (!wake.open()) return absl::UnavailableError("can't listen: no descriptors are left");
+  process::FileDescriptor epoll(epoll_create1(EPOLL_CLOEXEC));
+  if (!wake.open() || !epoll.open()) {
+    return absl::UnavailableError("can't listen: no descriptors are left");
+  }
   const int port = PortOf(listener.get());
-  return std::unique_ptr<PublicPort>(
-      new PublicPort(std::move(context), std::move(listener), std::move(wake), port, options));
+  return std::unique_ptr<PublicPort>(new PublicPort(
+      std::move(context), std::move(listener), std::move(wake), std::move(epoll), port, options));
 }
 
 PublicPort::PublicPort(TlsContext context, process::FileDescriptor listener,
-                       process::FileDescriptor wake, int port, const PublicPortOptions& options)
+                       process::FileDescriptor wake, process::FileDescriptor epoll, int port,
+                       const PublicPortOptions& options)
     : context_(std::move(context)),
       wake_(std::move(wake)),
+      epoll_(std::move(epoll)),
       port_(port),
       table_(std::make_shared<ConnectionTable>([this] { Wake(); })),
       call_authenticator_(MakeCallAuthenticator(options.authenticate, table_)),
@@ -131,6 +139,8 @@ TlsSession PublicPort::NewSession() {
 
 void PublicPort::Run() {
   BlockSigpipe();
+  Interest waking;
+  Watch(wake_.get(), POLLIN, nullptr, &waking);
   while (!stopping_) Turn();
   for (const std::unique_ptr<Connection>& each : connections_) End(each.get(), Now());
 }
@@ -139,29 +149,51 @@ void PublicPort::Turn() {
   absl::Duration now = Now();
   if (!accepting_) listener_ = process::FileDescriptor();
   const bool accepts = listener_.open() && now >= accept_after_;
-  std::vector<pollfd> waiting = {Waiting(wake_.get(), POLLIN),
-                                 Waiting(listener_.get(), accepts ? POLLIN : 0)};
+  if (listener_.open()) Watch(listener_.get(), accepts ? POLLIN : 0, &listener_, &listening_);
   absl::Duration until =
       now + (listener_.open() && !accepts ? kAcceptAgainAfter : kTurnAtLeastEvery);
   for (const std::unique_ptr<Connection>& each : connections_) {
-    waiting.push_back(Waiting(each->pipe->client(), each->pipe->client_events()));
-    waiting.push_back(Waiting(each->pipe->server(), each->pipe->server_events()));
+    const TlsPipe& pipe = *each->pipe;
+    Watch(pipe.client(), pipe.client_events(), each.get(), &each->client);
+    Watch(pipe.server(), pipe.server_events(), each.get(), &each->server);
     until = std::min(until, each->due);
   }
-  const absl::Duration pause = std::max(until - now, absl::ZeroDuration());
-  poll(waiting.data(), waiting.size(), Millis(absl::Ceil(pause, absl::Milliseconds(1))));
+  const bool newcomers = WaitForEvents(until);
   now = Now();
   uint64_t woken = 0;
   if (read(wake_.get(), &woken, sizeof(woken)) < 0) woken = 0;
-  for (size_t i = 0; i < connections_.size(); ++i) {
-    Connection* const each = connections_[i].get();
-    if (woken > 0) NoteUser(each, now);
-    const bool happened = waiting[2 + 2 * i].revents != 0 || waiting[3 + 2 * i].revents != 0;
-    if (happened || now >= each->due) Pump(each, now);
+  for (const std::unique_ptr<Connection>& each : connections_) {
+    if (woken > 0) NoteUser(each.get(), now);
+    if (std::exchange(each->happened, false) || now >= each->due) Pump(each.get(), now);
   }
-  if (waiting[1].revents != 0) AcceptWaiting(now);
+  if (newcomers) AcceptWaiting(now);
   Sweep(now);
   SayHangUps(now);
+}
+
+bool PublicPort::WaitForEvents(absl::Duration until) {
+  std::array<epoll_event, kEventsInTurn> events;
+  const absl::Duration pause = std::max(until - Now(), absl::ZeroDuration());
+  const int count = epoll_wait(epoll_.get(), events.data(), kEventsInTurn,
+                               Millis(absl::Ceil(pause, absl::Milliseconds(1))));
+  bool newcomers = false;
+  for (int i = 0; i < count; ++i) {
+    void* const of = events[static_cast<size_t>(i)].data.ptr;
+    newcomers = newcomers || of == &listener_;
+    if (of != nullptr && of != &listener_) static_cast<Connection*>(of)->happened = true;
+  }
+  return newcomers;
+}
+
+void PublicPort::Watch(int descriptor, short events, void* of, Interest* interest) const {
+  const short before = std::exchange(interest->events, events);
+  if (events == before) return;
+  epoll_event event{};
+  event.events = static_cast<uint32_t>(events);  // as poll's
+  event.data.ptr = of;
+  const int operation = events == 0 ? EPOLL_CTL_DEL : before == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+  // Fails only for want of memory: then the descriptor has its turn when it is due.
+  epoll_ctl(epoll_.get(), operation, descriptor, &event);
 }
 
 void PublicPort::AcceptWaiting(absl::Duration now) {

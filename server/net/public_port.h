@@ -21,7 +21,7 @@
 #include "grpcpp/server_builder.h"
 #include "server/net/connection_table.h"
 #include "server/net/frame_gate.h"
-#include "server/net/listener.h"
+#include "server/net/peer.h"
 #include "server/net/tls_context.h"
 #include "server/net/tls_pipe.h"
 
@@ -72,6 +72,10 @@ class PublicPort {
     absl::Duration left;  // when the last of its connections ended
   };
   using Groups = std::map<std::string, Group>;
+  // The events of a descriptor that epoll reports.
+  struct Interest {
+    short events = 0;
+  };
   struct Connection {
     std::string id;
     std::string peer;
@@ -80,16 +84,23 @@ class PublicPort {
     absl::Duration let_in_by;
     absl::Duration due;  // time of its next turn if nothing happens
     bool unauthenticated = true;
+    bool happened = false;  // an event in this turn
+    Interest client, server;
     std::unique_ptr<TlsPipe> pipe;
   };
   using Connections = std::vector<std::unique_ptr<Connection>>;  // oldest first
 
   PublicPort(TlsContext context, process::FileDescriptor listener, process::FileDescriptor wake,
-             int port, const PublicPortOptions& options);
+             process::FileDescriptor epoll, int port, const PublicPortOptions& options);
 
   void Run();
   // Waits until something happens or is due, and gives the connections concerned a turn.
   void Turn();
+  // Waits for events or until `until`; marks the connections that have some. Returns true if the
+  // listener has.
+  bool WaitForEvents(absl::Duration until);
+  // Has epoll report these events of a descriptor as `of`; none: not even that it hung up.
+  void Watch(int descriptor, short events, void* of, Interest* interest) const;
   void AcceptWaiting(absl::Duration now);
   TlsSession NewSession();
   void Admit(process::FileDescriptor client, const Peer& peer, absl::Duration now);
@@ -115,6 +126,7 @@ class PublicPort {
   Mutex mutex_;
   TlsContext context_ ABSL_GUARDED_BY(mutex_);
   const process::FileDescriptor wake_;
+  const process::FileDescriptor epoll_;
   const int port_;
   const std::shared_ptr<ConnectionTable> table_;
   const std::shared_ptr<grpc::AuthMetadataProcessor> call_authenticator_;
@@ -124,6 +136,7 @@ class PublicPort {
   std::atomic<bool> stopping_ = false;
   // Used by the port's thread only.
   process::FileDescriptor listener_;
+  Interest listening_;
   Groups addresses_;
   Groups users_;
   Connections connections_;

@@ -62,6 +62,11 @@ void LiveStreams::Remove(LiveStream* stream) {
   if (streams_.empty()) gone_.SignalAll();
 }
 
+size_t LiveStreams::size() const {
+  MutexLock lock(&mutex_);
+  return streams_.size();
+}
+
 void LiveStreams::WakeAll() {
   MutexLock lock(&mutex_);
   for (const auto& [stream, call] : streams_) stream->Wake();

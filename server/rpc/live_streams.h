@@ -56,6 +56,8 @@ class LiveStreams {
   absl::Status Add(LiveStream* stream, grpc::CallbackServerContext* context = nullptr);
   // Removes a stream, also one that was not accepted. Afterwards the stream is not called again.
   void Remove(LiveStream* stream);
+  // Returns the number of streams.
+  size_t size() const;
   void WakeAll();
   // Ends streams with slow clients and streams of users that last too long.
   void CheckPaces(absl::Duration now);
@@ -80,7 +82,7 @@ class LiveStreams {
   const lookup::Limit max_;
   const absl::Duration max_time_;
   FindCaller find_caller_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar gone_;  // signalled when no stream is left
   std::map<LiveStream*, Call> streams_ ABSL_GUARDED_BY(mutex_);
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;

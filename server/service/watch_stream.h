@@ -81,10 +81,13 @@ class WatchStream : public grpc::ServerWriteReactor<Message>,
   virtual absl::StatusOr<NextRound> Round(std::deque<Message>* batch) = 0;
 
  private:
-  // Pause between rounds: short enough for a first point to seem immediate, and long enough for a
-  // watcher of something huge to take at most a tenth of a core.
+  // Pause between rounds: short enough for a first point to seem immediate. A watcher of something
+  // huge takes at most a tenth of a core, and all watchers together half a core.
   static constexpr absl::Duration kMinPause = absl::Milliseconds(10);
-  static constexpr int kPausePerWork = 9;
+  absl::Duration PauseAfter(absl::Duration work) const {
+    const auto watchers = static_cast<int64_t>(call_.streams->size());
+    return std::max(kMinPause, std::max<int64_t>(9, 2 * watchers) * work);
+  }
 
   void RunRound() {
     {
@@ -94,9 +97,10 @@ class WatchStream : public grpc::ServerWriteReactor<Message>,
     const absl::Duration begin = Now();
     absl::StatusOr<NextRound> next = Round(&batch_);
     const absl::Duration end = Now();
+    const absl::Duration pause = PauseAfter(end - begin);
     {
       MutexLock lock(&mutex_);
-      earliest_ = end + std::max(kMinPause, kPausePerWork * (end - begin));
+      earliest_ = end + pause;
     }
     if (!next.ok()) return End(next.status());
     next_ = *next;

@@ -72,6 +72,8 @@ class SharingTest : public ServiceTest {
       const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
     grpc::ChannelArguments arguments;
     arguments.SetSslTargetNameOverride("localhost");
+    // A connection for each channel: one has room for a hundred calls.
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     return grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", public_port()), credentials,
                                      arguments);
   }
