@@ -14,9 +14,10 @@ namespace {
 
 constexpr uint32_t kMaxRunsPerLane = 32;
 constexpr uint32_t kPage = 16;
+constexpr size_t kManyLeases = 5'000;
+constexpr absl::Duration kSharesAge = absl::Milliseconds(500);
 constexpr size_t kMaxStepTimes = 1000;
 constexpr absl::Duration kStepTimeAge = absl::Seconds(10);
-constexpr double kUnknownRunMicros = 10e6;  // guess for a run whose shape nobody has measured
 
 }  // namespace
 
@@ -34,16 +35,20 @@ void Scheduler::Dispatch() {
 Scheduler::Takers Scheduler::TakersOf(absl::string_view device_kind) {
   Takers takers;
   for (auto& [name, worker] : workers_) {
-    if (worker.device_kind == device_kind && TakesNewRuns(worker)) takers[name] = &worker;
+    if (worker.device_kind != device_kind || !TakesNewRuns(worker)) continue;
+    // Adding it up for each run would dominate the cost of a dispatch.
+    worker.dispatched_at = worker.load();
+    takers[name] = &worker;
   }
   return takers;
 }
 
 void Scheduler::AssignKind(absl::string_view device_kind, std::vector<storage::NewLease>* leases) {
   Takers takers = TakersOf(device_kind);
-  uint32_t lanes = 0;
-  for (const auto& [name, worker] : takers) lanes += worker->lanes;
-  const uint32_t page = std::max(kPage, lanes * options_.runs_per_lane);
+  uint32_t places = 0;
+  for (const auto& [name, worker] : takers) places += worker->lanes * options_.runs_per_lane;
+  // With many users each gives a part, and FairQueue says if that was too little.
+  const uint32_t page = std::max(kPage, places / static_cast<uint32_t>(queueing_users_) + kPage);
   while (!takers.empty()) {
     std::set<std::string> trainers;
     for (const auto& [name, worker] : takers) {
@@ -51,6 +56,7 @@ void Scheduler::AssignKind(absl::string_view device_kind, std::vector<storage::N
     }
     absl::StatusOr<FairQueue> queue = WaitingFor(device_kind, trainers, page);
     if (!queue.ok()) return;
+    queueing_users_ = std::max<size_t>(queue->users(), 1);
     const size_t asked = takers.size(), before = leases->size();
     Assign(&*queue, &takers, leases);
     const size_t assigned = leases->size() - before;
@@ -58,7 +64,7 @@ void Scheduler::AssignKind(absl::string_view device_kind, std::vector<storage::N
     if (assigned == 0 && fewer) continue;
     // Other workers may have places for runs after this page, which the queue shows once these have
     // left.
-    const bool more = !takers.empty() && (assigned >= page || (assigned > 0 && fewer));
+    const bool more = assigned > 0 && !takers.empty() && (queue->ran_out() || fewer);
     dispatch_again_ = dispatch_again_ || more;
     return;
   }
@@ -73,9 +79,19 @@ absl::StatusOr<FairQueue> Scheduler::WaitingFor(absl::string_view device_kind,
       queue.empty() ||
       (queue.front().user == queue.back().user &&
        (options_.max_lanes == nullptr || !options_.max_lanes(queue.front().user).has_value()));
-  if (alone) return FairQueue(std::move(queue), {}, nullptr);
-  ASSIGN_OR_RETURN(const auto shares, store_->GetShares());
-  return FairQueue(std::move(queue), shares, options_.max_lanes);
+  if (alone) return FairQueue(std::move(queue), {}, nullptr, page);
+  ASSIGN_OR_RETURN(const auto shares, Shares());
+  return FairQueue(std::move(queue), shares, options_.max_lanes, page);
+}
+
+absl::StatusOr<storage::DeviceShares> Scheduler::Shares() {
+  size_t leases = 0;
+  for (const auto& [name, worker] : workers_) leases += worker.leases.size();
+  const absl::Duration now = clock_->Now();
+  if (leases >= kManyLeases && now - shares_at_ < kSharesAge) return shares_;
+  ASSIGN_OR_RETURN(shares_, store_->GetShares());
+  shares_at_ = now;
+  return shares_;
 }
 
 // A run that has to wait makes every worker that could train it wait, even if shorter runs would
@@ -94,8 +110,12 @@ void Scheduler::Assign(FairQueue* queue, Takers* takers, std::vector<storage::Ne
     }
     const auto& [name, worker] = *taker;
     worker->granting += worker->LanesOf(run.lanes);
-    queue->HandedOut(StepMicros(run.shape).value_or(kUnknownRunMicros / std::max(run.steps, 1u)) *
-                     run.steps);
+    const uint32_t steps = std::max(run.steps, 1u);  // those of programs are open
+    const double micros = StepMicros(run.shape).value_or(kUnknownRunMicros / steps) * steps;
+    queue->HandedOut(micros);
+    storage::DeviceShare& share = shares_[run.user];
+    share.expected += micros;
+    share.training += run.lanes;
     leases->push_back({new_lease_id_(),
                        {name, worker->incarnation, worker->device, worker->build, run.trainer,
                         worker->trainers.at(run.trainer), worker->numerics_version},
@@ -134,6 +154,7 @@ void Scheduler::HandOut(const storage::NewLease& made, const storage::GrantedRun
   if (withdrawn_.count(made.lease) > 0) return;
   WorkerState& worker = workers_[made.holder.worker];
   const bool there = worker.incarnation == made.holder.incarnation && TakesNewRuns(worker);
+  worker.worked = worker.worked || there;
   if (there && worker.load() == 0) worker.progress_at = clock_->Now();
   HeldLease& lease = worker.leases[made.lease];
   lease.incarnation = made.holder.incarnation;
@@ -172,8 +193,20 @@ bool Scheduler::HasWork(const WorkerState& worker) const {
          std::max(worker.lanes * options_.runs_per_lane, worker.granted_up_to / 2);
 }
 
-bool Scheduler::CanTrain(const WorkerState& worker, const storage::QueuedRun& run) const {
-  if (worker.trainers.count(run.trainer) == 0) return false;
+bool Scheduler::HasTimeFor(const WorkerState& worker, const storage::QueuedRun& run) {
+  constexpr double kSpread = 1.3;  // of runs of one shape
+  if (run.whole_seconds == 0 || worker.ends_at == absl::InfiniteDuration()) return true;
+  absl::Duration takes = run.whole_seconds == storage::kUnknownSeconds
+                             ? absl::ZeroDuration()
+                             : absl::Seconds(run.whole_seconds);
+  if (const auto micros = StepMicros(run.shape); micros.has_value()) {
+    takes = absl::Microseconds(*micros * std::max(run.steps, 1u) / run.lanes * kSpread);
+  }
+  return takes <= worker.ends_at - clock_->Now();
+}
+
+bool Scheduler::CanTrain(const WorkerState& worker, const storage::QueuedRun& run) {
+  if (worker.trainers.count(run.trainer) == 0 || !HasTimeFor(worker, run)) return false;
   if (worker.lanes >= run.lanes) return true;
   return std::none_of(workers_.begin(), workers_.end(), [&](const auto& named) {
     const WorkerState& other = named.second;
@@ -187,11 +220,11 @@ Scheduler::Takers::const_iterator Scheduler::LeastLoaded(const storage::QueuedRu
                                                          const Takers& takers) {
   auto best = takers.end();
   uint64_t best_load = 0;
+  const uint64_t runs_per_lane = RunsPerLane(run);
   for (auto taker = takers.begin(); taker != takers.end(); ++taker) {
     const WorkerState& worker = *taker->second;
-    if (!CanTrain(worker, run)) continue;
-    const uint64_t load = uint64_t{worker.load()} + worker.granting;
-    if (load >= uint64_t{worker.lanes} * RunsPerLane(run)) continue;
+    const uint64_t load = uint64_t{worker.dispatched_at} + worker.granting;
+    if (load >= worker.lanes * runs_per_lane || !CanTrain(worker, run)) continue;
     if (best != takers.end() && load * best->second->lanes >= best_load * worker.lanes) continue;
     best = taker;
     best_load = load;

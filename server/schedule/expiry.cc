@@ -75,6 +75,7 @@ void Scheduler::Tick() {
   CheckSteps();
   RetryEnds();
   analyses_.Tick();
+  pilots_.Forget(now);
   EndSavings([now](const Saving& saving) { return now >= saving.until; });
   std::vector<Session> ids;
   ids.reserve(sessions_.size());

@@ -4,14 +4,9 @@
 #include <utility>
 
 namespace ablate::schedule {
-namespace {
-
-constexpr int kBackground = 2;  // value of storage::QueuedRun's priority
-
-}  // namespace
 
 FairQueue::FairQueue(std::vector<storage::QueuedRun> queue, const storage::DeviceShares& shares,
-                     const MaxLanes& max_lanes) {
+                     const MaxLanes& max_lanes, uint32_t page) {
   for (storage::QueuedRun& run : queue) users_[run.user].runs.push_back(std::move(run));
   for (auto& [name, user] : users_) {
     const auto share = shares.find(name);
@@ -19,6 +14,7 @@ FairQueue::FairQueue(std::vector<storage::QueuedRun> queue, const storage::Devic
     user.had = has.used + has.expected;
     const std::optional<int64_t> most = max_lanes == nullptr ? std::nullopt : max_lanes(name);
     if (most.has_value()) user.may_have_more = *most - static_cast<int64_t>(has.training);
+    user.has_more = page > 0 && user.runs.size() >= page;
   }
 }
 
@@ -31,10 +27,17 @@ bool FairQueue::ComesBefore(const User& a, const User& b) {
 
 const storage::QueuedRun* FairQueue::Next() {
   last_ = nullptr;
+  const User* out = nullptr;  // the first of those who may have more than the page
   for (auto& [name, user] : users_) {
-    if (user.next == user.runs.size() || user.may_have_more.value_or(1) <= 0) continue;
-    if (last_ == nullptr || ComesBefore(user, *last_)) last_ = &user;
+    if (user.may_have_more.value_or(1) <= 0) continue;
+    if (user.next < user.runs.size()) {
+      if (last_ == nullptr || ComesBefore(user, *last_)) last_ = &user;
+    } else if (user.has_more && (out == nullptr || user.had < out->had)) {
+      out = &user;
+    }
   }
+  ran_out_ = out != nullptr && (last_ == nullptr || out->had <= last_->had);
+  if (ran_out_) last_ = nullptr;
   return last_ == nullptr ? nullptr : &last_->runs[last_->next++];
 }
 

@@ -28,6 +28,7 @@ constexpr uint32_t kMaxLanes = 4096;
 constexpr int kMaxHeld = 100'000;
 constexpr int kMaxTrainers = 16;
 constexpr size_t kMaxLogBytes = 64 << 10;
+constexpr uint64_t kMaxTimeLeft = uint64_t{3650} * 24 * 3600;
 constexpr int kMaxColumns = 100'000;
 
 absl::Status Bad(absl::string_view field, absl::string_view value, absl::string_view allowed) {
@@ -188,6 +189,10 @@ absl::Status CheckHello(const v1::Hello& hello) {
   }
   if (hello.lanes() < 1 || hello.lanes() > kMaxLanes) {
     return Bad("hello.lanes", absl::StrCat(hello.lanes()), absl::StrCat("1 to ", kMaxLanes));
+  }
+  if (hello.time_left_s() > kMaxTimeLeft) {
+    return Bad("hello.time_left_s", absl::StrCat(hello.time_left_s()),
+               absl::StrCat("at most ", kMaxTimeLeft));
   }
   if (hello.role() != v1::TRAIN && hello.role() != v1::ANALYSIS) {
     return Bad("hello.role", absl::StrCat(hello.role()), "TRAIN or ANALYSIS");

@@ -102,6 +102,7 @@ std::vector<WorkerInfo> Scheduler::Workers() const {
     info.memory_bytes = worker.memory_bytes;
     info.attached = worker.session != 0;
     info.attach_time = worker.attach_time;
+    info.end_time = worker.end_time;
     if (info.attached) info.device_use = worker.device_use;
     AddRuns(worker, clock_->Now(), &info);
     info.busy = !info.runs.empty() || analyses_.Busy(worker.session);

@@ -23,10 +23,16 @@
 #include "server/schedule/analyses.h"
 #include "server/schedule/event_queue.h"
 #include "server/schedule/fair_queue.h"
+#include "server/schedule/pilots.h"
 #include "server/schedule/workers.h"
 #include "storage/lease_store.h"
 
 namespace ablate::schedule {
+
+// Workers that are attached or were within the last hour, in all and of a user. A cluster's come
+// and go, as one user's.
+inline constexpr size_t kMaxKnownWorkers = 8'000;
+inline constexpr ptrdiff_t kMaxKnownWorkersOfUser = 4'000;
 
 // A worker process on this machine, as its supervisor sees it.
 struct LocalProcess {
@@ -88,6 +94,7 @@ struct WorkerInfo {
   uint32_t busy_lanes = 0;         // that train them
   std::optional<worker::v1::DeviceUse> device_use;  // of an attached worker's GPU, if known
   std::string unusable;                             // why its device is left alone; empty: it isn't
+  storage::Micros end_time = 0;                     // as in WorkerState
 };
 
 // The end of a local worker process, as its supervisor saw it.
@@ -148,6 +155,20 @@ class Scheduler {
   // Returns the workers that are attached or were within the last hour, and those of drained
   // devices.
   std::vector<WorkerInfo> Workers() const;
+  // Notes the pilots of a cluster of `user`, whose worker token the report used, and returns what
+  // its launcher is to do. `queued` are the runs that wait for the pilots' device kind.
+  // INVALID_ARGUMENT names a wrong field; RESOURCE_EXHAUSTED if there are too many clusters.
+  absl::StatusOr<worker::v1::SyncPilotsResponse> SyncPilots(
+      const std::string& user, const worker::v1::SyncPilotsRequest& request,
+      const std::vector<storage::QueuedLanes>& queued);
+  // Returns the work for workers of `user` whose names begin with `prefix`; `queued` are the runs
+  // that wait for the device kind.
+  PilotWork WorkForPilots(const std::string& user, absl::string_view prefix,
+                          absl::string_view device_kind,
+                          const std::vector<storage::QueuedLanes>& queued) const;
+  // Returns the pilots that wait for a machine, by name.
+  std::vector<PendingPilot> PendingPilots() const { return pilots_.Pending(); }
+  const MaxLanes& max_lanes() const { return options_.max_lanes; }
   // Thread-safe, unlike the rest.
   absl::Duration save_timeout() const { return options_.save_timeout; }
   Analyses& analyses() { return analyses_; }
@@ -236,6 +257,9 @@ class Scheduler {
   // Reads at most `page` queued runs of each user.
   absl::StatusOr<FairQueue> WaitingFor(absl::string_view device_kind,
                                        const std::set<std::string>& trainers, uint32_t page);
+  // Returns the users' shares. While there are many leases, which are all read for it, the shares
+  // are up to half a second old, except for what was granted since.
+  absl::StatusOr<storage::DeviceShares> Shares();
   // Makes the leases in one transaction, because a commit each would dominate the cost of short
   // runs.
   void Grant(std::vector<storage::NewLease> leases);
@@ -243,14 +267,17 @@ class Scheduler {
                  const absl::StatusOr<storage::Grants>& granted);
   // Sends a lease to its worker, or ends it if the worker has gone meanwhile.
   void HandOut(const storage::NewLease& made, const storage::GrantedRun& run);
-  // Returns true if it has the run's trainer and its lanes, or as many as the largest known worker
-  // of the kind. A large worker that is away for a moment still counts.
-  bool CanTrain(const WorkerState& worker, const storage::QueuedRun& run) const;
+  // Returns true if it has the run's trainer, time for it, and its lanes or as many as the largest
+  // known worker of the kind. A large worker that is away for a moment still counts.
+  bool CanTrain(const WorkerState& worker, const storage::QueuedRun& run);
   // Returns the worker for a run; the end if none has a place.
   Takers::const_iterator LeastLoaded(const storage::QueuedRun& run, const Takers& takers);
   // Returns true if it doesn't need the next run at once.
   bool HasWork(const WorkerState& worker) const;
   bool TakesNewRuns(const WorkerState& worker) const;
+  // Returns false if the run would probably lose its work, because another scheduler ends the
+  // worker first.
+  bool HasTimeFor(const WorkerState& worker, const storage::QueuedRun& run);
   uint32_t RunsPerLane(const storage::QueuedRun& run);
   std::optional<double> StepMicros(const std::string& shape);
 
@@ -296,6 +323,7 @@ class Scheduler {
   std::vector<Saving> savings_;
   std::map<std::string, Watched> processes_;   // this machine's worker processes, by name
   std::map<std::string, WorkerExit> drained_;  // last ends of workers of drained devices, by name
+  Pilots pilots_;
   Analyses analyses_;
   Session last_session_ = 0;
   uint64_t grants_ = 0;
@@ -314,6 +342,9 @@ class Scheduler {
     absl::Duration until;
   };
   std::map<std::string, StepTime> step_times_;
+  storage::DeviceShares shares_;  // as last read, with what was granted since
+  absl::Duration shares_at_ = -absl::InfiniteDuration();
+  size_t queueing_users_ = 1;  // as last read
 
   // Reset with the scheduler, so that later answers of the store are dropped.
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);

@@ -14,13 +14,6 @@ namespace ablate::schedule {
 
 namespace v1 = worker::v1;
 
-namespace {
-
-constexpr size_t kMaxWorkers = 1'000;
-constexpr ptrdiff_t kMaxWorkersOfUser = 100;
-
-}  // namespace
-
 Scheduler::Session Scheduler::Open(std::shared_ptr<WorkerStream> stream) {
   const Session id = ++last_session_;
   Attachment& attachment = sessions_[id];
@@ -111,11 +104,12 @@ absl::Status Scheduler::CheckKnownWorkers(const std::string& worker) const {
   const auto of_user = std::count_if(workers_.begin(), workers_.end(), [user](const auto& known) {
     return UserOf(known.first) == user;
   });
-  if (workers_.size() < kMaxWorkers && of_user < kMaxWorkersOfUser) return absl::OkStatus();
+  if (workers_.size() < kMaxKnownWorkers && of_user < kMaxKnownWorkersOfUser)
+    return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrCat("too many workers: ", workers_.size(), " in all and ", of_user,
-                   " of this user within the last hour; expected at most ", kMaxWorkers, " and ",
-                   kMaxWorkersOfUser, ". Retry later"));
+                   " of this user within the last hour; expected at most ", kMaxKnownWorkers,
+                   " and ", kMaxKnownWorkersOfUser, ". Retry later"));
 }
 
 void Scheduler::OnAnalysis(Session id, const v1::FromWorker& message) {
@@ -140,7 +134,7 @@ void Scheduler::RegisterWorker(Session id, const v1::Hello& hello) {
               : absl::AlreadyExistsError("another process attached under the worker's name"));
   }
   const bool same = worker.incarnation == hello.incarnation();
-  if (!same) worker.leaving = false;
+  if (!same) worker.leaving = worker.worked = false;
   worker.most_lanes = hello.lanes();
   // A worker that trains on a GPU may use fewer lanes than its most; its first heartbeat has them.
   const bool may_measure = hello.device_kind() == "cuda" && hello.role() == v1::TRAIN;
@@ -164,6 +158,10 @@ void Scheduler::RegisterWorker(Session id, const v1::Hello& hello) {
   worker.session = id;
   worker.reported_at = worker.progress_at = clock_->Now();
   worker.attach_time = absl::ToUnixMicros(absl::Now());
+  const bool ends = hello.has_time_left_s();
+  const absl::Duration left = absl::Seconds(hello.time_left_s());
+  worker.ends_at = ends ? clock_->Now() + left : absl::InfiniteDuration();
+  worker.end_time = ends ? worker.attach_time + absl::ToInt64Microseconds(left) : 0;
   sessions_[id].worker = hello.worker();
   sessions_[id].incarnation = hello.incarnation();
 }

@@ -89,8 +89,13 @@ struct WorkerState {
   // When, by that heartbeat, some lane last made a step or had nothing to do.
   absl::Duration progress_at;
   std::optional<worker::v1::DeviceUse> device_use;  // by that heartbeat
+  uint32_t dispatched_at = 0;                       // its load when the last dispatch began
   uint32_t granting = 0;       // lanes of its runs in the grant that the store is committing
   uint32_t granted_up_to = 0;  // its load after the last grant
+  bool worked = false;         // it was granted a run
+  // When another scheduler ends it, and the same as a date; 0: none does.
+  absl::Duration ends_at = absl::InfiniteDuration();
+  storage::Micros end_time = 0;
   storage::Micros attach_time = 0;
   HeldLeases leases;
 

@@ -330,7 +330,7 @@ TEST_F(SchedulerDispatchTest, GrantsShortRunsByTheHalf) {
   EXPECT_EQ(store_.grants(), before);
   SendFinished(peer, peer.grants()[17], 1, 10);
   EXPECT_EQ(scheduler_->Workers().at(0).runs.size(), 32u);
-  EXPECT_EQ(store_.grants(), before + 2) << "a page of the queue each";
+  EXPECT_EQ(store_.grants(), before + 1) << "all at one time";
 }
 
 TEST_F(SchedulerDispatchTest, GrantsWhatIsToBeResumedFromItsState) {

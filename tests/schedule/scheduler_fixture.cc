@@ -166,6 +166,7 @@ std::string SchedulerTest::Queue(const std::string& name, uint32_t runs, uint32_
     run.trainer = trainer;
     run.shape = name;
     run.lanes = lanes_of_runs_;
+    run.whole_seconds = whole_seconds_of_runs_;
     run.spec = RecallSpec(run.seed, steps).SerializeAsString();
     experiment.cells.push_back({run.fingerprint, {}, i, run.fingerprint});
     experiment.runs.push_back(std::move(run));

@@ -133,6 +133,7 @@ class SchedulerTest : public ::testing::Test {
   std::string owner_;
   std::string device_of_runs_ = "cpu";
   uint32_t lanes_of_runs_ = 1;
+  uint32_t whole_seconds_of_runs_ = 0;
   uint32_t max_failed_ = 0;  // of these experiments; 0: no limit
   // Queues runs "NAME-0", "NAME-1", …; returns the experiment.
   std::string Queue(const std::string& name, uint32_t runs, uint32_t steps = 10,

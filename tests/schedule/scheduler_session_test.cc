@@ -258,7 +258,7 @@ TEST_F(SchedulerSessionTest, LosesNoPartOfARefusedGroupWhenTheDiskIsFullNext) {
 }
 
 TEST_F(SchedulerSessionTest, KnowsOnlySoManyWorkersOfAUser) {
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 0; i < kMaxKnownWorkersOfUser; ++i) {
     const std::string name = absl::StrCat("w", i, "@gpu2");
     EXPECT_TRUE(Attach(name, name).open()) << name;
   }
