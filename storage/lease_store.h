@@ -27,9 +27,10 @@ struct QueuedRun {
   std::string trainer;
   int priority = 1;  // best priority of its active experiments
   uint32_t steps = 0;
-  std::string user;    // user who is charged
-  uint64_t place = 0;  // position in order of submission
-  uint32_t lanes = 1;  // that train it together
+  std::string user;            // user who is charged
+  int64_t place = 0;           // position in order of submission, unless it was moved
+  uint32_t lanes = 1;          // that train it together
+  uint32_t whole_seconds = 0;  // as in NewRun
 };
 
 // A user's past and present use of the devices.
@@ -183,7 +184,8 @@ class LeaseStore {
   // Returns the blobs; null in memory.
   virtual Blobs* blobs() = 0;
   // Returns queued runs for a device kind and any of some trainers, by user: for each at most
-  // `limit`, best priority first, then oldest.
+  // `limit`, best priority first, then oldest. Leaves out those of which every experiment is
+  // paused.
   virtual absl::StatusOr<std::vector<QueuedRun>> Queue(absl::string_view device_kind,
                                                        const std::set<std::string>& trainers,
                                                        uint32_t limit) = 0;

@@ -88,7 +88,11 @@ struct NewRun {
   uint32_t lanes = 1;           // that train it together
   // Its number of steps isn't known before it ends: `steps` is 0.
   bool open_steps = false;
+  // The most seconds that it takes if it can't continue from a saved state, or kUnknownSeconds; 0:
+  // it can continue.
+  uint32_t whole_seconds = 0;
 };
+inline constexpr uint32_t kUnknownSeconds = UINT32_MAX;
 
 // A DONE run with a saved training state, from which an equal run with more steps can continue.
 struct ShorterRun {
@@ -203,6 +207,51 @@ struct ExperimentRecord {
   std::vector<std::string> changes;
   bool archived = false;
   std::string why_cancelled;  // empty if a user cancelled it
+  bool paused = false;
+  int priority = 1;  // as in NewExperiment
+};
+
+// Queued runs of an experiment that differ in nothing that the queue considers. A run that several
+// experiments have is in a group of each.
+struct QueuedGroup {
+  std::string experiment;  // id
+  std::string title, owner, private_to;
+  int priority = 1;  // of the experiment, as in NewExperiment
+  bool paused = false;
+  uint32_t running = 0;  // its cells whose runs lanes have begun
+  std::string user;      // who is charged
+  std::string device_kind, trainer, shape;
+  uint32_t lanes = 1;          // of a run
+  uint32_t whole_seconds = 0;  // as in NewRun
+  int64_t place = 0;           // of the first run in its user's queue
+  uint32_t runs = 0;
+  uint64_t steps = 0;  // that are left, of all runs; 1 for each with open steps
+};
+
+// Counts of what a store has written since its start.
+struct WriteCounts {
+  uint64_t commits = 0;
+  double commit_seconds = 0;  // of all commits, each with its sync of the disk
+  double longest_commit = 0;  // in seconds
+  uint64_t points = 0;        // values of metrics
+  uint64_t losses = 0;        // leases that were lost
+};
+
+// Numbers of runs by state.
+struct RunStates {
+  uint64_t queued = 0, leased = 0, done = 0, diverged = 0, failed = 0, cancelled = 0;
+};
+
+// A blob that the database names.
+struct NamedBlob {
+  std::string sha256;
+  std::string what;  // in words, such as "checkpoint of run r-12 at step 100"; one of its names
+};
+
+// Lanes that a user's queued runs take, those of paused experiments left out.
+struct QueuedLanes {
+  std::string user, trainer;
+  uint64_t lanes = 0;
 };
 
 // Selects experiments of a list.
@@ -224,6 +273,10 @@ struct ExperimentUpdate {
   std::vector<std::string> add_tags, remove_tags;
   std::optional<std::string> note;
   std::optional<bool> archived;
+  std::optional<bool> paused;
+  std::optional<int> priority;  // as in NewExperiment
+  // The place of its queued runs among its owner's of that priority.
+  enum class Place { kUnchanged, kFirst, kLast } place = Place::kUnchanged;
 };
 inline constexpr size_t kMaxTags = 20;  // of an experiment
 

@@ -184,9 +184,22 @@ class Store final : public LeaseStore {
                                                                 uint32_t limit);
   // Returns the id of an experiment that extends this one; empty if there is none.
   absl::StatusOr<std::string> ExtensionOf(absl::string_view id);
-  // Changes what describes an experiment. NOT_FOUND; INVALID_ARGUMENT if it would have more than
-  // kMaxTags tags.
+  // Changes what describes an experiment, or when its runs are granted. NOT_FOUND; INVALID_ARGUMENT
+  // if it would have more than kMaxTags tags.
   absl::Status UpdateExperiment(absl::string_view id, const ExperimentUpdate& update);
+  // Returns what was written since the start. Thread-safe; doesn't wait for a write.
+  WriteCounts write_counts() const;
+  // Counts the runs of all experiments.
+  absl::StatusOr<RunStates> CountRuns();
+  // Reads the whole database; returns what is damaged, in words. Takes some seconds a GB.
+  absl::StatusOr<std::vector<std::string>> FindDamage();
+  // Returns every blob that the database names, by hash.
+  absl::StatusOr<std::vector<NamedBlob>> NamedBlobs();
+  // Returns the queue by experiment, in the order of their IDs. Takes a time in proportion to the
+  // number of queued runs.
+  absl::StatusOr<std::vector<QueuedGroup>> QueuedGroups();
+  // Returns what is queued for a device kind; likewise.
+  absl::StatusOr<std::vector<QueuedLanes>> CountQueuedLanes(absl::string_view device_kind);
   // Returns the runs that workers have and no other active experiment needs. NOT_FOUND.
   absl::StatusOr<std::vector<Withdrawal>> LeasedOnlyBy(absl::string_view id);
   // Withdraws an active experiment's cells. Runs that no other active experiment needs become

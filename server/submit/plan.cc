@@ -233,6 +233,14 @@ absl::Status PlanRuns(const Backend& backend, const lookup::View& view,
   return room.ok() ? CheckUsersQuota(backend, view.viewer.user, plan) : room;
 }
 
+// Returns NewRun::whole_seconds: only programs without checkpoints can't continue.
+uint32_t WholeSeconds(const v1::BaseSpec& spec) {
+  if (!spec.has_program() || spec.program().checkpoint()) return 0;
+  const v1::ProgramLimits& limits = spec.program().limits();
+  return limits.has_time() ? static_cast<uint32_t>(limits.time().seconds()) + 1
+                           : storage::kUnknownSeconds;
+}
+
 }  // namespace
 
 storage::NewRun ToRun(const spec::ResolvedCell& cell) {
@@ -254,6 +262,7 @@ storage::NewRun ToRun(const spec::ResolvedCell& cell) {
   run.open_steps = spec::IsProgramTrainer(run.trainer);
   run.numerics_version = run.open_steps ? 0 : engine::kNumericsVersion;
   run.lanes = spec::LanesOf(cell.run.spec());
+  run.whole_seconds = WholeSeconds(cell.run.spec());
   return run;
 }
 

@@ -82,13 +82,13 @@ absl::StatusOr<ChosenRun> InsertRun(Transaction& t, const NewRun& run, int64_t g
       "INSERT INTO runs (name, fingerprint, generation, trajectory, seed, steps, parameters, "
       "device_kind, shape, dataset, state, priority, place, create_time, change, numerics, growth, "
       "trainer, private_to, expected_bytes, charged, initial_blob, lanes, open_steps, "
-      "program_data) VALUES "
+      "program_data, whole_seconds) VALUES "
       "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, nullif(?10, 0), 0, ?11, ?12, ?13, ?12, ?14, ?15, ?16, "
-      "?17, ?18, ?19, ?20, ?21, ?22, nullif(?23, 0)) RETURNING id",
+      "?17, ?18, ?19, ?20, ?21, ?22, nullif(?23, 0), ?24) RETURNING id",
       chosen.name, run.fingerprint, generation, run.trajectory, run.seed, run.steps, run.parameters,
       run.device_kind, run.shape, dataset, experiment.priority, change, t.now, run.numerics_version,
       run.growth, run.trainer, private_to, run.expected_bytes, experiment.owner, run.initial_blob,
-      run.lanes, run.open_steps, data);
+      run.lanes, run.open_steps, data, run.whole_seconds);
   if (insert.Row()) chosen.id = insert.Int(0);
   insert.Run();
   Statement(t.db, "INSERT INTO run_specs VALUES (?1, ?2)", chosen.id, Bytes{run.spec}).Run();

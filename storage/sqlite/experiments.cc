@@ -11,6 +11,7 @@
 #include "storage/sqlite/database.h"
 #include "storage/sqlite/experiment_analyses.h"
 #include "storage/sqlite/ids.h"
+#include "storage/sqlite/queueing.h"
 #include "storage/sqlite/runs.h"
 #include "storage/store.h"
 
@@ -43,6 +44,8 @@ ExperimentRecord ReadExperiment(Connection& db, const Statement& row) {
   record.extends = row.Text(20);
   record.changes = DecodeLines(row.View(21));
   record.why_cancelled = row.Text(22);
+  record.paused = row.Int(23) != 0;
+  record.priority = row.As<int>(24);
   return record;
 }
 
@@ -54,8 +57,9 @@ std::vector<ExperimentRecord> ReadBefore(Connection& db, const Viewer& viewer,
   Statement row(db,
                 "SELECT id, name, title, owner, spec, state, queued, leased, done, diverged, "
                 "failed, cancelled, create_time, end_time, analyses, analyses_failure, private_to, "
-                "tags, note, archived, extends, changes, why_cancelled FROM experiments WHERE id < "
-                "?1 AND deleted = 0 AND (?3 OR private_to IN ('', ?4)) AND ?5 IN ('', owner) AND "
+                "tags, note, archived, extends, changes, why_cancelled, paused, priority FROM "
+                "experiments WHERE id < ?1 AND deleted = 0 AND (?3 OR private_to IN ('', ?4)) AND "
+                "?5 IN ('', owner) AND "
                 "(?6 = '' OR instr(char(10) || tags, ?6) > 0) AND (?7 OR archived = 0 OR state = "
                 "0) ORDER BY id DESC LIMIT ?2",
                 before, limit, viewer.sees_all, viewer.user, filter.owner,
@@ -243,6 +247,7 @@ absl::Status Store::UpdateExperiment(absl::string_view id, const ExperimentUpdat
               update.note.has_value(), update.note.value_or(""), update.archived.has_value(),
               update.archived.value_or(false))
         .Run();
+    ChangeQueueing(t, experiment, update);
     return absl::OkStatus();
   });
 }

@@ -145,6 +145,7 @@ absl::Status ApplyTo(const Context& c, const PointsEvent& sent) {
   c.charges[c.run->charged] += event.spent.device_time;
   const uint64_t change = SaveProgress(c.t, *c.run);
   if (event.columns.empty()) return absl::OkStatus();
+  for (const Column& column : event.columns) c.t.points += column.values.size();
   return AddRowGroup(c.t, {c.run->id, c.run->name}, change, event.columns);
 }
 

@@ -175,6 +175,7 @@ absl::StatusOr<std::optional<GrantedRun>> GrantOne(Transaction& t, Blobs* blobs,
 
 void LoseRun(Transaction& t, RunRow* run, absl::string_view message) {
   RecordEvent(t, *run, "lost", message);
+  ++t.losses;
   if (++run->losses < kMaxLossesWithoutProgress) return Requeue(t, run);
   run->failure = absl::StrCat("lost by its worker ", kMaxLossesWithoutProgress,
                               " times in a row without progress; at last: ", message);
@@ -213,17 +214,19 @@ std::optional<std::string> NextQueuedUser(Connection& db, absl::string_view devi
 void AddQueueOf(Connection& db, absl::string_view device_kind, const std::string& user,
                 const std::set<std::string>& trainers, uint32_t limit,
                 std::vector<QueuedRun>* queue) {
-  Statement row(db,
-                "SELECT name, shape, trainer, priority, steps, place, lanes FROM runs WHERE state "
-                "= 0 AND device_kind = ?1 AND charged = ?2 ORDER BY priority, place",
-                device_kind, user);
+  Statement row(
+      db,
+      "SELECT name, shape, trainer, priority, steps, place, lanes, whole_seconds FROM "
+      "runs WHERE state = 0 AND device_kind = ?1 AND charged = ?2 AND priority < ?3 ORDER "
+      "BY priority, place",
+      device_kind, user, kPausedPriority);
   uint32_t added = 0;
   while (added < limit && row.Row()) {
     std::string trainer = row.Text(2);
     if (trainers.count(trainer) == 0) continue;
     queue->push_back({row.Text(0), row.Text(1), std::string(device_kind), std::move(trainer),
-                      row.As<int>(3), row.As<uint32_t>(4), user, row.As<uint64_t>(5),
-                      row.As<uint32_t>(6)});
+                      row.As<int>(3), row.As<uint32_t>(4), user, row.Int(5), row.As<uint32_t>(6),
+                      row.As<uint32_t>(7)});
     ++added;
   }
 }

@@ -468,11 +468,18 @@ ALTER TABLE experiments ADD COLUMN max_failed INTEGER NOT NULL DEFAULT 0;  -- 0:
 ALTER TABLE experiments ADD COLUMN why_cancelled TEXT NOT NULL DEFAULT '';  -- '' if by a user
 )sql";
 
+// Paused experiments, and runs that lose their steps if their worker ends early.
+constexpr char kQueueing[] = R"sql(
+ALTER TABLE experiments ADD COLUMN paused INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN whole_seconds INTEGER NOT NULL DEFAULT 0;  -- as in NewRun
+)sql";
+
 constexpr SchemaStep kStoreSteps[] = {
     {kStoreTables}, {kDatasetKinds}, {kInitialBlobs},         {kModels},
     {kLanes},       {kRunFacts},     {kAnnotations},          {kStateDevices},
     {kCellNames},   {kVisible},      {"", CorrectLastValues}, {kUnusedUploads},
-    {kPrograms},    {kShownStates},  {kProgramData},          {kMaxFailed}};
+    {kPrograms},    {kShownStates},  {kProgramData},          {kMaxFailed},
+    {kQueueing}};
 
 // Versions 1 to 14 were never released.
 constexpr Schema kStoreSchema = {0x61626c61 /* "abla" */, 15, kStoreSteps};

@@ -50,9 +50,11 @@ void RecordEvent(Transaction& t, const RunRow& run, absl::string_view kind,
 void Requeue(Transaction& t, RunRow* run);
 // Puts a run into a final state. Saves.
 void EndRun(Transaction& t, RunRow* run, RunState state);
+// Priority of runs of which every active experiment is paused.
+inline constexpr int kPausedPriority = 3;
 // The claim on a run by the active experiments that need it.
 struct Claim {
-  int priority = 1;     // best of the experiments
+  int priority = 1;     // best of the experiments that aren't paused; else kPausedPriority
   std::string charged;  // owner of the first experiment
 };
 // Returns the claim; nothing if no active experiment has the run.

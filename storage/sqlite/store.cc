@@ -194,6 +194,8 @@ absl::StatusOr<uint64_t> Store::FreeBytes() const {
   return free;
 }
 
+WriteCounts Store::write_counts() const { return db_->writer().counts(); }
+
 uint64_t Store::change_number() const { return db_->writer().change_number(); }
 
 absl::Status Store::Maintain() {

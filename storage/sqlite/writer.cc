@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 
 namespace ablate::storage {
 namespace {
@@ -222,9 +223,26 @@ absl::Status Writer::RunRequests(Group* group, Transaction* transaction) {
   if (transaction->change != first_change) {
     Statement(*db_, "UPDATE store SET change = ?1", transaction->change).Run();
   }
+  const absl::Duration begin = MonotonicNow();
   Statement(*db_, "COMMIT").Run();
+  if (db_->error().ok()) CountCommit(*transaction, MonotonicNow() - begin);
   // After the commit: acknowledged data is in a file that was still in its place after the sync.
   return db_->error().ok() ? CheckPlace() : db_->error();
+}
+
+void Writer::CountCommit(const Transaction& transaction, absl::Duration time) {
+  const double seconds = absl::ToDoubleSeconds(time);
+  MutexLock lock(&counts_mutex_);
+  ++counts_.commits;
+  counts_.commit_seconds += seconds;
+  counts_.longest_commit = std::max(counts_.longest_commit, seconds);
+  counts_.points += transaction.points;
+  counts_.losses += transaction.losses;
+}
+
+WriteCounts Writer::counts() const {
+  MutexLock lock(&counts_mutex_);
+  return counts_;
 }
 
 // SQLite would continue to write to a file that was removed or replaced.
@@ -243,6 +261,7 @@ absl::Status Writer::RunOne(const Work& work, bool alone, Transaction* transacti
   const size_t actions = transaction->after_commit.size();
   const size_t withdrawals = transaction->withdrawals.size();
   const uint64_t change = transaction->change;
+  const uint64_t points = transaction->points, losses = transaction->losses;
   if (!alone) Statement(*db_, "SAVEPOINT request").Run();
   absl::Status status = work(*transaction);
   const absl::Status error = db_->error();
@@ -251,6 +270,8 @@ absl::Status Writer::RunOne(const Work& work, bool alone, Transaction* transacti
     transaction->after_commit.resize(actions);
     transaction->withdrawals.resize(withdrawals);
     transaction->change = change;
+    transaction->points = points;
+    transaction->losses = losses;
   }
   if (error.code() == absl::StatusCode::kDataLoss || !db_->in_transaction()) return status;
   db_->ClearError();

@@ -15,6 +15,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "base/mutex.h"
 #include "storage/disk_room.h"
 #include "storage/lease_store.h"
@@ -34,6 +35,8 @@ struct Transaction {
   std::vector<std::function<void()>> after_commit = {};
   // Leases that a request ended although it wasn't about them.
   std::vector<Withdrawal> withdrawals = {};
+  // Numbers for WriteCounts.
+  uint64_t points = 0, losses = 0;
 
   uint64_t NextChange() { return ++change; }
 };
@@ -84,6 +87,8 @@ class Writer {
   // Copies the log into the file and empties it.
   absl::Status Checkpoint();
 
+  // Returns what happened since the start.
+  WriteCounts counts() const;
   // Returns the change number of the last commit.
   uint64_t change_number() const { return change_number_; }
 
@@ -112,6 +117,9 @@ class Writer {
   absl::Status CheckPlace() ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
   absl::Status RunOne(const Work& work, bool alone, Transaction* transaction)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
+  // Adds a commit that took so long.
+  void CountCommit(const Transaction& transaction, absl::Duration time)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
   void KeepLogShort() ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
   // Handles an error: makes room on a full disk; ends everything at the first DATA_LOSS.
   void NoteFailure(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
@@ -126,6 +134,8 @@ class Writer {
   OnWithdrawnFunction on_withdrawn_ ABSL_GUARDED_BY(db_mutex_);
 
   Mutex mutex_;
+  mutable Mutex counts_mutex_;
+  WriteCounts counts_ ABSL_GUARDED_BY(counts_mutex_);
   CondVar wake_;
   std::deque<Request> queue_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

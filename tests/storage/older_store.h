@@ -15,6 +15,8 @@ inline std::string BackToVersion(int version) {
     const char* undo;
   };
   constexpr Step kUndone[] = {
+      {31,
+       "ALTER TABLE experiments DROP COLUMN paused; ALTER TABLE runs DROP COLUMN whole_seconds;"},
       {30,
        "ALTER TABLE experiments DROP COLUMN max_failed;"
        "ALTER TABLE experiments DROP COLUMN why_cancelled;"},
