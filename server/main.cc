@@ -3,7 +3,6 @@
 #include <pwd.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -20,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
 #include "base/log_file.h"
 #include "base/mutex.h"
 #include "base/private_folder.h"
@@ -46,7 +46,6 @@ constexpr uint64_t kBallastBytes = 16 << 20;
 // A worker saves its runs' states before it leaves.
 constexpr absl::Duration kWorkerTimeout = absl::Seconds(20);
 constexpr uint64_t kMaxLastStates = 1'000'000'000'000'000;
-constexpr rlim_t kMaxFiles = 65'536;
 
 struct Flags {
   std::string home;
@@ -61,18 +60,10 @@ struct Flags {
   double resume_every = 30;
   double worker_silence = 30;
   std::string listen;
+  int metrics = 0;       // 0: no port
   std::string programs;  // empty: sandboxed unless it listens
   std::vector<std::string> environments;
 };
-
-// Raises the limit on open files: a socket that once had no descriptor for a client accepts none
-// after it, and the usual limit of 1,024 is soft.
-void RaiseFileLimit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = std::max(limit.rlim_cur, std::min<rlim_t>(limit.rlim_max, kMaxFiles));
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 constexpr size_t kHelpColumn = 27;  // lines of the help have at most 80 columns
 
@@ -144,6 +135,10 @@ void Define(CLI::App& app, Flags& flags) {
                  "and restart a local one, 1–50 [30]")
       ->check(CLI::Range(1.0, 50.0).description(""))
       ->type_name("SECONDS");
+  app.add_option("--metrics", flags.metrics,
+                 "Serve the state to Prometheus at\nhttp://127.0.0.1:PORT/metrics, 1–65535")
+      ->check(CLI::Range(1, 65535).description(""))
+      ->type_name("PORT");
   app.add_option("--listen", flags.listen,
                  "Serve other machines at HOST:PORT by TLS and\n"
                  "tokens; run `ablate admin init` first")
@@ -334,6 +329,7 @@ absl::Status Program::Start(const Flags& flags, const launch::Home& home) {
   options.owner = UserName();
   options.sharing = sharing_.get();
   options.public_address = flags.listen;
+  if (flags.metrics > 0) options.metrics_port = flags.metrics;
   ASSIGN_OR_RETURN(server_, service::Server::Start(options, store_.get(), thread_.get()));
   commits_.PassTo(server_.get());
   RETURN_IF_ERROR(presence_->TakeSocketNames());
@@ -432,7 +428,8 @@ absl::Status Serve(const Flags& flags, const sigset_t& signals) {
     return absl::FailedPreconditionError(
         "no folder for the server: give --home, or set ABLATE_HOME or HOME");
   }
-  RaiseFileLimit();
+  // A socket that once had no descriptor for a client accepts none after it.
+  process::RaiseFileLimit();
   ASSIGN_OR_RETURN(const auto home, launch::PrepareHome(flags.home));
   Program program;
   RETURN_IF_ERROR(program.Start(flags, home));
@@ -454,13 +451,7 @@ int Main(int argc, char** argv) {
   Flags flags;
   Define(app, flags);
   CLI11_PARSE(app, argc, argv);
-  // Before any thread is made, so that only the thread that waits for signals gets them.
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  const absl::Status served = Serve(flags, signals);
+  const absl::Status served = Serve(flags, process::BlockEndSignals());
   if (!served.ok()) spdlog::error("{}", std::string(served.message()));
   return served.ok() ? 0 : 1;
 }

@@ -28,8 +28,8 @@ absl::Status CheckRole(const v1::Access& rule, storage::Role role, absl::string_
 
 // Accepts a call if it has exactly one "authorization: Bearer TOKEN" of a user whose role the
 // method's rule admits, before any of its message is read. UNAUTHENTICATED and PERMISSION_DENIED
-// name the problem and are noted in the log; the latter is of a known user. Reads memory only.
-// Thread-safe.
+// name the problem and are noted in the log; the latter is of a known user. KEDA's external scaler
+// checks the tokens in its requests itself. Reads memory only. Thread-safe.
 class Authenticator {
  public:
   // `store` and `log` must outlive this object.

@@ -18,6 +18,7 @@
 #include "server/lookup/page.h"
 #include "server/rpc/call.h"
 #include "server/rpc/identity.h"
+#include "server/service/check_store.h"
 #include "server/service/convert.h"
 #include "server/service/methods.h"
 #include "server/service/services.h"
@@ -401,6 +402,7 @@ std::unique_ptr<grpc::Service> MakeAdminService(Backend* backend) {
   methods->Answer(WhoAmI);
   methods->Answer(InitializeSharing);
   methods->Answer(RenewCertificate);
+  methods->Compare(CheckStore);
   methods->Answer(CreateUser);
   methods->Answer(ListUsers);
   methods->Answer(UpdateUser);

@@ -10,11 +10,16 @@
 #include "proto/reflect/text.h"
 #include "server/experiment/axes.h"
 #include "server/lookup/errors.h"
+#include "server/service/convert.h"
 
 namespace ablate::service {
 namespace {
 
 constexpr size_t kMaxNoteBytes = 2000;
+
+bool IsPriority(int value) {
+  return v1::Priority::Value_IsValid(value) && value != v1::Priority::unspecified;
+}
 
 }  // namespace
 
@@ -64,10 +69,18 @@ absl::StatusOr<storage::ExperimentUpdate> ReadUpdate(const v1::UpdateExperimentR
   if (request.has_note()) CheckNote(request.note(), &problems);
   const bool changes = !request.new_name().empty() || !request.add_tags().empty() ||
                        !request.remove_tags().empty() || request.has_note() ||
-                       request.has_archived();
+                       request.has_archived() || request.has_paused() || request.has_priority() ||
+                       request.move() != v1::QueueEnd::unspecified;
   if (!changes) {
     problems.Add("new_name", "", "nothing is to be changed",
-                 "new_name, add_tags, remove_tags, note or archived");
+                 "new_name, add_tags, remove_tags, note, archived, paused, priority or move");
+  }
+  if (request.has_priority() && !IsPriority(request.priority())) {
+    problems.Add("priority", absl::StrCat(request.priority()), "the value is unknown",
+                 "interactive, normal or background");
+  }
+  if (!v1::QueueEnd::Value_IsValid(request.move())) {
+    problems.Add("move", absl::StrCat(request.move()), "the value is unknown", "first or last");
   }
   if (!problems.empty()) return lookup::InvalidFields(problems.Take());
   update.name = request.new_name();
@@ -75,6 +88,12 @@ absl::StatusOr<storage::ExperimentUpdate> ReadUpdate(const v1::UpdateExperimentR
   update.remove_tags = {request.remove_tags().begin(), request.remove_tags().end()};
   if (request.has_note()) update.note = request.note();
   if (request.has_archived()) update.archived = request.archived();
+  if (request.has_paused()) update.paused = request.paused();
+  if (request.has_priority()) update.priority = FromPriority(request.priority());
+  using Place = storage::ExperimentUpdate::Place;
+  if (request.move() != v1::QueueEnd::unspecified) {
+    update.place = request.move() == v1::QueueEnd::first ? Place::kFirst : Place::kLast;
+  }
   return update;
 }
 

@@ -156,6 +156,8 @@ v1::Experiment ToProto(const storage::ExperimentRecord& record, const std::strin
   message.mutable_tags()->Add(record.tags.begin(), record.tags.end());
   message.set_note(record.note);
   message.set_archived(record.archived);
+  message.set_paused(record.paused);
+  message.set_priority(ToPriority(record.priority));
   if (!record.extends.empty()) message.set_extends(lookup::ExperimentName(record.extends));
   message.mutable_changes()->Add(record.changes.begin(), record.changes.end());
   return message;
@@ -370,9 +372,25 @@ v1::Worker ToProto(const schedule::WorkerInfo& worker, const std::string& stalle
   if (worker.attached) {
     message.set_state(worker.busy ? v1::WorkerState::BUSY : v1::WorkerState::IDLE);
     *message.mutable_attach_time() = ToTimestamp(worker.attach_time);
+    if (worker.end_time > 0) *message.mutable_end_time() = ToTimestamp(worker.end_time);
   } else {
     message.set_state(v1::WorkerState::AWAY);
   }
+  return message;
+}
+
+v1::Priority::Value ToPriority(int priority) {
+  return static_cast<v1::Priority::Value>(v1::Priority::interactive + priority);
+}
+
+int FromPriority(v1::Priority::Value priority) { return priority - v1::Priority::interactive; }
+
+v1::PendingPilot ToProto(const schedule::PendingPilot& pilot) {
+  v1::PendingPilot message;
+  message.set_worker(absl::StrCat("workers/", pilot.worker));
+  message.set_cluster(pilot.cluster);
+  message.set_reason(pilot.reason);
+  *message.mutable_since() = ToTimestamp(pilot.since);
   return message;
 }
 

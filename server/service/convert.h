@@ -48,6 +48,10 @@ absl::StatusOr<v1::Model> ToProto(const storage::ModelRecord& record);
 v1::Analysis ToProto(const storage::AnalysisRecord& record, double progress);
 v1::TrainingRun ToProto(const schedule::WorkerInfo::Training& training);
 v1::Worker ToProto(const schedule::WorkerInfo& worker, const std::string& stalled);
+v1::PendingPilot ToProto(const schedule::PendingPilot& pilot);
+// Convert NewExperiment::priority.
+v1::Priority::Value ToPriority(int priority);
+int FromPriority(v1::Priority::Value priority);
 v1::Problem ToProto(const spec::Problem& problem);
 
 void SetLabels(const Labels& labels, google::protobuf::Map<std::string, std::string>* map);

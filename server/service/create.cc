@@ -120,7 +120,7 @@ std::string RequestHash(v1::CreateExperimentRequest* request) {
 }
 
 int PriorityOf(const v1::Limits& limits) {
-  return limits.has_priority() ? limits.priority() - v1::Priority::interactive : 1;
+  return FromPriority(limits.has_priority() ? limits.priority() : v1::Priority::normal);
 }
 
 // Identifies a submission.

@@ -100,6 +100,9 @@ absl::Status UpdateExperiment(Backend& backend, const storage::Caller& caller,
   ASSIGN_OR_RETURN(const auto id, FindToChange(backend, caller, request.name(), resource));
   ASSIGN_OR_RETURN(const auto update, ReadUpdate(request));
   RETURN_IF_ERROR(backend.store->UpdateExperiment(id, update));
+  if (update.paused == false) {
+    backend.scheduler->Post([](schedule::Scheduler& scheduler) { scheduler.Dispatch(); });
+  }
   ASSIGN_OR_RETURN(const auto record, backend.store->GetExperiment(id));
   *response = ToProto(record, backend.store->stalled());
   return absl::OkStatus();

@@ -232,6 +232,7 @@ std::vector<std::unique_ptr<grpc::Service>> Server::MakeClientServices() {
   services.push_back(MakeReportsService(&backend_));
   services.push_back(MakeModelsService(&backend_));
   services.push_back(MakeWorkersService(&backend_));
+  services.push_back(MakeQueueService(&backend_));
   if (backend_.sharing != nullptr) services.push_back(MakeAdminService(&backend_));
   return services;
 }
@@ -278,6 +279,7 @@ absl::Status Server::ListenInPublic(const ServerOptions& options) {
   ASSIGN_OR_RETURN(public_port_, net::PublicPort::Listen(port));
   public_services_ = MakeClientServices();
   public_services_.push_back(MakeWorkerChannelService(&workers_));
+  public_services_.push_back(MakeScalerService(&backend_));
   grpc::ServerBuilder builder;
   AddServices(public_services_, &builder);
   builder.SetMaxReceiveMessageSize(lookup::kMaxRequestBytes);
@@ -355,6 +357,10 @@ absl::Status Server::ListenOnBoth(const ServerOptions& options) {
   if (!options.public_address.empty()) {
     if (absl::Status shared = ListenInPublic(options); !shared.ok()) return shared;
   }
+  if (options.metrics_port >= 0) {
+    ASSIGN_OR_RETURN(metrics_port_,
+                     MetricsPort::Listen(options.metrics_port, backend_.store, backend_.scheduler));
+  }
   analyses_->Start();
   planner_->Start();
   CheckLater();
@@ -363,6 +369,7 @@ absl::Status Server::ListenOnBoth(const ServerOptions& options) {
 
 void Server::StopClients() {
   if (client_server_ == nullptr) return;
+  metrics_port_ = nullptr;
   if (public_port_ != nullptr) public_port_->StopAccepting();
   const auto streams = backend_.AllStreams();
   for (rpc::LiveStreams* each : streams) each->StopAll();

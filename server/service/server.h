@@ -21,6 +21,7 @@
 #include "server/rpc/live_streams.h"
 #include "server/rpc/work_pool.h"
 #include "server/schedule/scheduler_thread.h"
+#include "server/service/metrics_port.h"
 #include "server/service/services.h"
 #include "storage/store.h"
 
@@ -38,6 +39,8 @@ struct ServerOptions {
   // Program that answers a SQL statement if its argument is sql::kSqlChild.
   std::string sql_program = "/proc/self/exe";
   absl::Duration sql_processor_time = lookup::kMaxSqlProcessorTime;
+  // Port of 127.0.0.1 for Prometheus (MetricsPort); 0: any free one, -1: none.
+  int metrics_port = -1;
 };
 
 // The gRPC server. On its public address every call needs a token whose role the method's rule
@@ -56,6 +59,8 @@ class Server {
   Server& operator=(const Server&) = delete;
   // Ends clients' calls and refuses new ones, while workers can still save and leave.
   void StopClients();
+  // Returns the port for Prometheus; 0 without one.
+  int metrics_port() const { return metrics_port_ == nullptr ? 0 : metrics_port_->port(); }
   // Returns the port of the public address; 0 without one.
   int public_port() const { return public_port_ == nullptr ? 0 : public_port_->port(); }
   // Called after a group of writes with the newest change number: wakes watchers if the number is
@@ -96,6 +101,7 @@ class Server {
   // Tokens that expired up to this time have been handled, only by CheckLater once it has begun;
   // the epoch without a public address.
   absl::Time expired_until_;
+  std::unique_ptr<MetricsPort> metrics_port_;                   // null unless it is asked for
   std::unique_ptr<net::AuthenticationLog> authentication_log_;  // null without a public address
   std::atomic<bool> writes_authentication_log_ = false;
   // The pool uses both, too; null without a public address.

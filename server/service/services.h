@@ -125,6 +125,8 @@ std::unique_ptr<grpc::Service> MakeAnalysesService(Backend* backend);
 std::unique_ptr<grpc::Service> MakeReportsService(Backend* backend);
 std::unique_ptr<grpc::Service> MakeModelsService(Backend* backend);
 std::unique_ptr<grpc::Service> MakeWorkersService(Backend* backend);
+std::unique_ptr<grpc::Service> MakeQueueService(Backend* backend);
+std::unique_ptr<grpc::Service> MakeScalerService(Backend* backend);
 std::unique_ptr<grpc::Service> MakeAdminService(Backend* backend);
 std::unique_ptr<grpc::Service> MakeWorkerChannelService(WorkerBackend* backend);
 

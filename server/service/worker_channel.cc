@@ -156,6 +156,19 @@ absl::StatusOr<rpc::BlobReader> Open(const WorkerBackend& backend,
   return rpc::BlobReader::Open(backend.store, request.sha256(), 0);
 }
 
+absl::Status SyncPilots(const WorkerBackend& backend, const grpc::ServerContextBase& context,
+                        const worker::v1::SyncPilotsRequest& request,
+                        worker::v1::SyncPilotsResponse* response) {
+  ASSIGN_OR_RETURN(const auto user, backend.find_user(context));
+  ASSIGN_OR_RETURN(const auto queued, backend.store->CountQueuedLanes(request.device_kind()));
+  absl::StatusOr<worker::v1::SyncPilotsResponse> orders = rpc::ServerEnds();
+  backend.scheduler->Run([&](schedule::Scheduler& scheduler) {
+    orders = scheduler.SyncPilots(user, request, queued);
+  });
+  ASSIGN_OR_RETURN(*response, std::move(orders));
+  return absl::OkStatus();
+}
+
 class WorkerChannelService final : public worker::v1::WorkerChannel::CallbackService {
  public:
   explicit WorkerChannelService(WorkerBackend* backend) : backend_(backend) {}
@@ -177,6 +190,14 @@ class WorkerChannelService final : public worker::v1::WorkerChannel::CallbackSer
       grpc::CallbackServerContext* context, worker::v1::WriteBlobResponse* response) override {
     auto* reactor = new WriteBlobReactor(Transfer(context), backend_, response);
     return reactor->Begin();
+  }
+
+  grpc::ServerUnaryReactor* SyncPilots(grpc::CallbackServerContext* context,
+                                       const worker::v1::SyncPilotsRequest* request,
+                                       worker::v1::SyncPilotsResponse* response) override {
+    return rpc::Answer(backend_->pool, context, [this, context, request, response] {
+      return service::SyncPilots(*backend_, *context, *request, response);
+    });
   }
 
  private:

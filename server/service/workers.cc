@@ -35,8 +35,14 @@ absl::Status ListWorkers(const Backend& backend, const lookup::View& view,
                          const v1::ListWorkersRequest& request, v1::ListWorkersResponse* response) {
   ASSIGN_OR_RETURN(const auto page, lookup::ReadPage(request, kWorkerList, lookup::kMaxPageSize));
   std::vector<schedule::WorkerInfo> workers;
-  backend.scheduler->Run(
-      [&workers](schedule::Scheduler& scheduler) { workers = scheduler.Workers(); });
+  std::vector<schedule::PendingPilot> pilots;
+  backend.scheduler->Run([&](schedule::Scheduler& scheduler) {
+    workers = scheduler.Workers();
+    if (page.position.empty()) pilots = scheduler.PendingPilots();
+  });
+  for (const schedule::PendingPilot& pilot : pilots) {
+    *response->add_pending_pilots() = ToProto(pilot);
+  }
   const auto by_name = [](const schedule::WorkerInfo& a, const schedule::WorkerInfo& b) {
     return a.name < b.name;
   };

@@ -1,8 +1,11 @@
 // Tests stored numbers that a disk changed: reported by run and key, while all others are
 // delivered.
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "storage/sqlite/connection.h"
 #include "tests/service/service_fixture.h"
 
@@ -137,6 +140,37 @@ TEST_F(DamageTest, OfTheNumberOfSummariesLeavesTheOtherRuns) {
   Train();
   MisplaceSummaries();
   ExpectTheOtherRuns("summaries are missing");
+}
+
+TEST_F(DamageTest, IsFoundByACheckOfTheWholeStore) {
+  Train();
+  const auto check = [this] {
+    return AnswerOf(*admin_, &v1::Admin::Stub::CheckStore, v1::CheckStoreRequest());
+  };
+  v1::CheckStoreResponse found = check();
+  EXPECT_THAT(found.problems(), testing::IsEmpty());
+  const uint64_t files = found.files();
+  const std::string text = "anna\nbob\ncarl\n";
+  const v1::Dataset names = Upload("names.txt", text);
+  found = check();
+  EXPECT_EQ(found.files(), files + 1);
+  EXPECT_THAT(found.problems(), testing::IsEmpty());
+  DamageChunk();
+  found = check();
+  ASSERT_EQ(found.problems_size(), 1);
+  EXPECT_THAT(found.problems(0),
+              AllOf(HasSubstr("database: points of run "), HasSubstr(damaged_.substr(5))));
+  const std::string blob = absl::StrCat(folder(), "/blobs/", names.sha256());
+  {
+    std::ofstream changed(blob, std::ios::in | std::ios::out);
+    changed << "hanna";
+  }
+  found = check();
+  ASSERT_EQ(found.problems_size(), 2);
+  EXPECT_THAT(found.problems(1),
+              AllOf(HasSubstr("data set names.txt: file "), HasSubstr("is missing or damaged")));
+  std::filesystem::remove(blob);
+  EXPECT_EQ(check().problems_size(), 2);
 }
 
 }  // namespace

@@ -6,12 +6,14 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <future>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "grpc/health/v1/health.pb.h"
 #include "tests/service/raw_call.h"
 #include "tests/service/service_fixture.h"
@@ -62,6 +64,40 @@ TEST_F(ServerTest, DescribesItself) {
                 {absl::StrCat("\x22", std::string(1, static_cast<char>(symbol.size())), symbol)});
     ASSERT_EQ(file.messages.size(), 1u);
     EXPECT_THAT(file.messages[0], HasSubstr(".proto")) << symbol;
+  }
+}
+
+// Returns this release's version with another minor one.
+std::string Release(int minor_releases_later) {
+  const std::vector<std::string> parts = absl::StrSplit(ABLATE_VERSION, '.');
+  return absl::StrCat(parts[0], ".", std::stoi(parts[1]) + minor_releases_later, ".0");
+}
+
+TEST_F(ServerTest, AnswersProgramsOfTheNextReleasesOnly) {
+  for (const int later : {-2, -1, 0, 1, 2}) {
+    const bool works = std::abs(later) <= 1;
+    const auto expected = works ? grpc::StatusCode::OK : grpc::StatusCode::FAILED_PRECONDITION;
+    Context context;
+    context.AddMetadata("ablate-release", Release(later));
+    v1::ListWorkersResponse workers;
+    const grpc::Status listed = workers_->ListWorkers(&context, {}, &workers);
+    EXPECT_EQ(listed.error_code(), expected) << later << ": " << listed.error_message();
+    EXPECT_EQ(ReasonOf(listed), works ? "" : "RELEASES_DIFFER");
+    Context attaching;
+    attaching.AddMetadata("ablate-release", Release(later));
+    auto stub = worker::v1::WorkerChannel::NewStub(worker_channel_);
+    auto stream = stub->Attach(&attaching);
+    worker::v1::FromWorker hello;
+    hello.mutable_hello()->set_worker(absl::StrCat("w", later + 2));
+    hello.mutable_hello()->set_incarnation("one");
+    hello.mutable_hello()->set_device_kind("cpu");
+    hello.mutable_hello()->set_lanes(1);
+    stream->Write(hello);
+    worker::v1::ToWorker answer;
+    EXPECT_EQ(stream->Read(&answer) && answer.has_welcome(), works) << later;
+    if (works) attaching.TryCancel();
+    const grpc::Status ended = stream->Finish();
+    EXPECT_EQ(ended.error_code() == expected, !works) << ended.error_message();
   }
 }
 
