@@ -252,7 +252,10 @@ void Command::Do(Action action) {
       return action(context);
     };
   }
-  app_->callback([chosen = chosen_, action = std::move(action)] { *chosen = action; });
+  // Those of a group's commands come before the group's own.
+  app_->callback([chosen = chosen_, action = std::move(action)] {
+    if (!*chosen) *chosen = action;
+  });
 }
 
 CommandLine::CommandLine(const std::string& program, const std::string& version,

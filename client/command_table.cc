@@ -18,6 +18,13 @@ constexpr CommandGroup kArtifact = {
 constexpr CommandGroup kModel = {"model", "List, import, show, remove and export models",
                                  "Example:\n  ablate model add ./gpt2 --name gpt2"};
 
+constexpr CommandGroup kQueue = {
+    "queue", "Show whose runs wait, why and how long; pause, resume and move experiments",
+    "Example:\n  ablate queue\n  ablate queue pause names-norm", nullptr, DefineQueue};
+constexpr CommandGroup kCluster = {
+    "cluster", "Let another scheduler's machines train: Slurm, Kubernetes",
+    "Example:\n  ablate cluster slurm --join ci.join --max 8 -- --gres=gpu:1"};
+
 constexpr CommandGroup kAdmin = {
     "admin", "Share a server: certificates, users, tokens, quotas, audit",
     "Example:\n  ablate admin init lab.example.org:7443\n  ablate up --listen 0.0.0.0:7443\n"
@@ -46,6 +53,14 @@ constexpr CommandRow kCommands[] = {
      DefineDown},
     {kServer, nullptr, "workers", "List workers: device, role, state, runs", DefineWorkers},
     {kServer, nullptr, "top", "Show workers, lanes and the queue, live", DefineTop},
+    {kServer, &kQueue, "pause", "Begin no more runs of experiments", DefineQueuePause},
+    {kServer, &kQueue, "resume", "Let paused experiments proceed", DefineQueueResume},
+    {kServer, &kQueue, "move", "Put an experiment's runs before or after its owner's others",
+     DefineQueueMove},
+    {kServer, &kCluster, "slurm", "Keep as many workers in Slurm as the queue wants",
+     DefineClusterSlurm},
+    {kServer, &kCluster, "kubernetes", "Print manifests of a server and workers for Kubernetes",
+     DefineClusterKubernetes},
     {kExperiments, nullptr, "submit", "Create an experiment from a file and queue its runs",
      DefineSubmit},
     {kExperiments, nullptr, "check-resume",
@@ -99,6 +114,8 @@ constexpr CommandRow kCommands[] = {
     {kAccess, &kAdmin, "init", "Prepare a server for sharing: certificates, first admin",
      DefineAdminInit},
     {kAccess, &kAdmin, "renew", "Renew the server's certificate", DefineAdminRenew},
+    {kAccess, &kAdmin, "check", "Check that everything stored is still there and whole",
+     DefineAdminCheck},
     {kAccess, &kAdmin, "audit", "List changes and refused calls, newest first", DefineAdminAudit},
     {kAccess, &kAdminUser, "add", "Add a user and write a token to a join file",
      DefineAdminUserAdd},
@@ -149,6 +166,7 @@ Command CommandOf(const CommandGroup* group, const char* section, Command root, 
   if (found != groups->end()) return found->second;
   Command added = CommandOf(group->parent, section, root, groups)
                       .Add(group->name, group->help, group->parent == nullptr ? section : "");
+  if (group->define != nullptr) added.Do(group->define(&added));
   added.Footer(group->footer);
   groups->emplace(group, added);
   return added;

@@ -22,7 +22,8 @@ struct CommandGroup {
   const char* name;
   const char* help;
   const char* footer;
-  const CommandGroup* parent = nullptr;  // such as admin of `admin user add`
+  const CommandGroup* parent = nullptr;          // such as admin of `admin user add`
+  Action (*define)(Command* command) = nullptr;  // what the word alone does, as in CommandRow
 };
 
 struct CommandRow {
@@ -81,6 +82,12 @@ Action DefineModelRm(Command* command);
 Action DefineModelExport(Command* command);
 Action DefineWorkers(Command* command);
 Action DefineTop(Command* command);
+Action DefineQueue(Command* command);
+Action DefineQueuePause(Command* command);
+Action DefineQueueResume(Command* command);
+Action DefineQueueMove(Command* command);
+Action DefineClusterSlurm(Command* command);
+Action DefineClusterKubernetes(Command* command);
 Action DefineLogin(Command* command);
 Action DefineLogout(Command* command);
 Action DefineWhoami(Command* command);
@@ -97,6 +104,7 @@ Action DefineAdminTokenAdd(Command* command);
 Action DefineAdminTokenLs(Command* command);
 Action DefineAdminTokenRevoke(Command* command);
 Action DefineAdminAudit(Command* command);
+Action DefineAdminCheck(Command* command);
 Action DefineCompletion(Command* command);
 Action DefineHelp(Command* command);
 

@@ -10,9 +10,11 @@
 #include "ablate/v1/experiment.pb.h"
 #include "ablate/v1/metric.pb.h"
 #include "ablate/v1/model.pb.h"
+#include "ablate/v1/queue.pb.h"
 #include "ablate/v1/report.pb.h"
 #include "ablate/v1/run.pb.h"
 #include "ablate/v1/worker.pb.h"
+#include "ablate/worker/v1/worker.pb.h"
 #include "absl/time/time.h"
 #include "google/protobuf/empty.pb.h"
 
@@ -105,11 +107,15 @@ inline constexpr StreamRpc<v1::ReadAnalysisArraysRequest, v1::AnalysisArraysChun
     kReadAnalysisArrays;
 
 inline constexpr Rpc<v1::ListWorkersRequest, v1::ListWorkersResponse> kListWorkers;
+inline constexpr Rpc<v1::ListQueueRequest, v1::ListQueueResponse> kListQueue;
+inline constexpr Rpc<worker::v1::SyncPilotsRequest, worker::v1::SyncPilotsResponse> kSyncPilots;
 
 inline constexpr Rpc<v1::WhoAmIRequest, v1::WhoAmIResponse> kWhoAmI;
 inline constexpr Rpc<v1::InitializeSharingRequest, v1::JoinFile> kInitializeSharing{kOnce};
 inline constexpr Rpc<v1::RenewCertificateRequest, v1::RenewCertificateResponse> kRenewCertificate{
     kOnce};
+inline constexpr Rpc<v1::CheckStoreRequest, v1::CheckStoreResponse> kCheckStore{
+    {absl::Hours(1), /*may_repeat=*/false}};
 inline constexpr Rpc<v1::CreateUserRequest, v1::User> kCreateUser{kOnce};
 inline constexpr Rpc<v1::ListUsersRequest, v1::ListUsersResponse> kListUsers;
 inline constexpr Rpc<v1::UpdateUserRequest, v1::User> kUpdateUser;

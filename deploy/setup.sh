@@ -14,8 +14,10 @@ packages=(
   bubblewrap build-essential ca-certificates ccache cmake fonts-liberation git ninja-build pkg-config python3 python3-venv
   libabsl-dev libboost-math-dev libcli11-dev libfmt-dev libgmock-dev libgrpc++-dev libgtest-dev
   libhwy-dev libpcre2-dev libprotobuf-dev librsvg2-dev libspdlog-dev libsqlite3-dev libssl-dev libyaml-cpp-dev
-  nlohmann-json3-dev protobuf-compiler protobuf-compiler-grpc
+  nlohmann-json3-dev prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc
 )
+
+test_packages=(file munge patchelf slurm-client slurmctld slurmd)
 
 apt_install() {
   local as_root=()
@@ -63,12 +65,12 @@ programs=(ablate ablated ablate-worker)
 venv=build/venv build=cpu kind=tests preset=release folder=build targets=() text="Compiling the programs and the tests (up to 25 minutes the first time)"
 case "${1:-}" in
   '') kind=programs targets=("${programs[@]}") text="Compiling the programs (up to 12 minutes the first time)" ;;
-  --tests) packages+=(file patchelf) ;;
+  --tests) packages+=("${test_packages[@]}") ;;
   --cuda)
     venv=build/cuda/venv build=slim kind=programs preset=cuda folder=build/cuda targets=("${programs[@]}")
     text="Compiling the programs (up to 12 minutes the first time)"
     ;;
-  --all) packages+=(file patchelf clang clang-format clang-tidy) ;;
+  --all) packages+=("${test_packages[@]}" clang clang-format clang-tidy) ;;
   *) echo "usage: deploy/setup.sh [--tests|--cuda|--all]" >&2; exit 64 ;;
 esac
 install_packages

@@ -250,6 +250,8 @@ class CommandTable:
                 return f"ablate has no option {unknown[0]}" if unknown and not name else None
             return f"ablate {(name + ' ' + first).strip()} is not a command"
         for word in words:
+            if word == "--":
+                break  # the rest is another program's
             option = word.split("=")[0].rstrip(",.:")
             if not re.fullmatch(r"--?[a-z][a-z-]*", option) or re.fullmatch(r"-\d.*", option):
                 continue
@@ -267,7 +269,7 @@ def commands_in(text):
 
 def options_of_programs(root):
     """Options of the programs and scripts other than ablate, from their sources."""
-    sources = [root / "server/main.cc", root / "server/worker/main.cc"]
+    sources = [root / "server/main.cc", root / "server/worker/main.cc", root / "server/worker/relay_command.cc"]
     for folder in ("deploy", "tests", "docs"):
         sources += [p for p in (root / folder).rglob("*") if p.suffix in (".sh", ".py")]
     found = {"--preset", "--build", "--test-dir", "--gtest_filter"}

@@ -27,6 +27,7 @@ struct EditOptions {
   std::vector<std::string> tags, untags;
   std::string note;
   bool no_note = false;
+  std::string priority;
   bool archive = false;
   bool restore = false;
   bool json = false;
@@ -51,10 +52,20 @@ absl::StatusOr<v1::UpdateExperimentRequest> ReadEdit(const EditOptions& options)
   request.mutable_remove_tags()->Add(options.untags.begin(), options.untags.end());
   if (!options.note.empty() || options.no_note) request.set_note(options.note);
   if (options.archive || options.restore) request.set_archived(options.archive);
+  if (!options.priority.empty()) {
+    v1::Priority::Value priority = v1::Priority::unspecified;
+    if (!v1::Priority::Value_Parse(options.priority, &priority) ||
+        priority == v1::Priority::unspecified) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--priority: ", reflect::Quoted(options.priority),
+                       "; expected interactive, normal or background"));
+    }
+    request.set_priority(priority);
+  }
   if (request.ByteSizeLong() > 0) return request;
   return absl::InvalidArgumentError(
-      "nothing is to be changed; give --rename, --tag, --untag, --note, --no-note, --archive or "
-      "--restore");
+      "nothing is to be changed; give --rename, --tag, --untag, --note, --no-note, --priority, "
+      "--archive or --restore");
 }
 
 // The request's fields, and the options that set them.
@@ -143,6 +154,8 @@ Action DefineEdit(Command* command) {
   command->Options(&options->untags, "--untag", "TAG", "Remove a tag");
   command->Option(&options->note, "--note", "TEXT", "Replace the note");
   command->Flag(&options->no_note, "--no-note", "Remove the note");
+  command->Option(&options->priority, "--priority", "PRIORITY",
+                  "Change the priority of its queued runs: interactive, normal or background");
   command->Flag(&options->archive, "--archive",
                 "Leave the experiment out of `ablate ls` once it has ended, and of `ablate runs` "
                 "over all; nothing is removed");

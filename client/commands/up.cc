@@ -49,6 +49,7 @@ struct UpOptions {
   std::string worker_silence;
   std::string last_states;
   std::string listen;
+  std::optional<uint32_t> metrics;
   std::string programs;
   std::vector<std::string> environments;
   bool json = false;
@@ -141,6 +142,7 @@ std::vector<std::string> GivenOptions(const UpOptions& options) {
         std::pair("--gpu-programs",
                   options.gpu_programs ? absl::StrCat(*options.gpu_programs) : ""),
         std::pair("--resume-every", options.resume_every), std::pair("--listen", options.listen),
+        std::pair("--metrics", options.metrics ? absl::StrCat(*options.metrics) : ""),
         std::pair("--worker-silence", options.worker_silence),
         std::pair("--last-states", options.last_states),
         std::pair("--programs", options.programs)}) {
@@ -348,6 +350,8 @@ Action DefineUp(Command* command) {
   command->Option(&options->listen, "--listen", "HOST:PORT",
                   "Serve other machines at HOST:PORT by TLS and tokens; run `ablate admin init` "
                   "first");
+  command->Option(&options->metrics, "--metrics", "PORT",
+                  "Serve the state to Prometheus at http://127.0.0.1:PORT/metrics, 1–65535");
   command->Option(&options->programs, "--programs", "MODE",
                   "Run users' own programs: sandboxed, unsandboxed or off [sandboxed; off with "
                   "--listen]");

@@ -52,6 +52,12 @@ absl::StatusOr<int> Workers(const WorkersOptions& options, const Context& contex
                text::Grouped(static_cast<uint64_t>(worker.runs_size()) + worker.hidden_runs()),
                since, worker.build()});
   }
+  for (const v1::PendingPilot& pilot : list.pending_pilots()) {
+    table.Add({Id(pilot.worker()), v1::WorkerRole::Value_Name(v1::WorkerRole::train),
+               pilot.reason().empty() ? "PENDING" : absl::StrCat("PENDING: ", pilot.reason()),
+               absl::StrCat("a machine of ", pilot.cluster()), "", "",
+               Ago(pilot.since(), context.now()), ""});
+  }
   return PrintTable(context, table);
 }
 

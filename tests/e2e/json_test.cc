@@ -135,6 +135,11 @@ TEST_F(JsonTest, EveryCommandPrintsJsonAlone) {
   Succeed("rm", {server_.Json({"show", "small", "--json"})["name"], "--yes"});
   Succeed("submit", {"-", "--dry-run"}, spec);
   Succeed("submit", {"-"}, SmallNames("long", 1'000'000, "seeds: {count: 1}\n"));
+  Succeed("queue pause", {"long"});
+  Succeed("queue resume", {"long"});
+  Succeed("queue move", {"long", "first"});
+  Succeed("queue");
+  Succeed("admin check");
   Succeed("cancel", {"long"});
   Succeed("down");
 

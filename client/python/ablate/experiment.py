@@ -317,21 +317,27 @@ class Experiment:
 
     def edit(self, *, name: str = "", tags: str | Sequence[str] = (),
              untags: str | Sequence[str] = (), note: str | None = None,
-             archived: bool | None = None) -> Experiment:
+             archived: bool | None = None, paused: bool | None = None,
+             priority: Literal["interactive", "normal", "background"] | None = None,
+             move: Literal["first", "last"] | None = None) -> Experiment:
         """Changes the name, the note, or whether lists leave the experiment out once it has ended;
-        adds `tags` and removes `untags`. The ID stays.
+        adds `tags` and removes `untags`. The ID stays. A paused experiment begins no more runs;
+        `priority` and `move` say when its queued runs come.
 
         >>> experiment.edit(note="figure 2").note
         'figure 2'
         """
         add, remove = _values.listed(tags), _values.listed(untags)
-        if not name and not add and not remove and note is None and archived is None:
-            raise InvalidArgument("nothing is to be changed; expected name, tags, untags, note or "
-                                  "archived")
+        others = {"note": note, "archived": archived, "paused": paused, "priority": priority,
+                  "move": move}
+        if not name and not add and not remove and not any(
+                value is not None for value in others.values()):
+            raise InvalidArgument("nothing is to be changed; expected name, tags, untags, note, "
+                                  "archived, paused, priority or move")
         try:
             request = _values.make(
                 experiment_pb2.UpdateExperimentRequest, name=self.name, new_name=name,
-                add_tags=add, remove_tags=remove, note=note, archived=archived)
+                add_tags=add, remove_tags=remove, **others)
             self.message = self._connection.call("Experiments/UpdateExperiment", request,
                                                  experiment_pb2.Experiment)
         except InvalidArgument as error:

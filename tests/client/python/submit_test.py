@@ -241,7 +241,7 @@ class RelatedTest(ServerTest):
         experiment.edit(tags=[f"t{i}" for i in range(20)])
         with self.assertRaisesRegex(ablate.InvalidArgument, "^tags: .* at most 20"):
             experiment.edit(tags="more")
-        with self.assertRaisesRegex(ablate.InvalidArgument, "expected name, tags, untags, note or"):
+        with self.assertRaisesRegex(ablate.InvalidArgument, "expected name, tags, untags, note, archived"):
             experiment.edit()
 
 

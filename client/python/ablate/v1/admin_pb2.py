@@ -18,7 +18,7 @@ from google.protobuf import empty_pb2 as google_dot_protobuf_dot_empty__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15\x61\x62late/v1/admin.proto\x12\tablate.v1\x1a\x16\x61\x62late/v1/access.proto\x1a\x14\x61\x62late/v1/join.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbe\x01\n\x04User\x12\x0c\n\x04name\x18\x01 \x01(\t\x12#\n\x04role\x18\x02 \x01(\x0e\x32\x15.ablate.v1.Role.Value\x12/\n\x0b\x63reate_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1f\n\x05quota\x18\x04 \x01(\x0b\x32\x10.ablate.v1.Quota\x12\x1f\n\x05usage\x18\x05 \x01(\x0b\x32\x10.ablate.v1.Usage\x12\x10\n\x08programs\x18\x06 \x01(\x08\"{\n\x05Quota\x12\x12\n\x05lanes\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x18\n\x0bqueued_runs\x18\x02 \x01(\x04H\x01\x88\x01\x01\x12\x19\n\x0cstored_bytes\x18\x03 \x01(\x04H\x02\x88\x01\x01\x42\x08\n\x06_lanesB\x0e\n\x0c_queued_runsB\x0f\n\r_stored_bytes\"q\n\x05Usage\x12\r\n\x05lanes\x18\x01 \x01(\r\x12\x13\n\x0bqueued_runs\x18\x02 \x01(\x04\x12\x14\n\x0cstored_bytes\x18\x03 \x01(\x04\x12.\n\x0b\x64\x65vice_time\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xf7\x01\n\x05Token\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04user\x18\x02 \x01(\t\x12\x0c\n\x04note\x18\x03 \x01(\t\x12/\n\x0b\x63reate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x65xpire_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0brevoke_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x31\n\rlast_use_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x0f\n\rWhoAmIRequest\"\x83\x01\n\x0eWhoAmIResponse\x12\x0c\n\x04user\x18\x01 \x01(\t\x12#\n\x04role\x18\x02 \x01(\x0e\x32\x15.ablate.v1.Role.Value\x12\r\n\x05token\x18\x03 \x01(\t\x12/\n\x0b\x65xpire_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"H\n\x18InitializeSharingRequest\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\r\n\x05hosts\x18\x02 \x03(\t\x12\x0c\n\x04user\x18\x03 \x01(\t\"=\n\x17RenewCertificateRequest\x12\r\n\x05hosts\x18\x01 \x03(\t\x12\x13\n\x0b\x64rop_others\x18\x02 \x01(\x08\"Z\n\x18RenewCertificateResponse\x12\r\n\x05hosts\x18\x01 \x03(\t\x12/\n\x0b\x65xpire_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"X\n\x11\x43reateUserRequest\x12\x0c\n\x04user\x18\x01 \x01(\t\x12#\n\x04role\x18\x02 \x01(\x0e\x32\x15.ablate.v1.Role.Value\x12\x10\n\x08programs\x18\x03 \x01(\x08\"9\n\x10ListUsersRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\"L\n\x11ListUsersResponse\x12\x1e\n\x05users\x18\x01 \x03(\x0b\x32\x0f.ablate.v1.User\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"j\n\x11UpdateUserRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12#\n\x04role\x18\x02 \x01(\x0e\x32\x15.ablate.v1.Role.Value\x12\x15\n\x08programs\x18\x03 \x01(\x08H\x00\x88\x01\x01\x42\x0b\n\t_programs\"@\n\x0fSetQuotaRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x1f\n\x05quota\x18\x02 \x01(\x0b\x32\x10.ablate.v1.Quota\"!\n\x11\x44\x65leteUserRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"]\n\x12\x43reateTokenRequest\x12\x0c\n\x04user\x18\x01 \x01(\t\x12\x0c\n\x04note\x18\x02 \x01(\t\x12+\n\x08lifetime\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"Y\n\x13\x43reateTokenResponse\x12\x1f\n\x05token\x18\x01 \x01(\x0b\x32\x10.ablate.v1.Token\x12!\n\x04join\x18\x02 \x01(\x0b\x32\x13.ablate.v1.JoinFile\"H\n\x11ListTokensRequest\x12\x0c\n\x04user\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\r\x12\x12\n\npage_token\x18\x03 \x01(\t\"O\n\x12ListTokensResponse\x12 \n\x06tokens\x18\x01 \x03(\x0b\x32\x10.ablate.v1.Token\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\"\n\x12RevokeTokenRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x86\x01\n\nAuditEntry\x12(\n\x04time\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04user\x18\x02 \x01(\t\x12\r\n\x05token\x18\x03 \x01(\t\x12\x0e\n\x06method\x18\x04 \x01(\t\x12\x10\n\x08resource\x18\x05 \x01(\t\x12\x0f\n\x07outcome\x18\x06 \x01(\t\"W\n\x10ListAuditRequest\x12\x0c\n\x04user\x18\x01 \x01(\t\x12\x0e\n\x06method\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\r\x12\x12\n\npage_token\x18\x04 \x01(\t\"T\n\x11ListAuditResponse\x12&\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x15.ablate.v1.AuditEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t2\xb2\x07\n\x05\x41\x64min\x12\x45\n\x06WhoAmI\x12\x18.ablate.v1.WhoAmIRequest\x1a\x19.ablate.v1.WhoAmIResponse\"\x06\xba\xbb\x18\x02\x10\x01\x12U\n\x11InitializeSharing\x12#.ablate.v1.InitializeSharingRequest\x1a\x13.ablate.v1.JoinFile\"\x06\xba\xbb\x18\x02\x18\x01\x12\x63\n\x10RenewCertificate\x12\".ablate.v1.RenewCertificateRequest\x1a#.ablate.v1.RenewCertificateResponse\"\x06\xba\xbb\x18\x02\x18\x01\x12\x43\n\nCreateUser\x12\x1c.ablate.v1.CreateUserRequest\x1a\x0f.ablate.v1.User\"\x06\xba\xbb\x18\x02\x08\x03\x12N\n\tListUsers\x12\x1b.ablate.v1.ListUsersRequest\x1a\x1c.ablate.v1.ListUsersResponse\"\x06\xba\xbb\x18\x02\x08\x01\x12\x43\n\nUpdateUser\x12\x1c.ablate.v1.UpdateUserRequest\x1a\x0f.ablate.v1.User\"\x06\xba\xbb\x18\x02\x08\x03\x12?\n\x08SetQuota\x12\x1a.ablate.v1.SetQuotaRequest\x1a\x0f.ablate.v1.User\"\x06\xba\xbb\x18\x02\x08\x03\x12J\n\nDeleteUser\x12\x1c.ablate.v1.DeleteUserRequest\x1a\x16.google.protobuf.Empty\"\x06\xba\xbb\x18\x02\x08\x03\x12T\n\x0b\x43reateToken\x12\x1d.ablate.v1.CreateTokenRequest\x1a\x1e.ablate.v1.CreateTokenResponse\"\x06\xba\xbb\x18\x02\x08\x03\x12Q\n\nListTokens\x12\x1c.ablate.v1.ListTokensRequest\x1a\x1d.ablate.v1.ListTokensResponse\"\x06\xba\xbb\x18\x02\x08\x01\x12\x46\n\x0bRevokeToken\x12\x1d.ablate.v1.RevokeTokenRequest\x1a\x10.ablate.v1.Token\"\x06\xba\xbb\x18\x02\x08\x01\x12N\n\tListAudit\x12\x1b.ablate.v1.ListAuditRequest\x1a\x1c.ablate.v1.ListAuditResponse\"\x06\xba\xbb\x18\x02\x08\x03\x42\x02H\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15\x61\x62late/v1/admin.proto\x12\tablate.v1\x1a\x16\x61\x62late/v1/access.proto\x1a\x14\x61\x62late/v1/join.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbe\x01\n\x04User\x12\x0c\n\x04name\x18\x01 \x01(\t\x12#\n\x04role\x18\x02 \x01(\x0e\x32\x15.ablate.v1.Role.Value\x12/\n\x0b\x63reate_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1f\n\x05quota\x18\x04 \x01(\x0b\x32\x10.ablate.v1.Quota\x12\x1f\n\x05usage\x18\x05 \x01(\x0b\x32\x10.ablate.v1.Usage\x12\x10\n\x08programs\x18\x06 \x01(\x08\"{\n\x05Quota\x12\x12\n\x05lanes\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x18\n\x0bqueued_runs\x18\x02 \x01(\x04H\x01\x88\x01\x01\x12\x19\n\x0cstored_bytes\x18\x03 \x01(\x04H\x02\x88\x01\x01\x42\x08\n\x06_lanesB\x0e\n\x0c_queued_runsB\x0f\n\r_stored_bytes\"q\n\x05Usage\x12\r\n\x05lanes\x18\x01 \x01(\r\x12\x13\n\x0bqueued_runs\x18\x02 \x01(\x04\x12\x14\n\x0cstored_bytes\x18\x03 \x01(\x04\x12.\n\x0b\x64\x65vice_time\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xf7\x01\n\x05Token\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04user\x18\x02 \x01(\t\x12\x0c\n\x04note\x18\x03 \x01(\t\x12/\n\x0b\x63reate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x65xpire_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0brevoke_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x31\n\rlast_use_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x0f\n\rWhoAmIRequest\"\x83\x01\n\x0eWhoAmIResponse\x12\x0c\n\x04user\x18\x01 \x01(\t\x12#\n\x04role\x18\x02 \x01(\x0e\x32\x15.ablate.v1.Role.Value\x12\r\n\x05token\x18\x03 \x01(\t\x12/\n\x0b\x65xpire_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"H\n\x18InitializeSharingRequest\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\r\n\x05hosts\x18\x02 \x03(\t\x12\x0c\n\x04user\x18\x03 \x01(\t\"\x13\n\x11\x43heckStoreRequest\"G\n\x12\x43heckStoreResponse\x12\x10\n\x08problems\x18\x01 \x03(\t\x12\x10\n\x08left_out\x18\x02 \x01(\r\x12\r\n\x05\x66iles\x18\x03 \x01(\x04\"=\n\x17RenewCertificateRequest\x12\r\n\x05hosts\x18\x01 \x03(\t\x12\x13\n\x0b\x64rop_others\x18\x02 \x01(\x08\"Z\n\x18RenewCertificateResponse\x12\r\n\x05hosts\x18\x01 \x03(\t\x12/\n\x0b\x65xpire_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"X\n\x11\x43reateUserRequest\x12\x0c\n\x04user\x18\x01 \x01(\t\x12#\n\x04role\x18\x02 \x01(\x0e\x32\x15.ablate.v1.Role.Value\x12\x10\n\x08programs\x18\x03 \x01(\x08\"9\n\x10ListUsersRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\"L\n\x11ListUsersResponse\x12\x1e\n\x05users\x18\x01 \x03(\x0b\x32\x0f.ablate.v1.User\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"j\n\x11UpdateUserRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12#\n\x04role\x18\x02 \x01(\x0e\x32\x15.ablate.v1.Role.Value\x12\x15\n\x08programs\x18\x03 \x01(\x08H\x00\x88\x01\x01\x42\x0b\n\t_programs\"@\n\x0fSetQuotaRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x1f\n\x05quota\x18\x02 \x01(\x0b\x32\x10.ablate.v1.Quota\"!\n\x11\x44\x65leteUserRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"]\n\x12\x43reateTokenRequest\x12\x0c\n\x04user\x18\x01 \x01(\t\x12\x0c\n\x04note\x18\x02 \x01(\t\x12+\n\x08lifetime\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"Y\n\x13\x43reateTokenResponse\x12\x1f\n\x05token\x18\x01 \x01(\x0b\x32\x10.ablate.v1.Token\x12!\n\x04join\x18\x02 \x01(\x0b\x32\x13.ablate.v1.JoinFile\"H\n\x11ListTokensRequest\x12\x0c\n\x04user\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\r\x12\x12\n\npage_token\x18\x03 \x01(\t\"O\n\x12ListTokensResponse\x12 \n\x06tokens\x18\x01 \x03(\x0b\x32\x10.ablate.v1.Token\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\"\n\x12RevokeTokenRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x86\x01\n\nAuditEntry\x12(\n\x04time\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04user\x18\x02 \x01(\t\x12\r\n\x05token\x18\x03 \x01(\t\x12\x0e\n\x06method\x18\x04 \x01(\t\x12\x10\n\x08resource\x18\x05 \x01(\t\x12\x0f\n\x07outcome\x18\x06 \x01(\t\"W\n\x10ListAuditRequest\x12\x0c\n\x04user\x18\x01 \x01(\t\x12\x0e\n\x06method\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\r\x12\x12\n\npage_token\x18\x04 \x01(\t\"T\n\x11ListAuditResponse\x12&\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x15.ablate.v1.AuditEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t2\x85\x08\n\x05\x41\x64min\x12\x45\n\x06WhoAmI\x12\x18.ablate.v1.WhoAmIRequest\x1a\x19.ablate.v1.WhoAmIResponse\"\x06\xba\xbb\x18\x02\x10\x01\x12U\n\x11InitializeSharing\x12#.ablate.v1.InitializeSharingRequest\x1a\x13.ablate.v1.JoinFile\"\x06\xba\xbb\x18\x02\x18\x01\x12\x63\n\x10RenewCertificate\x12\".ablate.v1.RenewCertificateRequest\x1a#.ablate.v1.RenewCertificateResponse\"\x06\xba\xbb\x18\x02\x18\x01\x12Q\n\nCheckStore\x12\x1c.ablate.v1.CheckStoreRequest\x1a\x1d.ablate.v1.CheckStoreResponse\"\x06\xba\xbb\x18\x02\x18\x01\x12\x43\n\nCreateUser\x12\x1c.ablate.v1.CreateUserRequest\x1a\x0f.ablate.v1.User\"\x06\xba\xbb\x18\x02\x08\x03\x12N\n\tListUsers\x12\x1b.ablate.v1.ListUsersRequest\x1a\x1c.ablate.v1.ListUsersResponse\"\x06\xba\xbb\x18\x02\x08\x01\x12\x43\n\nUpdateUser\x12\x1c.ablate.v1.UpdateUserRequest\x1a\x0f.ablate.v1.User\"\x06\xba\xbb\x18\x02\x08\x03\x12?\n\x08SetQuota\x12\x1a.ablate.v1.SetQuotaRequest\x1a\x0f.ablate.v1.User\"\x06\xba\xbb\x18\x02\x08\x03\x12J\n\nDeleteUser\x12\x1c.ablate.v1.DeleteUserRequest\x1a\x16.google.protobuf.Empty\"\x06\xba\xbb\x18\x02\x08\x03\x12T\n\x0b\x43reateToken\x12\x1d.ablate.v1.CreateTokenRequest\x1a\x1e.ablate.v1.CreateTokenResponse\"\x06\xba\xbb\x18\x02\x08\x03\x12Q\n\nListTokens\x12\x1c.ablate.v1.ListTokensRequest\x1a\x1d.ablate.v1.ListTokensResponse\"\x06\xba\xbb\x18\x02\x08\x01\x12\x46\n\x0bRevokeToken\x12\x1d.ablate.v1.RevokeTokenRequest\x1a\x10.ablate.v1.Token\"\x06\xba\xbb\x18\x02\x08\x01\x12N\n\tListAudit\x12\x1b.ablate.v1.ListAuditRequest\x1a\x1c.ablate.v1.ListAuditResponse\"\x06\xba\xbb\x18\x02\x08\x03\x42\x02H\x02\x62\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'ablate.v1.admin_pb2', globals())
@@ -32,6 +32,8 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _ADMIN.methods_by_name['InitializeSharing']._serialized_options = b'\272\273\030\002\030\001'
   _ADMIN.methods_by_name['RenewCertificate']._options = None
   _ADMIN.methods_by_name['RenewCertificate']._serialized_options = b'\272\273\030\002\030\001'
+  _ADMIN.methods_by_name['CheckStore']._options = None
+  _ADMIN.methods_by_name['CheckStore']._serialized_options = b'\272\273\030\002\030\001'
   _ADMIN.methods_by_name['CreateUser']._options = None
   _ADMIN.methods_by_name['CreateUser']._serialized_options = b'\272\273\030\002\010\003'
   _ADMIN.methods_by_name['ListUsers']._options = None
@@ -64,38 +66,42 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _WHOAMIRESPONSE._serialized_end=1008
   _INITIALIZESHARINGREQUEST._serialized_start=1010
   _INITIALIZESHARINGREQUEST._serialized_end=1082
-  _RENEWCERTIFICATEREQUEST._serialized_start=1084
-  _RENEWCERTIFICATEREQUEST._serialized_end=1145
-  _RENEWCERTIFICATERESPONSE._serialized_start=1147
-  _RENEWCERTIFICATERESPONSE._serialized_end=1237
-  _CREATEUSERREQUEST._serialized_start=1239
-  _CREATEUSERREQUEST._serialized_end=1327
-  _LISTUSERSREQUEST._serialized_start=1329
-  _LISTUSERSREQUEST._serialized_end=1386
-  _LISTUSERSRESPONSE._serialized_start=1388
-  _LISTUSERSRESPONSE._serialized_end=1464
-  _UPDATEUSERREQUEST._serialized_start=1466
-  _UPDATEUSERREQUEST._serialized_end=1572
-  _SETQUOTAREQUEST._serialized_start=1574
-  _SETQUOTAREQUEST._serialized_end=1638
-  _DELETEUSERREQUEST._serialized_start=1640
-  _DELETEUSERREQUEST._serialized_end=1673
-  _CREATETOKENREQUEST._serialized_start=1675
-  _CREATETOKENREQUEST._serialized_end=1768
-  _CREATETOKENRESPONSE._serialized_start=1770
-  _CREATETOKENRESPONSE._serialized_end=1859
-  _LISTTOKENSREQUEST._serialized_start=1861
-  _LISTTOKENSREQUEST._serialized_end=1933
-  _LISTTOKENSRESPONSE._serialized_start=1935
-  _LISTTOKENSRESPONSE._serialized_end=2014
-  _REVOKETOKENREQUEST._serialized_start=2016
-  _REVOKETOKENREQUEST._serialized_end=2050
-  _AUDITENTRY._serialized_start=2053
-  _AUDITENTRY._serialized_end=2187
-  _LISTAUDITREQUEST._serialized_start=2189
-  _LISTAUDITREQUEST._serialized_end=2276
-  _LISTAUDITRESPONSE._serialized_start=2278
-  _LISTAUDITRESPONSE._serialized_end=2362
-  _ADMIN._serialized_start=2365
-  _ADMIN._serialized_end=3311
+  _CHECKSTOREREQUEST._serialized_start=1084
+  _CHECKSTOREREQUEST._serialized_end=1103
+  _CHECKSTORERESPONSE._serialized_start=1105
+  _CHECKSTORERESPONSE._serialized_end=1176
+  _RENEWCERTIFICATEREQUEST._serialized_start=1178
+  _RENEWCERTIFICATEREQUEST._serialized_end=1239
+  _RENEWCERTIFICATERESPONSE._serialized_start=1241
+  _RENEWCERTIFICATERESPONSE._serialized_end=1331
+  _CREATEUSERREQUEST._serialized_start=1333
+  _CREATEUSERREQUEST._serialized_end=1421
+  _LISTUSERSREQUEST._serialized_start=1423
+  _LISTUSERSREQUEST._serialized_end=1480
+  _LISTUSERSRESPONSE._serialized_start=1482
+  _LISTUSERSRESPONSE._serialized_end=1558
+  _UPDATEUSERREQUEST._serialized_start=1560
+  _UPDATEUSERREQUEST._serialized_end=1666
+  _SETQUOTAREQUEST._serialized_start=1668
+  _SETQUOTAREQUEST._serialized_end=1732
+  _DELETEUSERREQUEST._serialized_start=1734
+  _DELETEUSERREQUEST._serialized_end=1767
+  _CREATETOKENREQUEST._serialized_start=1769
+  _CREATETOKENREQUEST._serialized_end=1862
+  _CREATETOKENRESPONSE._serialized_start=1864
+  _CREATETOKENRESPONSE._serialized_end=1953
+  _LISTTOKENSREQUEST._serialized_start=1955
+  _LISTTOKENSREQUEST._serialized_end=2027
+  _LISTTOKENSRESPONSE._serialized_start=2029
+  _LISTTOKENSRESPONSE._serialized_end=2108
+  _REVOKETOKENREQUEST._serialized_start=2110
+  _REVOKETOKENREQUEST._serialized_end=2144
+  _AUDITENTRY._serialized_start=2147
+  _AUDITENTRY._serialized_end=2281
+  _LISTAUDITREQUEST._serialized_start=2283
+  _LISTAUDITREQUEST._serialized_end=2370
+  _LISTAUDITRESPONSE._serialized_start=2372
+  _LISTAUDITRESPONSE._serialized_end=2456
+  _ADMIN._serialized_start=2459
+  _ADMIN._serialized_end=3488
 # @@protoc_insertion_point(module_scope)

@@ -26,6 +26,20 @@ class AuditEntry(_message.Message):
     user: str
     def __init__(self, time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., user: _Optional[str] = ..., token: _Optional[str] = ..., method: _Optional[str] = ..., resource: _Optional[str] = ..., outcome: _Optional[str] = ...) -> None: ...
 
+class CheckStoreRequest(_message.Message):
+    __slots__ = []
+    def __init__(self) -> None: ...
+
+class CheckStoreResponse(_message.Message):
+    __slots__ = ["files", "left_out", "problems"]
+    FILES_FIELD_NUMBER: _ClassVar[int]
+    LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
+    PROBLEMS_FIELD_NUMBER: _ClassVar[int]
+    files: int
+    left_out: int
+    problems: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, problems: _Optional[_Iterable[str]] = ..., left_out: _Optional[int] = ..., files: _Optional[int] = ...) -> None: ...
+
 class CreateTokenRequest(_message.Message):
     __slots__ = ["lifetime", "note", "user"]
     LIFETIME_FIELD_NUMBER: _ClassVar[int]

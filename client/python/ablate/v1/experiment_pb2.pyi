@@ -207,7 +207,7 @@ class Estimate(_message.Message):
     def __init__(self, device_time: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., wall_time: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., bytes: _Optional[int] = ..., measured: bool = ...) -> None: ...
 
 class Experiment(_message.Message):
-    __slots__ = ["analyses", "archived", "changes", "counts", "create_time", "end_time", "extends", "name", "note", "owner", "private", "spec", "stalled", "state", "tags", "why_cancelled"]
+    __slots__ = ["analyses", "archived", "changes", "counts", "create_time", "end_time", "extends", "name", "note", "owner", "paused", "priority", "private", "spec", "stalled", "state", "tags", "why_cancelled"]
     ANALYSES_FIELD_NUMBER: _ClassVar[int]
     ARCHIVED_FIELD_NUMBER: _ClassVar[int]
     CHANGES_FIELD_NUMBER: _ClassVar[int]
@@ -218,6 +218,8 @@ class Experiment(_message.Message):
     NAME_FIELD_NUMBER: _ClassVar[int]
     NOTE_FIELD_NUMBER: _ClassVar[int]
     OWNER_FIELD_NUMBER: _ClassVar[int]
+    PAUSED_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
     PRIVATE_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
     STALLED_FIELD_NUMBER: _ClassVar[int]
@@ -234,13 +236,15 @@ class Experiment(_message.Message):
     name: str
     note: str
     owner: str
+    paused: bool
+    priority: _spec_pb2.Priority.Value
     private: bool
     spec: _spec_pb2.ExperimentSpec
     stalled: str
     state: ExperimentState.Value
     tags: _containers.RepeatedScalarFieldContainer[str]
     why_cancelled: str
-    def __init__(self, name: _Optional[str] = ..., owner: _Optional[str] = ..., spec: _Optional[_Union[_spec_pb2.ExperimentSpec, _Mapping]] = ..., state: _Optional[_Union[ExperimentState.Value, str]] = ..., counts: _Optional[_Union[RunCounts, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., analyses: _Optional[_Union[AnalysisCounts, _Mapping]] = ..., private: bool = ..., tags: _Optional[_Iterable[str]] = ..., note: _Optional[str] = ..., archived: bool = ..., extends: _Optional[str] = ..., changes: _Optional[_Iterable[str]] = ..., why_cancelled: _Optional[str] = ..., stalled: _Optional[str] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., owner: _Optional[str] = ..., spec: _Optional[_Union[_spec_pb2.ExperimentSpec, _Mapping]] = ..., state: _Optional[_Union[ExperimentState.Value, str]] = ..., counts: _Optional[_Union[RunCounts, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., analyses: _Optional[_Union[AnalysisCounts, _Mapping]] = ..., private: bool = ..., tags: _Optional[_Iterable[str]] = ..., note: _Optional[str] = ..., archived: bool = ..., extends: _Optional[str] = ..., changes: _Optional[_Iterable[str]] = ..., why_cancelled: _Optional[str] = ..., paused: bool = ..., priority: _Optional[_Union[_spec_pb2.Priority.Value, str]] = ..., stalled: _Optional[str] = ...) -> None: ...
 
 class ExperimentEvent(_message.Message):
     __slots__ = ["analyses", "cell", "counts", "last", "run", "snapshot", "stalled", "state", "step", "steps", "token"]
@@ -365,6 +369,15 @@ class Problem(_message.Message):
     value: str
     def __init__(self, field: _Optional[str] = ..., value: _Optional[str] = ..., allowed: _Optional[str] = ..., message: _Optional[str] = ..., line: _Optional[int] = ..., column: _Optional[int] = ...) -> None: ...
 
+class QueueEnd(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    first: QueueEnd.Value
+    last: QueueEnd.Value
+    unspecified: QueueEnd.Value
+    def __init__(self) -> None: ...
+
 class RunCounts(_message.Message):
     __slots__ = ["cancelled", "diverged", "done", "failed", "queued", "running"]
     CANCELLED_FIELD_NUMBER: _ClassVar[int]
@@ -446,20 +459,26 @@ class TrainerUse(_message.Message):
     def __init__(self, trainer: _Optional[str] = ..., runs: _Optional[int] = ..., why_not_native: _Optional[str] = ...) -> None: ...
 
 class UpdateExperimentRequest(_message.Message):
-    __slots__ = ["add_tags", "archived", "name", "new_name", "note", "remove_tags"]
+    __slots__ = ["add_tags", "archived", "move", "name", "new_name", "note", "paused", "priority", "remove_tags"]
     ADD_TAGS_FIELD_NUMBER: _ClassVar[int]
     ARCHIVED_FIELD_NUMBER: _ClassVar[int]
+    MOVE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     NEW_NAME_FIELD_NUMBER: _ClassVar[int]
     NOTE_FIELD_NUMBER: _ClassVar[int]
+    PAUSED_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
     REMOVE_TAGS_FIELD_NUMBER: _ClassVar[int]
     add_tags: _containers.RepeatedScalarFieldContainer[str]
     archived: bool
+    move: QueueEnd.Value
     name: str
     new_name: str
     note: str
+    paused: bool
+    priority: _spec_pb2.Priority.Value
     remove_tags: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, name: _Optional[str] = ..., new_name: _Optional[str] = ..., add_tags: _Optional[_Iterable[str]] = ..., remove_tags: _Optional[_Iterable[str]] = ..., note: _Optional[str] = ..., archived: bool = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., new_name: _Optional[str] = ..., add_tags: _Optional[_Iterable[str]] = ..., remove_tags: _Optional[_Iterable[str]] = ..., note: _Optional[str] = ..., archived: bool = ..., paused: bool = ..., priority: _Optional[_Union[_spec_pb2.Priority.Value, str]] = ..., move: _Optional[_Union[QueueEnd.Value, str]] = ...) -> None: ...
 
 class WatchExperimentRequest(_message.Message):
     __slots__ = ["keys", "name", "snapshots", "token"]

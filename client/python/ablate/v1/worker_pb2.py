@@ -15,7 +15,7 @@ from ablate.v1 import access_pb2 as ablate_dot_v1_dot_access__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16\x61\x62late/v1/worker.proto\x12\tablate.v1\x1a\x16\x61\x62late/v1/access.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe9\x02\n\x06Worker\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06\x64\x65vice\x18\x02 \x01(\t\x12\r\n\x05lanes\x18\x03 \x01(\r\x12+\n\x05state\x18\x04 \x01(\x0e\x32\x1c.ablate.v1.WorkerState.Value\x12\x0c\n\x04runs\x18\x05 \x03(\t\x12\x13\n\x0bhidden_runs\x18\t \x01(\r\x12\r\n\x05\x62uild\x18\x06 \x01(\t\x12/\n\x0b\x61ttach_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x04role\x18\x08 \x01(\x0e\x32\x1b.ablate.v1.WorkerRole.Value\x12\x0f\n\x07stalled\x18= \x01(\t\x12(\n\ndevice_use\x18\n \x01(\x0b\x32\x14.ablate.v1.DeviceUse\x12(\n\x08training\x18\x0b \x03(\x0b\x32\x16.ablate.v1.TrainingRun\x12\x12\n\nbusy_lanes\x18\x0c \x01(\r\"D\n\x0bTrainingRun\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x18\n\x10steps_per_second\x18\x02 \x01(\x01\x12\x0e\n\x06losses\x18\x03 \x03(\x02\"g\n\tDeviceUse\x12\x13\n\x0butilization\x18\x01 \x01(\r\x12\x12\n\nused_bytes\x18\x02 \x01(\x04\x12\x0e\n\x06others\x18\x03 \x01(\r\x12\r\n\x05watts\x18\x04 \x01(\r\x12\x12\n\necc_errors\x18\x05 \x01(\x04\"?\n\nWorkerRole\"1\n\x05Value\x12\x0f\n\x0bunspecified\x10\x00\x12\t\n\x05train\x10\x01\x12\x0c\n\x08\x61nalysis\x10\x02\"E\n\x0bWorkerState\"6\n\x05Value\x12\x0f\n\x0bunspecified\x10\x00\x12\x08\n\x04IDLE\x10\x01\x12\x08\n\x04\x42USY\x10\x02\x12\x08\n\x04\x41WAY\x10\x03\";\n\x12ListWorkersRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\"k\n\x13ListWorkersResponse\x12\"\n\x07workers\x18\x01 \x03(\x0b\x32\x11.ablate.v1.Worker\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x17\n\x0fqueued_analyses\x18\x03 \x01(\r2_\n\x07Workers\x12T\n\x0bListWorkers\x12\x1d.ablate.v1.ListWorkersRequest\x1a\x1e.ablate.v1.ListWorkersResponse\"\x06\xba\xbb\x18\x02\x08\x01\x42\x02H\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16\x61\x62late/v1/worker.proto\x12\tablate.v1\x1a\x16\x61\x62late/v1/access.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x97\x03\n\x06Worker\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06\x64\x65vice\x18\x02 \x01(\t\x12\r\n\x05lanes\x18\x03 \x01(\r\x12+\n\x05state\x18\x04 \x01(\x0e\x32\x1c.ablate.v1.WorkerState.Value\x12\x0c\n\x04runs\x18\x05 \x03(\t\x12\x13\n\x0bhidden_runs\x18\t \x01(\r\x12\r\n\x05\x62uild\x18\x06 \x01(\t\x12/\n\x0b\x61ttach_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x04role\x18\x08 \x01(\x0e\x32\x1b.ablate.v1.WorkerRole.Value\x12\x0f\n\x07stalled\x18= \x01(\t\x12(\n\ndevice_use\x18\n \x01(\x0b\x32\x14.ablate.v1.DeviceUse\x12(\n\x08training\x18\x0b \x03(\x0b\x32\x16.ablate.v1.TrainingRun\x12\x12\n\nbusy_lanes\x18\x0c \x01(\r\x12,\n\x08\x65nd_time\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"j\n\x0cPendingPilot\x12\x0e\n\x06worker\x18\x01 \x01(\t\x12\x0f\n\x07\x63luster\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12)\n\x05since\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"D\n\x0bTrainingRun\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x18\n\x10steps_per_second\x18\x02 \x01(\x01\x12\x0e\n\x06losses\x18\x03 \x03(\x02\"g\n\tDeviceUse\x12\x13\n\x0butilization\x18\x01 \x01(\r\x12\x12\n\nused_bytes\x18\x02 \x01(\x04\x12\x0e\n\x06others\x18\x03 \x01(\r\x12\r\n\x05watts\x18\x04 \x01(\r\x12\x12\n\necc_errors\x18\x05 \x01(\x04\"?\n\nWorkerRole\"1\n\x05Value\x12\x0f\n\x0bunspecified\x10\x00\x12\t\n\x05train\x10\x01\x12\x0c\n\x08\x61nalysis\x10\x02\"E\n\x0bWorkerState\"6\n\x05Value\x12\x0f\n\x0bunspecified\x10\x00\x12\x08\n\x04IDLE\x10\x01\x12\x08\n\x04\x42USY\x10\x02\x12\x08\n\x04\x41WAY\x10\x03\";\n\x12ListWorkersRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\"\x9c\x01\n\x13ListWorkersResponse\x12\"\n\x07workers\x18\x01 \x03(\x0b\x32\x11.ablate.v1.Worker\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x17\n\x0fqueued_analyses\x18\x03 \x01(\r\x12/\n\x0epending_pilots\x18\x04 \x03(\x0b\x32\x17.ablate.v1.PendingPilot2_\n\x07Workers\x12T\n\x0bListWorkers\x12\x1d.ablate.v1.ListWorkersRequest\x1a\x1e.ablate.v1.ListWorkersResponse\"\x06\xba\xbb\x18\x02\x08\x01\x42\x02H\x02\x62\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'ablate.v1.worker_pb2', globals())
@@ -26,23 +26,25 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _WORKERS.methods_by_name['ListWorkers']._options = None
   _WORKERS.methods_by_name['ListWorkers']._serialized_options = b'\272\273\030\002\010\001'
   _WORKER._serialized_start=95
-  _WORKER._serialized_end=456
-  _TRAININGRUN._serialized_start=458
-  _TRAININGRUN._serialized_end=526
-  _DEVICEUSE._serialized_start=528
-  _DEVICEUSE._serialized_end=631
-  _WORKERROLE._serialized_start=633
-  _WORKERROLE._serialized_end=696
-  _WORKERROLE_VALUE._serialized_start=647
-  _WORKERROLE_VALUE._serialized_end=696
-  _WORKERSTATE._serialized_start=698
-  _WORKERSTATE._serialized_end=767
-  _WORKERSTATE_VALUE._serialized_start=713
-  _WORKERSTATE_VALUE._serialized_end=767
-  _LISTWORKERSREQUEST._serialized_start=769
-  _LISTWORKERSREQUEST._serialized_end=828
-  _LISTWORKERSRESPONSE._serialized_start=830
-  _LISTWORKERSRESPONSE._serialized_end=937
-  _WORKERS._serialized_start=939
-  _WORKERS._serialized_end=1034
+  _WORKER._serialized_end=502
+  _PENDINGPILOT._serialized_start=504
+  _PENDINGPILOT._serialized_end=610
+  _TRAININGRUN._serialized_start=612
+  _TRAININGRUN._serialized_end=680
+  _DEVICEUSE._serialized_start=682
+  _DEVICEUSE._serialized_end=785
+  _WORKERROLE._serialized_start=787
+  _WORKERROLE._serialized_end=850
+  _WORKERROLE_VALUE._serialized_start=801
+  _WORKERROLE_VALUE._serialized_end=850
+  _WORKERSTATE._serialized_start=852
+  _WORKERSTATE._serialized_end=921
+  _WORKERSTATE_VALUE._serialized_start=867
+  _WORKERSTATE_VALUE._serialized_end=921
+  _LISTWORKERSREQUEST._serialized_start=923
+  _LISTWORKERSREQUEST._serialized_end=982
+  _LISTWORKERSRESPONSE._serialized_start=985
+  _LISTWORKERSRESPONSE._serialized_end=1141
+  _WORKERS._serialized_start=1143
+  _WORKERS._serialized_end=1238
 # @@protoc_insertion_point(module_scope)
