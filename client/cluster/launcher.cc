@@ -6,12 +6,14 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "client/output/format.h"
+#include "proto/reflect/text.h"
 
 namespace ablate::client {
 namespace {
 
 // Started in one round, so that a scheduler isn't flooded.
 constexpr uint32_t kStartsInARound = 25;
+constexpr size_t kReasonBytes = 150;  // a list of nodes may be long
 
 }  // namespace
 
@@ -34,7 +36,7 @@ absl::Status PilotPool::Round() {
   if (listed.ok()) {
     pilots_ = *std::move(listed);
   } else {
-    request.set_trouble(std::string(listed.status().message().substr(0, 200)));
+    request.set_trouble(reflect::ShortText(listed.status().message()));
   }
   request.set_cluster(options_.cluster);
   request.set_min(options_.min);
@@ -45,7 +47,7 @@ absl::Status PilotPool::Round() {
     worker::v1::Pilot* reported = request.add_pilots();
     reported->set_worker(pilot.worker);
     reported->set_pending(pilot.pending);
-    reported->set_reason(pilot.reason);
+    reported->set_reason(reflect::ShortText(pilot.reason, kReasonBytes));
   }
   const auto orders = sync_(request);
   absl::Status status = listed.status();

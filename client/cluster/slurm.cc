@@ -3,11 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "client/cluster/tool.h"
 
@@ -22,21 +24,29 @@ bool IsPending(absl::string_view state) {
   return state == "PENDING" || state == "CONFIGURING" || state == "REQUEUED" ||
          state == "RESV_DEL_HOLD" || state == "REQUEUE_HOLD" || state == "SPECIAL_EXIT";
 }
+// Returns true for a name that the launcher of this cluster gives: CLUSTER-XXXXXXXX, 8 hex digits.
+bool IsPilotName(absl::string_view name, absl::string_view cluster) {
+  return absl::ConsumePrefix(&name, cluster) && absl::ConsumePrefix(&name, "-") &&
+         name.size() == 8 && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+           return std::isxdigit(c) != 0;
+         });
+}
+
 bool IsRunning(absl::string_view state) {
   return state == "RUNNING" || state == "SUSPENDED" || state == "STOPPED" || state == "RESIZING";
 }
 
 }  // namespace
 
-std::vector<std::string> SbatchLine(const SlurmOptions& options) {
+std::vector<std::string> SbatchLine(const SlurmOptions& options, const std::string& worker) {
   std::vector<std::string> words = {"sbatch", "--parsable"};
   words.insert(words.end(), options.sbatch.begin(), options.sbatch.end());
+  words.push_back(absl::StrCat("--job-name=", worker));
   return words;
 }
 
 std::string PilotScript(const SlurmOptions& options, const std::string& worker, bool stays) {
   const std::pair<absl::string_view, std::string> directives[] = {
-      {"job-name", absl::StrCat("=", worker)},
       {"no-requeue", ""},
       {"signal", absl::StrCat("=", kWarning)},
       {"output", absl::StrCat("=", options.log_folder, "/", worker, ".log")}};
@@ -61,7 +71,7 @@ std::vector<LaunchedPilot> ReadSqueue(absl::string_view output, const std::strin
   std::vector<LaunchedPilot> pilots;
   for (const absl::string_view line : absl::StrSplit(output, '\n')) {
     const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits('|', 3));
-    if (parts.size() != 4 || !absl::StartsWith(parts[3], absl::StrCat(cluster, "-"))) continue;
+    if (parts.size() != 4 || !IsPilotName(parts[3], cluster)) continue;
     const bool pending = IsPending(parts[1]);
     if (!pending && !IsRunning(parts[1])) continue;
     const bool tells = pending && parts[2] != "None";
@@ -81,7 +91,7 @@ absl::StatusOr<std::vector<LaunchedPilot>> SlurmLauncher::List() {
 
 absl::Status SlurmLauncher::Start(const std::string& worker, bool stays) {
   const std::string script = PilotScript(options_, worker, stays);
-  const auto submitted = run_(SbatchLine(options_), script);
+  const auto submitted = run_(SbatchLine(options_, worker), script);
   if (submitted.ok()) return absl::OkStatus();
   return absl::Status(submitted.status().code(),
                       absl::StrCat(submitted.status().message(), "\nThe script was:\n", script));

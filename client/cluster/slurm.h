@@ -27,8 +27,9 @@ struct SlurmOptions {
   std::vector<std::string> sbatch;    // options of sbatch
 };
 
-// Returns the words of sbatch's command line, and the script of a pilot.
-std::vector<std::string> SbatchLine(const SlurmOptions& options);
+// Returns the words of sbatch's command line, and the script of a pilot. The job's name comes last
+// on the line, because it is how the pilot is found again.
+std::vector<std::string> SbatchLine(const SlurmOptions& options, const std::string& worker);
 std::string PilotScript(const SlurmOptions& options, const std::string& worker, bool stays);
 
 // Reads what `squeue -h -o '%i|%T|%r|%j'` prints. Other lines, such as warnings, and jobs with

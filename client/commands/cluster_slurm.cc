@@ -80,6 +80,12 @@ absl::StatusOr<Cluster> ReadOptions(const ClusterOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("--min: must be at most --max, ", max, ", is ", min));
   }
+  for (const std::string& word : options.sbatch) {
+    if (absl::StartsWith(word, "--array") || word == "-a") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("SBATCH: ", word, ": each pilot is a job of its own; use --max"));
+    }
+  }
   Cluster cluster;
   absl::ParseDuration(options.every, &cluster.every);
   SlurmOptions& slurm = cluster.slurm;
@@ -106,16 +112,14 @@ absl::StatusOr<Cluster> ReadOptions(const ClusterOptions& options) {
 std::string RandomName() { return process::RandomId().substr(0, 8); }
 
 int DryRun(const Cluster& cluster, const Context& context) {
+  const std::string worker = absl::StrCat(cluster.slurm.cluster, "-", RandomName());
   std::string line;
-  for (const std::string& word : SbatchLine(cluster.slurm)) {
+  for (const std::string& word : SbatchLine(cluster.slurm, worker)) {
     const bool plain = word.find_first_of(" '\"$`\\") == std::string::npos;
     absl::StrAppend(&line, line.empty() ? "" : " ", plain ? word : ShellWord(word));
   }
   *context.console.out << line << " <<'SCRIPT'\n"
-                       << PilotScript(cluster.slurm,
-                                      absl::StrCat(cluster.slurm.cluster, "-", RandomName()),
-                                      /*stays=*/false)
-                       << "SCRIPT\n";
+                       << PilotScript(cluster.slurm, worker, /*stays=*/false) << "SCRIPT\n";
   return kSuccess;
 }
 

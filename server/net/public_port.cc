@@ -147,7 +147,10 @@ void PublicPort::Run() {
 
 void PublicPort::Turn() {
   absl::Duration now = Now();
-  if (!accepting_) listener_ = process::FileDescriptor();
+  if (!accepting_ && listener_.open()) {
+    Watch(listener_.get(), 0, nullptr, &listening_);
+    listener_ = process::FileDescriptor();
+  }
   const bool accepts = listener_.open() && now >= accept_after_;
   if (listener_.open()) Watch(listener_.get(), accepts ? POLLIN : 0, &listener_, &listening_);
   absl::Duration until =
@@ -306,6 +309,9 @@ void PublicPort::LeaveUser(Connection* connection, absl::Duration now) {
 
 void PublicPort::End(Connection* connection, absl::Duration now) {
   if (connection->pipe == nullptr) return;
+  // A child process that is being started may still hold the descriptors, and epoll with them.
+  Watch(connection->pipe->client(), 0, nullptr, &connection->client);
+  Watch(connection->pipe->server(), 0, nullptr, &connection->server);
   connection->pipe = nullptr;
   table_->Remove(connection->id);
   if (connection->unauthenticated) {

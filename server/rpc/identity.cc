@@ -44,7 +44,10 @@ std::optional<Release> ParseRelease(absl::string_view text) {
   Release release;
   const bool valid = parts.size() == 3 && absl::SimpleAtoi(parts[0], &release.major) &&
                      absl::SimpleAtoi(parts[1], &release.minor);
-  return valid ? std::optional(release) : std::nullopt;
+  constexpr int kMost = 1'000'000;
+  const bool sane =
+      release.major >= 0 && release.minor >= 0 && release.major < kMost && release.minor < kMost;
+  return valid && sane ? std::optional(release) : std::nullopt;
 }
 
 }  // namespace

@@ -195,6 +195,7 @@ bool Scheduler::HasWork(const WorkerState& worker) const {
 
 bool Scheduler::HasTimeFor(const WorkerState& worker, const storage::QueuedRun& run) {
   constexpr double kSpread = 1.3;  // of runs of one shape
+  constexpr absl::Duration kNotice = absl::Minutes(3);
   if (run.whole_seconds == 0 || worker.ends_at == absl::InfiniteDuration()) return true;
   absl::Duration takes = run.whole_seconds == storage::kUnknownSeconds
                              ? absl::ZeroDuration()
@@ -202,7 +203,10 @@ bool Scheduler::HasTimeFor(const WorkerState& worker, const storage::QueuedRun& 
   if (const auto micros = StepMicros(run.shape); micros.has_value()) {
     takes = absl::Microseconds(*micros * std::max(run.steps, 1u) / run.lanes * kSpread);
   }
-  return takes <= worker.ends_at - clock_->Now();
+  // Those that the worker has already come first, and it is told to leave before its end.
+  const double turns =
+      1 + static_cast<double>(worker.dispatched_at + worker.granting) / std::max(worker.lanes, 1u);
+  return takes * turns <= worker.ends_at - clock_->Now() - kNotice;
 }
 
 bool Scheduler::CanTrain(const WorkerState& worker, const storage::QueuedRun& run) {

@@ -32,7 +32,7 @@ const storage::QueuedRun* FairQueue::Next() {
     if (user.may_have_more.value_or(1) <= 0) continue;
     if (user.next < user.runs.size()) {
       if (last_ == nullptr || ComesBefore(user, *last_)) last_ = &user;
-    } else if (user.has_more && (out == nullptr || user.had < out->had)) {
+    } else if (user.has_more && user.handed_out && (out == nullptr || user.had < out->had)) {
       out = &user;
     }
   }
@@ -43,6 +43,7 @@ const storage::QueuedRun* FairQueue::Next() {
 
 void FairQueue::HandedOut(double micros) {
   last_->had += micros;
+  last_->handed_out = true;
   if (last_->may_have_more.has_value()) *last_->may_have_more -= last_->runs[last_->next - 1].lanes;
 }
 

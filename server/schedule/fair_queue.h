@@ -37,6 +37,7 @@ class FairQueue {
   // Returns the number of users with queued runs.
   size_t users() const { return users_.size(); }
   // Returns true if Next stopped because a user whose turn it is may have more runs than the page.
+  // Only somebody whose runs were handed out stops it: others' runs may fit no worker.
   bool ran_out() const { return ran_out_; }
 
   // Removes and returns the next run; null if no user below their limit has a queued run, or if it
@@ -52,6 +53,7 @@ class FairQueue {
     double had = 0;                             // microseconds
     std::optional<int64_t> may_have_more = {};  // lanes; nothing: any number
     bool has_more = false;                      // than the page
+    bool handed_out = false;                    // one of their runs
   };
   static bool ComesBefore(const User& a, const User& b);
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
@@ -38,13 +39,20 @@ bool IsClusterName(absl::string_view name) {
                      [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; });
 }
 
+// Returns true for CLUSTER-REST where REST has no hyphen: a cluster's name may have some.
+bool IsPilotOf(absl::string_view worker, absl::string_view cluster) {
+  return absl::ConsumePrefix(&worker, cluster) && absl::ConsumePrefix(&worker, "-") &&
+         !worker.empty() && !absl::StrContains(worker.substr(0, worker.find('@')), '-');
+}
+
 absl::Status CheckPilot(const v1::Pilot& pilot, absl::string_view cluster) {
-  const bool named = absl::StartsWith(pilot.worker(), absl::StrCat(cluster, "-")) &&
+  const bool named = IsPilotOf(pilot.worker(), cluster) &&
                      pilot.worker().size() <= kMaxWorkerName && !IsElsewhere(pilot.worker()) &&
                      !text::HasControlCharacter(pilot.worker());
   if (!named) {
-    return WrongField("pilots.worker", reflect::Quoted(pilot.worker()),
-                      absl::StrCat("a name that begins with ", cluster, "-, without @"));
+    return WrongField(
+        "pilots.worker", reflect::Quoted(pilot.worker()),
+        absl::StrCat("a name that begins with ", cluster, "-, without @ or another hyphen"));
   }
   if (pilot.reason().size() > kMaxReason || text::HasControlCharacter(pilot.reason())) {
     return WrongField("pilots.reason", absl::StrCat(pilot.reason().size(), " bytes"),
@@ -99,12 +107,16 @@ void Pilots::Note(const v1::SyncPilotsRequest& request, const PilotWork& work, a
     if (pilot.since == 0) pilot.since = absl::ToUnixMicros(absl::Now());
     pilot.pending = reported.pending();
     pilot.reason = reported.reason();
+    const bool good = work.worked.count(reported.worker()) > 0;
+    if (good && pilot.since > cluster->failed_at) cluster->failures = 0;
   }
   bool failed = false;
   for (const auto& [worker, pilot] : before) {
     if (cluster->pilots.count(worker) > 0 || pilot.withdrawn) continue;
-    failed = work.worked.count(worker) == 0;
+    // One that found no run left is as good as one that had some.
+    failed = work.worked.count(worker) == 0 && work.queued_lanes > 0;
     cluster->failures = failed ? cluster->failures + 1 : 0;
+    if (failed) cluster->failed_at = absl::ToUnixMicros(absl::Now());
   }
   if (cluster->failures < kFailuresInARow) {
     cluster->back_off = absl::ZeroDuration();
@@ -172,13 +184,14 @@ std::vector<PendingPilot> Pilots::Pending() const {
   return pending;
 }
 
-PilotWork Scheduler::WorkForPilots(const std::string& user, absl::string_view prefix,
+PilotWork Scheduler::WorkForPilots(const std::string& user, absl::string_view cluster,
                                    absl::string_view device_kind,
-                                   const std::vector<storage::QueuedLanes>& queued) const {
+                                   const std::vector<storage::QueuedLanes>& queued,
+                                   const storage::DeviceShares& shares) const {
   PilotWork work;
   std::set<std::string> trainers;  // of the pilots
   for (const auto& [name, worker] : workers_) {
-    const bool is_pilot = IsOfUser(name, user) && absl::StartsWith(name, prefix) &&
+    const bool is_pilot = IsOfUser(name, user) && (cluster.empty() || IsPilotOf(name, cluster)) &&
                           worker.device_kind == device_kind && !worker.analysis;
     if (!is_pilot) continue;
     for (const auto& [trainer, environment] : worker.trainers) trainers.insert(trainer);
@@ -186,12 +199,18 @@ PilotWork Scheduler::WorkForPilots(const std::string& user, absl::string_view pr
     if (worker.session != 0 && !worker.leases.empty()) ++work.busy;
     if (worker.worked) work.worked.insert(name.substr(0, name.find('@')));
   }
+  std::map<std::string, int64_t> allowed;  // lanes that a user may still have
   for (const storage::QueuedLanes& lanes : queued) {
     // Before the first pilot has attached, nobody knows what they can train.
     if (!trainers.empty() && trainers.count(lanes.trainer) == 0) continue;
     const auto most = options_.max_lanes ? options_.max_lanes(lanes.user) : std::nullopt;
-    const auto allowed = static_cast<uint64_t>(std::max<int64_t>(most.value_or(INT64_MAX), 0));
-    work.queued_lanes += std::min(lanes.lanes, allowed);
+    const auto share = shares.find(lanes.user);
+    const int64_t has = share == shares.end() ? 0 : share->second.training;
+    int64_t& rest = allowed.try_emplace(lanes.user, most.value_or(INT64_MAX) - has).first->second;
+    const int64_t wanted =
+        std::clamp<int64_t>(static_cast<int64_t>(lanes.lanes), 0, std::max<int64_t>(rest, 0));
+    rest -= wanted;
+    work.queued_lanes += static_cast<uint64_t>(wanted);
   }
   if (draining_) work.queued_lanes = 0;
   return work;
@@ -199,10 +218,9 @@ PilotWork Scheduler::WorkForPilots(const std::string& user, absl::string_view pr
 
 absl::StatusOr<v1::SyncPilotsResponse> Scheduler::SyncPilots(
     const std::string& user, const v1::SyncPilotsRequest& request,
-    const std::vector<storage::QueuedLanes>& queued) {
+    const std::vector<storage::QueuedLanes>& queued, const storage::DeviceShares& shares) {
   RETURN_IF_ERROR(CheckPilots(request));
-  PilotWork work =
-      WorkForPilots(user, absl::StrCat(request.cluster(), "-"), request.device_kind(), queued);
+  PilotWork work = WorkForPilots(user, request.cluster(), request.device_kind(), queued, shares);
   if (request.lanes() > 0) work.lanes = request.lanes();
   return pilots_.Sync(user, request, work, clock_->Now());
 }

@@ -65,8 +65,9 @@ class Pilots {
     std::string device_kind;
     std::map<std::string, Pilot, std::less<>> pilots;  // by worker, without the user
     absl::Duration reported_at;
-    int failures = 0;            // pilots in a row that ended without a run
-    absl::Duration start_after;  // no pilot starts before
+    int failures = 0;               // pilots in a row that ended without a run, while runs waited
+    absl::Duration start_after;     // no pilot starts before
+    storage::Micros failed_at = 0;  // when the last of them was missed
     absl::Duration back_off = absl::ZeroDuration();
   };
   // Takes over the reported pilots, and counts those that have ended without a run.

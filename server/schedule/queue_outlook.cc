@@ -56,7 +56,7 @@ class Queue {
     outlook.group = &group;
     const Lanes lanes = LanesFor(group);
     outlook.waits = WhyBlocked(group, lanes);
-    const bool known = outlook.waits.empty() || absl::StrContains(outlook.waits, "quota");
+    const bool known = !group.paused && facts_.stalled.empty() && lanes.all > 0;
     std::set<std::string> others;
     const Work own = OwnBefore(group);
     const Work ahead = OthersBefore(group, own, &others);
@@ -220,13 +220,20 @@ bool BeginsBefore(const ExperimentOutlook& a, const ExperimentOutlook& b) {
 
 std::vector<ExperimentOutlook> LookAhead(const QueueFacts& facts) {
   const Queue queue(facts);
-  std::map<std::string, ExperimentOutlook> by_experiment;
+  // Of the groups that the same workers take, only an experiment's first one matters.
+  std::map<std::tuple<std::string, std::string, std::string>, const QueuedGroup*> first;
+  std::map<std::string, uint32_t> queued;
   for (const QueuedGroup& group : facts.groups) {
-    ExperimentOutlook outlook = queue.Look(group);
-    const auto [at, is_new] = by_experiment.try_emplace(group.experiment, outlook);
-    const uint32_t queued = (is_new ? 0 : at->second.queued) + group.runs;
+    queued[group.experiment] += group.runs;
+    const QueuedGroup*& known = first[{group.experiment, group.device_kind, group.trainer}];
+    if (known == nullptr || group.place < known->place) known = &group;
+  }
+  std::map<std::string, ExperimentOutlook> by_experiment;
+  for (const auto& [of, group] : first) {
+    ExperimentOutlook outlook = queue.Look(*group);
+    outlook.queued = queued[group->experiment];
+    const auto [at, is_new] = by_experiment.try_emplace(group->experiment, outlook);
     if (!is_new && BeginsBefore(outlook, at->second)) at->second = std::move(outlook);
-    at->second.queued = queued;
   }
   std::vector<ExperimentOutlook> all;
   all.reserve(by_experiment.size());

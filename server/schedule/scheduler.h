@@ -160,12 +160,13 @@ class Scheduler {
   // INVALID_ARGUMENT names a wrong field; RESOURCE_EXHAUSTED if there are too many clusters.
   absl::StatusOr<worker::v1::SyncPilotsResponse> SyncPilots(
       const std::string& user, const worker::v1::SyncPilotsRequest& request,
-      const std::vector<storage::QueuedLanes>& queued);
-  // Returns the work for workers of `user` whose names begin with `prefix`; `queued` are the runs
-  // that wait for the device kind.
-  PilotWork WorkForPilots(const std::string& user, absl::string_view prefix,
+      const std::vector<storage::QueuedLanes>& queued, const storage::DeviceShares& shares);
+  // Returns the work for the cluster's pilots, or all workers of `user` if it is empty; `queued`
+  // are the runs that wait for the device kind.
+  PilotWork WorkForPilots(const std::string& user, absl::string_view cluster,
                           absl::string_view device_kind,
-                          const std::vector<storage::QueuedLanes>& queued) const;
+                          const std::vector<storage::QueuedLanes>& queued,
+                          const storage::DeviceShares& shares) const;
   // Returns the pilots that wait for a machine, by name.
   std::vector<PendingPilot> PendingPilots() const { return pilots_.Pending(); }
   const MaxLanes& max_lanes() const { return options_.max_lanes; }

@@ -134,7 +134,8 @@ void Scheduler::RegisterWorker(Session id, const v1::Hello& hello) {
               : absl::AlreadyExistsError("another process attached under the worker's name"));
   }
   const bool same = worker.incarnation == hello.incarnation();
-  if (!same) worker.leaving = worker.worked = false;
+  if (!same) worker.leaving = false;
+  if (!same) worker.worked = hello.held_size() > 0;
   worker.most_lanes = hello.lanes();
   // A worker that trains on a GPU may use fewer lanes than its most; its first heartbeat has them.
   const bool may_measure = hello.device_kind() == "cuda" && hello.role() == v1::TRAIN;

@@ -1,5 +1,5 @@
 // KEDA's external scaler: how many workers the queue wants, for Kubernetes to start them.
-#include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,6 +14,7 @@
 #include "proto/reflect/text.h"
 #include "server/lookup/errors.h"
 #include "server/rpc/call.h"
+#include "server/rpc/live_streams.h"
 #include "server/service/services.h"
 #include "storage/access_store.h"
 
@@ -67,9 +68,10 @@ absl::StatusOr<Trigger> ReadTrigger(const Backend& backend, const keda::ScaledOb
 // Returns the lanes of the runs that wait and of the trigger's workers that have runs.
 absl::StatusOr<int64_t> WantedLanes(const Backend& backend, const Trigger& trigger) {
   ASSIGN_OR_RETURN(const auto queued, backend.store->CountQueuedLanes(trigger.device));
+  ASSIGN_OR_RETURN(const auto shares, backend.store->GetShares());
   schedule::PilotWork work;
   backend.scheduler->Run([&](schedule::Scheduler& scheduler) {
-    work = scheduler.WorkForPilots(trigger.user, "", trigger.device, queued);
+    work = scheduler.WorkForPilots(trigger.user, "", trigger.device, queued, shares);
   });
   return static_cast<int64_t>(work.queued_lanes + uint64_t{work.busy} * trigger.lanes);
 }
@@ -81,8 +83,7 @@ class ScalerService final : public keda::ExternalScaler::CallbackService {
   grpc::ServerUnaryReactor* IsActive(grpc::CallbackServerContext* context,
                                      const keda::ScaledObjectRef* request,
                                      keda::IsActiveResponse* response) override {
-    return rpc::Answer(backend_->pool, context, [this, request, response]() -> absl::Status {
-      ASSIGN_OR_RETURN(const auto trigger, ReadTrigger(*backend_, *request));
+    return Answer(context, *request, [this, response](const Trigger& trigger) -> absl::Status {
       ASSIGN_OR_RETURN(const auto lanes, WantedLanes(*backend_, trigger));
       response->set_result(lanes > 0);
       return absl::OkStatus();
@@ -92,8 +93,7 @@ class ScalerService final : public keda::ExternalScaler::CallbackService {
   grpc::ServerUnaryReactor* GetMetricSpec(grpc::CallbackServerContext* context,
                                           const keda::ScaledObjectRef* request,
                                           keda::GetMetricSpecResponse* response) override {
-    return rpc::Answer(backend_->pool, context, [this, request, response]() -> absl::Status {
-      ASSIGN_OR_RETURN(const auto trigger, ReadTrigger(*backend_, *request));
+    return Answer(context, *request, [response](const Trigger& trigger) {
       keda::MetricSpec* spec = response->add_metricspecs();
       spec->set_metricname(kMetric);
       spec->set_targetsize(trigger.lanes);
@@ -104,18 +104,37 @@ class ScalerService final : public keda::ExternalScaler::CallbackService {
   grpc::ServerUnaryReactor* GetMetrics(grpc::CallbackServerContext* context,
                                        const keda::GetMetricsRequest* request,
                                        keda::GetMetricsResponse* response) override {
-    return rpc::Answer(backend_->pool, context, [this, request, response]() -> absl::Status {
-      ASSIGN_OR_RETURN(const auto trigger, ReadTrigger(*backend_, request->scaledobjectref()));
-      ASSIGN_OR_RETURN(const auto lanes, WantedLanes(*backend_, trigger));
-      keda::MetricValue* value = response->add_metricvalues();
-      value->set_metricname(kMetric);
-      value->set_metricvalue(lanes);
-      return absl::OkStatus();
-    });
+    return Answer(context, request->scaledobjectref(),
+                  [this, response](const Trigger& trigger) -> absl::Status {
+                    ASSIGN_OR_RETURN(const auto lanes, WantedLanes(*backend_, trigger));
+                    keda::MetricValue* value = response->add_metricvalues();
+                    value->set_metricname(kMetric);
+                    value->set_metricvalue(lanes);
+                    return absl::OkStatus();
+                  });
   }
 
  private:
+  // Checks the token before the call may wait for a thread. Few calls at once, because they count
+  // for no user.
+  grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
+                                   const keda::ScaledObjectRef& ref,
+                                   std::function<absl::Status(const Trigger&)> work) {
+    auto trigger = ReadTrigger(*backend_, ref);
+    if (!trigger.ok()) {
+      grpc::ServerUnaryReactor* const refused = context->DefaultReactor();
+      refused->Finish(lookup::ToGrpc(trigger.status()));
+      return refused;
+    }
+    return rpc::Answer(backend_->pool, context,
+                       [this, trigger = *std::move(trigger), work = std::move(work)] {
+                         const rpc::LiveCall call(&calls_);
+                         return call.accepted().ok() ? work(trigger) : call.accepted();
+                       });
+  }
+
   Backend* const backend_;
+  rpc::LiveStreams calls_{"calls of a scaler", lookup::Limit(2)};
 };
 
 }  // namespace

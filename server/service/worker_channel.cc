@@ -161,9 +161,10 @@ absl::Status SyncPilots(const WorkerBackend& backend, const grpc::ServerContextB
                         worker::v1::SyncPilotsResponse* response) {
   ASSIGN_OR_RETURN(const auto user, backend.find_user(context));
   ASSIGN_OR_RETURN(const auto queued, backend.store->CountQueuedLanes(request.device_kind()));
+  ASSIGN_OR_RETURN(const auto shares, backend.store->GetShares());
   absl::StatusOr<worker::v1::SyncPilotsResponse> orders = rpc::ServerEnds();
   backend.scheduler->Run([&](schedule::Scheduler& scheduler) {
-    orders = scheduler.SyncPilots(user, request, queued);
+    orders = scheduler.SyncPilots(user, request, queued, shares);
   });
   ASSIGN_OR_RETURN(*response, std::move(orders));
   return absl::OkStatus();

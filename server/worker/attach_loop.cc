@@ -218,9 +218,10 @@ void AttachLoop::Ended(const absl::Status& status) {
         absl::StrCat("another process attached as ", options_.hello.worker(), " of the same user"));
   }
   if (absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status)) refused_ = status;
-  // Only for a release that the server doesn't work with. A worker of this machine is replaced by
-  // its server.
-  if (absl::IsFailedPrecondition(status)) refused_ = absl::PermissionDeniedError(status.message());
+  // Before the Welcome it is about a release that the server doesn't work with.
+  if (!welcomed_ && absl::IsFailedPrecondition(status)) {
+    refused_ = absl::PermissionDeniedError(status.message());
+  }
   ended_ = true;
   changed_.SignalAll();
 }

@@ -53,6 +53,7 @@ absl::StatusOr<std::vector<std::string>> Store::FindDamage() {
     while (damaged.Row()) {
       if (damaged.View(0) != "ok") problems.push_back(damaged.Text(0));
     }
+    if (!problems.empty()) return problems;  // the rest may not be readable
     Statement homeless(db,
                        "SELECT 'cell ' || name || ' of experiment ' || experiment || ' has no run' "
                        "FROM cells WHERE run NOT IN (SELECT id FROM runs) LIMIT 100");

@@ -32,15 +32,15 @@ SlurmOptions Options() {
 TEST(SlurmTest, WritesAScriptThatBecomesTheWorker) {
   EXPECT_EQ(PilotScript(Options(), "slurm-1a", /*stays=*/false),
             "#!/bin/bash\n"
-            "#SBATCH --job-name=slurm-1a\n"
             "#SBATCH --no-requeue\n"
             "#SBATCH --signal=B:TERM@120\n"
             "#SBATCH --output=/home/ada/logs/slurm-1a.log\n"
             "exec '/opt/ablate/bin/ablate-worker' --join '/home/ada/it'\\''s.join' --name slurm-1a "
             "--device cpu --lanes \"$SLURM_CPUS_ON_NODE\" --exit-when-idle 5m \\\n"
             "  --time-left \"$(squeue -h -j \"$SLURM_JOB_ID\" -o %L)\"\n");
-  EXPECT_THAT(SbatchLine(Options()),
-              ElementsAre("sbatch", "--parsable", "--partition=gpu", "--time=4:00:00"));
+  EXPECT_THAT(SbatchLine(Options(), "slurm-1a"),
+              ElementsAre("sbatch", "--parsable", "--partition=gpu", "--time=4:00:00",
+                          "--job-name=slurm-1a"));
 }
 
 TEST(SlurmTest, AddsAndLeavesOutWhatASiteNeeds) {
@@ -62,17 +62,18 @@ TEST(SlurmTest, AddsAndLeavesOutWhatASiteNeeds) {
 TEST(SlurmTest, ReadsItsJobsAmongOthers) {
   const std::vector<LaunchedPilot> pilots = ReadSqueue(
       "squeue: warning: something about the site\n"
-      "12|RUNNING|None|slurm-a\n"
-      "13|PENDING|Priority|slurm-b\n"
-      "14|PENDING|None|slurm-c\n"
-      "15|COMPLETING|None|slurm-d\n"
-      "16|RUNNING|None|slurmish\n"
+      "12|RUNNING|None|slurm-0000000a\n"
+      "13|PENDING|Priority|slurm-0000000b\n"
+      "14|PENDING|None|slurm-0000000c\n"
+      "15|COMPLETING|None|slurm-0000000d\n"
+      "16|RUNNING|None|slurm-test\n"
+      "19|PENDING|None|slurm-gpu-0000000a\n"
       "17|PENDING|Resources|my|odd job\n"
-      "18|CONFIGURING|None|slurm-e\n",
+      "18|CONFIGURING|None|slurm-0000000e\n",
       "slurm");
   ASSERT_THAT(pilots, SizeIs(4));
   EXPECT_EQ(pilots[0].handle, "12");
-  EXPECT_EQ(pilots[0].worker, "slurm-a");
+  EXPECT_EQ(pilots[0].worker, "slurm-0000000a");
   EXPECT_FALSE(pilots[0].pending);
   EXPECT_TRUE(pilots[1].pending);
   EXPECT_EQ(pilots[1].reason, "Priority");

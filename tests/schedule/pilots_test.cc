@@ -180,7 +180,7 @@ class SchedulerPilotsTest : public SchedulerTest {
     for (const std::string& name : pilots) request.add_pilots()->set_worker(name);
     const auto queued = disk_->CountQueuedLanes("cpu");
     EXPECT_TRUE(queued.ok());
-    const auto orders = scheduler_->SyncPilots("ci", request, *queued);
+    const auto orders = scheduler_->SyncPilots("ci", request, *queued, {});
     EXPECT_TRUE(orders.ok()) << orders.status();
     return orders.value_or(v1::SyncPilotsResponse());
   }
@@ -213,8 +213,8 @@ TEST_F(SchedulerPilotsTest, CountsAPilotThatHadARunAsGood) {
 
 TEST_F(SchedulerPilotsTest, GrantsRunsThatCanNotContinueOnlyWhereTheirTimeIsLeft) {
   worker::v1::FromWorker hello = Hello("slurm-a@ci", "a#1");
-  hello.mutable_hello()->set_time_left_s(100);
-  whole_seconds_of_runs_ = 101;
+  hello.mutable_hello()->set_time_left_s(1000);
+  whole_seconds_of_runs_ = 821;  // three minutes are left for saving
   Queue("a", 1);
   const Peer short_lived = Attach(hello);
   EXPECT_THAT(short_lived.grants(), IsEmpty());
@@ -223,7 +223,7 @@ TEST_F(SchedulerPilotsTest, GrantsRunsThatCanNotContinueOnlyWhereTheirTimeIsLeft
   scheduler_->Dispatch();
   ASSERT_EQ(short_lived.grants().size(), 1u) << "it continues elsewhere";
   EXPECT_EQ(short_lived.grants()[0].run().run(), "b-0");
-  whole_seconds_of_runs_ = 99;
+  whole_seconds_of_runs_ = 410;  // it comes second
   Queue("c", 1);
   scheduler_->Dispatch();
   ASSERT_EQ(short_lived.grants().size(), 2u);

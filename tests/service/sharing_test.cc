@@ -269,9 +269,10 @@ TEST_F(SharingTest, LeavesOthersTheirWatchesWhenAUserHasAllOfTheirOwn) {
   EXPECT_FALSE(refused.open()) << "by another token of theirs";
   const grpc::Status end = refused.End();
   EXPECT_EQ(end.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_EQ(end.error_message(),
-            "too many watches at once: rex has 512; expected at most 512 per user and 2048 in all. "
-            "Retry later");
+  EXPECT_EQ(
+      end.error_message(),
+      "too many watches at once: rex has 512; expected at most 512 per user and 2,048 in all. "
+      "Retry later");
   EXPECT_EQ(ReasonOf(end), "USER_LIMIT");
   OpenWatch others(public_channel_, SecretOf("bob", Role::kReader), experiment);
   EXPECT_TRUE(others.open());
