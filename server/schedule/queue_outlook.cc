@@ -220,7 +220,7 @@ bool BeginsBefore(const ExperimentOutlook& a, const ExperimentOutlook& b) {
 
 std::vector<ExperimentOutlook> LookAhead(const QueueFacts& facts) {
   const Queue queue(facts);
-  // Of the groups that the same workers take, only an experiment's first one matters.
+  // Only an experiment's first group matters of those that the same workers take.
   std::map<std::tuple<std::string, std::string, std::string>, const QueuedGroup*> first;
   std::map<std::string, uint32_t> queued;
   for (const QueuedGroup& group : facts.groups) {

@@ -212,14 +212,25 @@ TEST_F(WatchTest, EndsAtItsDeadline) {
 
 TEST_F(WatchTest, RefusesTooManyAndTakesNewOnesWhenOldOnesLeave) {
   const std::string name = Create(SmallSpec()).experiment().name();
+  std::vector<std::unique_ptr<v1::Experiments::Stub>> stubs;
   std::vector<std::unique_ptr<Watch>> watches;
-  for (int i = 0; i < 64; ++i) {
+  for (size_t i = 0; i < lookup::kMaxWatches.total; ++i) {
+    // A connection has room for 1,024 calls.
+    if (i % 512 == 0) {
+      grpc::ChannelArguments arguments;
+      arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+      stubs.push_back(
+          std::exchange(experiments_, v1::Experiments::NewStub(grpc::CreateCustomChannel(
+                                          absl::StrCat("unix:", folder(), "/c"),
+                                          grpc::InsecureChannelCredentials(), arguments))));
+    }
     watches.push_back(Open(name));
     Next(watches.back().get());
   }
   const grpc::Status refused = Refusal(name);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_EQ(refused.error_message(), "too many watches at once; expected at most 64. Retry later");
+  EXPECT_EQ(refused.error_message(),
+            "too many watches at once; expected at most 2,048. Retry later");
   for (const auto& watch : watches) watch->context.TryCancel();
   // The server learns of it soon after.
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
