@@ -42,8 +42,8 @@ TEST_F(ConnectionTableTest, LetsInSoManyConnectionsOfAUser) {
   const absl::Status refused = table_.LetIn(id, "ada");
   EXPECT_TRUE(absl::IsResourceExhausted(refused));
   EXPECT_EQ(refused.message(),
-            "too many connections at once: ada has 128; expected at most 128 per user and 512 in "
-            "all. Retry later");
+            "too many connections at once: ada has 2,048; expected at most 2,048 per user and 4,096 "
+            "in all. Retry later");
   EXPECT_EQ(table_.UserOf(id), std::nullopt);
   EXPECT_TRUE(table_.LetIn(id, "bob").ok());
 }
