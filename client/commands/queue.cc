@@ -135,7 +135,8 @@ Action DefineQueueMove(Command* command) {
   auto options = std::make_shared<QueueChange>();
   options->names.resize(1);
   command->Argument(&options->names.front(), "EXP", kExperimentHelp);
-  command->Argument(&options->end, "END", "first or last, among its owner's of the same priority");
+  command->Argument(&options->end, "END",
+                    "End of its owner's queue of the same priority: first or last");
   command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
       "Another priority: `ablate edit EXP --priority background`.\n\n"

@@ -68,14 +68,20 @@ class CompletionTest : public ClientTest {
 
 // Nothing can be offered for these; a new metavar is added here or to client/completion/values.cc.
 const std::set<std::string>& MetavarsWithoutValues() {
-  static const auto& metavars = *new std::set<std::string>{
-      "A,B,…",      "ADDRESS",     "AXIS",      "AXIS=LABEL",    "CELL",
-      "DEVICES",    "HOST",        "HOST:PORT", "ID,...",        "KEY",
-      "LABEL",      "LIST",        "N",         "NAME",          "NAME=PATH[:FOLDER…]",
-      "NAME=VALUE", "NAME=VALUES", "P",         "PATH=VALUE",    "PREFIX",
-      "QUERY",      "SECONDS",     "SEEDS",     "SETTING=VALUE", "SHARE",
-      "SIZE",       "STEP",        "TEXT",      "TOKEN",         "USER",
-      "TAG",        "WIDTH",       "X"};
+  static const auto& metavars =
+      *new std::set<std::string>{"A,B,…",      "ADDRESS",       "AXIS",
+                                 "AXIS=LABEL", "CELL",          "DEVICES",
+                                 "DIRECTIVE",  "HOST",          "HOST:PORT",
+                                 "ID,...",     "IMAGE",         "KEY",
+                                 "LABEL",      "LINE",          "LIST",
+                                 "N",          "NAME",          "NAME=PATH[:FOLDER…]",
+                                 "NAME=VALUE", "NAME=VALUES",   "P",
+                                 "PATH=VALUE", "PORT",          "PREFIX",
+                                 "QUERY",      "SBATCH",        "SECONDS",
+                                 "SEEDS",      "SETTING=VALUE", "SHARE",
+                                 "SIZE",       "STEP",          "TAG",
+                                 "TEXT",       "TIME",          "TOKEN",
+                                 "USER",       "WIDTH",         "X"};
   return metavars;
 }
 
@@ -107,6 +113,8 @@ TEST_F(CompletionTest, OffersWhatTheTableOfCommandsHas) {
       {{"data", ""}, {"words", "ls", "add", "get", "encode", "rm"}},
       {{"admin", "tok"}, {"words", "token"}},
       {{"admin", "token", "re"}, {"words", "revoke"}},
+      {{"edit", "names", "--priority", ""}, {"words", "interactive", "normal", "background"}},
+      {{"queue", "move", "names", ""}, {"words", "first", "last"}},
       {{"nothing", ""}, {"words"}},
       {{"help", "data", "e"}, {"words", "encode"}},
       {{"help", "show", ""}, {"words"}},
