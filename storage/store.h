@@ -198,7 +198,8 @@ class Store final : public LeaseStore {
   // Returns the queue by experiment, in the order of their IDs. Takes a time in proportion to the
   // number of queued runs.
   absl::StatusOr<std::vector<QueuedGroup>> QueuedGroups();
-  // Returns what is queued for a device kind; likewise.
+  // Returns the lanes that the queued runs of a device kind take, without those of paused
+  // experiments. Takes a time in proportion to their number.
   absl::StatusOr<std::vector<QueuedLanes>> CountQueuedLanes(absl::string_view device_kind);
   // Returns the runs that workers have and no other active experiment needs. NOT_FOUND.
   absl::StatusOr<std::vector<Withdrawal>> LeasedOnlyBy(absl::string_view id);

@@ -139,7 +139,7 @@ TlsSession PublicPort::NewSession() {
 
 void PublicPort::Run() {
   BlockSigpipe();
-  Interest waking;
+  short waking = 0;
   Watch(wake_.get(), POLLIN, nullptr, &waking);
   while (!stopping_) Turn();
   for (const std::unique_ptr<Connection>& each : connections_) End(each.get(), Now());
@@ -157,8 +157,8 @@ void PublicPort::Turn() {
       now + (listener_.open() && !accepts ? kAcceptAgainAfter : kTurnAtLeastEvery);
   for (const std::unique_ptr<Connection>& each : connections_) {
     const TlsPipe& pipe = *each->pipe;
-    Watch(pipe.client(), pipe.client_events(), each.get(), &each->client);
-    Watch(pipe.server(), pipe.server_events(), each.get(), &each->server);
+    Watch(pipe.client(), pipe.client_events(), each.get(), &each->client_events);
+    Watch(pipe.server(), pipe.server_events(), each.get(), &each->server_events);
     until = std::min(until, each->due);
   }
   const bool newcomers = WaitForEvents(until);
@@ -188,8 +188,8 @@ bool PublicPort::WaitForEvents(absl::Duration until) {
   return newcomers;
 }
 
-void PublicPort::Watch(int descriptor, short events, void* of, Interest* interest) const {
-  const short before = std::exchange(interest->events, events);
+void PublicPort::Watch(int descriptor, short events, void* of, short* reported) const {
+  const short before = std::exchange(*reported, events);
   if (events == before) return;
   epoll_event event{};
   event.events = static_cast<uint32_t>(events);  // as poll's
@@ -310,8 +310,8 @@ void PublicPort::LeaveUser(Connection* connection, absl::Duration now) {
 void PublicPort::End(Connection* connection, absl::Duration now) {
   if (connection->pipe == nullptr) return;
   // A child process that is being started may still hold the descriptors, and epoll with them.
-  Watch(connection->pipe->client(), 0, nullptr, &connection->client);
-  Watch(connection->pipe->server(), 0, nullptr, &connection->server);
+  Watch(connection->pipe->client(), 0, nullptr, &connection->client_events);
+  Watch(connection->pipe->server(), 0, nullptr, &connection->server_events);
   connection->pipe = nullptr;
   table_->Remove(connection->id);
   if (connection->unauthenticated) {

@@ -72,10 +72,6 @@ class PublicPort {
     absl::Duration left;  // when the last of its connections ended
   };
   using Groups = std::map<std::string, Group>;
-  // The events of a descriptor that epoll reports.
-  struct Interest {
-    short events = 0;
-  };
   struct Connection {
     std::string id;
     std::string peer;
@@ -84,8 +80,8 @@ class PublicPort {
     absl::Duration let_in_by;
     absl::Duration due;  // time of its next turn if nothing happens
     bool unauthenticated = true;
-    bool happened = false;  // an event in this turn
-    Interest client, server;
+    bool happened = false;                       // an event in this turn
+    short client_events = 0, server_events = 0;  // that epoll reports
     std::unique_ptr<TlsPipe> pipe;
   };
   using Connections = std::vector<std::unique_ptr<Connection>>;  // oldest first
@@ -99,8 +95,9 @@ class PublicPort {
   // Waits for events or until `until`; marks the connections that have some. Returns true if the
   // listener has.
   bool WaitForEvents(absl::Duration until);
-  // Has epoll report these events of a descriptor as `of`; none: not even that it hung up.
-  void Watch(int descriptor, short events, void* of, Interest* interest) const;
+  // Has epoll report these events of a descriptor as `of`, in place of `reported`; none: not even
+  // that it hung up.
+  void Watch(int descriptor, short events, void* of, short* reported) const;
   void AcceptWaiting(absl::Duration now);
   TlsSession NewSession();
   void Admit(process::FileDescriptor client, const Peer& peer, absl::Duration now);
@@ -136,7 +133,7 @@ class PublicPort {
   std::atomic<bool> stopping_ = false;
   // Used by the port's thread only.
   process::FileDescriptor listener_;
-  Interest listening_;
+  short listening_ = 0;  // its events that epoll reports
   Groups addresses_;
   Groups users_;
   Connections connections_;

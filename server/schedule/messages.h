@@ -11,7 +11,11 @@
 
 namespace ablate::schedule {
 
-// Returns INVALID_ARGUMENT naming the field and the allowed values.
+// Returns INVALID_ARGUMENT: "FIELD is VALUE; expected ALLOWED".
+absl::Status WrongField(absl::string_view field, absl::string_view value,
+                        absl::string_view allowed);
+
+// Return INVALID_ARGUMENT naming the field and the allowed values.
 absl::Status CheckHeartbeat(const worker::v1::Heartbeat& heartbeat);
 absl::Status CheckHello(const worker::v1::Hello& hello);
 absl::StatusOr<storage::LeaseEvent> ToLeaseEvent(const worker::v1::Event& event);

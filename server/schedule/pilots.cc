@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "proto/reflect/text.h"
+#include "server/schedule/messages.h"
 #include "server/schedule/scheduler.h"
 #include "server/schedule/worker_names.h"
 
@@ -27,11 +28,6 @@ constexpr size_t kMaxReason = 200;
 constexpr int kFailuresInARow = 3;
 constexpr absl::Duration kFirstBackOff = absl::Minutes(1);
 constexpr absl::Duration kLongestBackOff = absl::Minutes(30);
-
-absl::Status WrongField(absl::string_view field, absl::string_view value,
-                        absl::string_view allowed) {
-  return absl::InvalidArgumentError(absl::StrCat(field, " is ", value, "; expected ", allowed));
-}
 
 bool IsClusterName(absl::string_view name) {
   return !name.empty() && name.size() <= kMaxClusterName &&

@@ -74,23 +74,24 @@ void AddWorkers(const std::vector<schedule::WorkerInfo>& workers,
 }
 
 void AddWrites(const storage::WriteCounts& counts, std::vector<MetricFamily>* families) {
-  const MetricType counter = MetricType::Counter;
-  families->push_back(Family("ablate_points_total", "Values of metrics that were stored", counter)
-                          .Add(static_cast<double>(counts.points))
-                          .Take());
-  families->push_back(Family("ablate_leases_lost_total", "Leases whose worker was lost", counter)
-                          .Add(static_cast<double>(counts.losses))
-                          .Take());
-  families->push_back(Family("ablate_commits_total", "Commits of the database", counter)
-                          .Add(static_cast<double>(counts.commits))
-                          .Take());
-  families->push_back(Family("ablate_commit_seconds_total",
-                             "Time of all commits, each with its sync of the disk", counter)
-                          .Add(counts.commit_seconds)
-                          .Take());
-  families->push_back(Family("ablate_commit_seconds_max", "Time of the longest commit")
-                          .Add(counts.longest_commit)
-                          .Take());
+  const struct {
+    const char* name;
+    const char* help;
+    double value;
+    MetricType type = MetricType::Counter;
+  } rows[] = {
+      {"ablate_points_total", "Values of metrics that were stored",
+       static_cast<double>(counts.points)},
+      {"ablate_leases_lost_total", "Leases whose worker was lost",
+       static_cast<double>(counts.losses)},
+      {"ablate_commits_total", "Commits of the database", static_cast<double>(counts.commits)},
+      {"ablate_commit_seconds_total", "Time of all commits, each with its sync of the disk",
+       counts.commit_seconds},
+      {"ablate_commit_seconds_max", "Time of the longest commit", counts.longest_commit,
+       MetricType::Gauge}};
+  for (const auto& row : rows) {
+    families->push_back(Family(row.name, row.help, row.type).Add(row.value).Take());
+  }
 }
 
 class State final : public prometheus::Collectable {

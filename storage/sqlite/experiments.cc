@@ -11,7 +11,6 @@
 #include "storage/sqlite/database.h"
 #include "storage/sqlite/experiment_analyses.h"
 #include "storage/sqlite/ids.h"
-#include "storage/sqlite/queueing.h"
 #include "storage/sqlite/runs.h"
 #include "storage/store.h"
 
@@ -118,6 +117,35 @@ void CancelWithRuns(Transaction& t, int64_t experiment, absl::string_view why,
       CancelRun(t, run, withdrawals);
     }
   }
+}
+
+// Pauses the experiment or lets it proceed, and changes its priority, as the update says.
+void ChangePriority(Transaction& t, int64_t experiment, const ExperimentUpdate& update) {
+  Statement(t.db,
+            "UPDATE experiments SET paused = iif(?2, ?3, paused), priority = iif(?4, ?5, priority) "
+            "WHERE id = ?1",
+            experiment, update.paused.has_value(), update.paused.value_or(false),
+            update.priority.has_value(), update.priority.value_or(0))
+      .Run();
+  for (const int64_t run : LiveRuns(t.db, experiment)) {
+    const std::optional<Claim> claim = LiveClaim(t.db, run);
+    if (claim.has_value()) SetClaim(t, run, *claim);
+  }
+  t.NextChange();  // for watchers
+}
+
+// Gives the experiment's queued runs the place before or after all others.
+void MoveTo(Transaction& t, int64_t experiment, ExperimentUpdate::Place place) {
+  auto new_place = static_cast<int64_t>(t.NextChange());
+  if (place == ExperimentUpdate::Place::kFirst) {
+    Statement first(t.db, "SELECT min(place) FROM runs WHERE state = 0");
+    new_place = first.Row() ? first.Int(0) - 1 : 0;
+  }
+  Statement(t.db,
+            "UPDATE runs SET place = ?2 WHERE state = 0 AND id IN (SELECT run FROM cells WHERE "
+            "experiment = ?1)",
+            experiment, new_place)
+      .Run();
 }
 
 }  // namespace
@@ -247,7 +275,10 @@ absl::Status Store::UpdateExperiment(absl::string_view id, const ExperimentUpdat
               update.note.has_value(), update.note.value_or(""), update.archived.has_value(),
               update.archived.value_or(false))
         .Run();
-    ChangeQueueing(t, experiment, update);
+    if (update.paused.has_value() || update.priority.has_value()) {
+      ChangePriority(t, experiment, update);
+    }
+    if (update.place != ExperimentUpdate::Place::kUnchanged) MoveTo(t, experiment, update.place);
     return absl::OkStatus();
   });
 }

@@ -1,50 +1,11 @@
-#include "storage/sqlite/queueing.h"
+// Counts what is queued.
+#include <vector>
 
+#include "storage/sqlite/database.h"
 #include "storage/sqlite/runs.h"
 #include "storage/store.h"
 
 namespace ablate::storage {
-namespace {
-
-void ChangePriority(Transaction& t, int64_t experiment, const ExperimentUpdate& update) {
-  Statement(t.db,
-            "UPDATE experiments SET paused = iif(?2, ?3, paused), priority = iif(?4, ?5, priority) "
-            "WHERE id = ?1",
-            experiment, update.paused.has_value(), update.paused.value_or(false),
-            update.priority.has_value(), update.priority.value_or(0))
-      .Run();
-  Statement(t.db,
-            "UPDATE runs SET priority = coalesce((SELECT min(iif(paused, ?2, priority)) FROM "
-            "experiments WHERE state = 0 AND deleted = 0 AND id IN (SELECT experiment FROM cells "
-            "WHERE run = runs.id)), priority) WHERE state IN (0, 1) AND id IN (SELECT run FROM "
-            "cells WHERE experiment = ?1)",
-            experiment, kPausedPriority)
-      .Run();
-  t.NextChange();  // for watchers
-}
-
-// Gives the experiment's queued runs the place before or after all others.
-void MoveTo(Transaction& t, int64_t experiment, ExperimentUpdate::Place place) {
-  auto new_place = static_cast<int64_t>(t.NextChange());
-  if (place == ExperimentUpdate::Place::kFirst) {
-    Statement first(t.db, "SELECT min(place) FROM runs WHERE state = 0");
-    new_place = first.Row() ? first.Int(0) - 1 : 0;
-  }
-  Statement(t.db,
-            "UPDATE runs SET place = ?2 WHERE state = 0 AND id IN (SELECT run FROM cells WHERE "
-            "experiment = ?1)",
-            experiment, new_place)
-      .Run();
-}
-
-}  // namespace
-
-void ChangeQueueing(Transaction& t, int64_t experiment, const ExperimentUpdate& update) {
-  if (update.paused.has_value() || update.priority.has_value()) {
-    ChangePriority(t, experiment, update);
-  }
-  if (update.place != ExperimentUpdate::Place::kUnchanged) MoveTo(t, experiment, update.place);
-}
 
 absl::StatusOr<std::vector<QueuedGroup>> Store::QueuedGroups() {
   return db_->Read([](Connection& db) {

@@ -1,6 +1,7 @@
 // Tests WatchExperiment: cells, changes, tokens, pace, snapshots, ends.
 #include <chrono>
 #include <map>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tests/service/service_fixture.h"
