@@ -34,6 +34,7 @@
 #include "server/launch/presence.h"
 #include "server/launch/program_options.h"
 #include "server/schedule/scheduler_thread.h"
+#include "server/service/alerts.h"
 #include "server/service/server.h"
 #include "server/sql/child.h"
 #include "storage/store.h"
@@ -61,6 +62,7 @@ struct Flags {
   double worker_silence = 30;
   std::string listen;
   int metrics = 0;       // 0: no port
+  std::string alerts;    // empty: none
   std::string programs;  // empty: sandboxed unless it listens
   std::vector<std::string> environments;
 };
@@ -139,6 +141,11 @@ void Define(CLI::App& app, Flags& flags) {
                  "Serve the state to Prometheus at\nhttp://127.0.0.1:PORT/metrics, 1–65535")
       ->check(CLI::Range(1, 65535).description(""))
       ->type_name("PORT");
+  app.add_option("--alerts", flags.alerts,
+                 "Have /bin/sh run COMMAND with a line of JSON as its\n"
+                 "standard input when a run fails, an experiment ends,\n"
+                 "the disk fills or pilots fail")
+      ->type_name("COMMAND");
   app.add_option("--listen", flags.listen,
                  "Serve other machines at HOST:PORT by TLS and\n"
                  "tokens; run `ablate admin init` first")
@@ -311,6 +318,7 @@ class Program {
   std::unique_ptr<schedule::Scheduler> scheduler_;
   std::unique_ptr<schedule::SchedulerThread> thread_;
   std::unique_ptr<service::Server> server_;
+  std::unique_ptr<service::Alerts> alerts_;  // null unless asked for
   std::unique_ptr<launch::LocalWorkers> workers_;
 };
 
@@ -333,6 +341,9 @@ absl::Status Program::Start(const Flags& flags, const launch::Home& home) {
   ASSIGN_OR_RETURN(server_, service::Server::Start(options, store_.get(), thread_.get()));
   commits_.PassTo(server_.get());
   RETURN_IF_ERROR(presence_->TakeSocketNames());
+  if (!flags.alerts.empty()) {
+    alerts_ = std::make_unique<service::Alerts>(flags.alerts, store_.get(), thread_.get());
+  }
   // Last: a server that can't listen leaves the workers of an earlier one alone.
   return StartWorkers(flags, home);
 }

@@ -211,6 +211,13 @@ struct ExperimentRecord {
   int priority = 1;  // as in NewExperiment
 };
 
+// How far an experiment is.
+struct ExperimentNews {
+  std::string id, name, owner;
+  ExperimentState state = ExperimentState::kActive;
+  RunCounts counts;  // counts cells
+};
+
 // Queued runs of an experiment that differ in nothing that the queue considers. A run that several
 // experiments have is in a group of each.
 struct QueuedGroup {

@@ -182,6 +182,8 @@ class Store final : public LeaseStore {
   absl::StatusOr<std::vector<NamedExperiment>> ExperimentsNamed(const Viewer& viewer,
                                                                 absl::string_view name,
                                                                 uint32_t limit);
+  // Returns the public experiments that are active or have ended at `since` or later.
+  absl::StatusOr<std::vector<ExperimentNews>> NewsSince(Micros since);
   // Returns the id of an experiment that extends this one; empty if there is none.
   absl::StatusOr<std::string> ExtensionOf(absl::string_view id);
   // Changes what describes an experiment, or when its runs are granted. NOT_FOUND; INVALID_ARGUMENT

@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
-#include "client/cluster/tool.h"
+#include "base/tool.h"
 
 namespace ablate::client {
 namespace {
@@ -57,8 +57,9 @@ std::string PilotScript(const SlurmOptions& options, const std::string& worker, 
     if (!skipped) absl::StrAppend(&script, "#SBATCH --", name, value, "\n");
   }
   for (const std::string& line : options.prologue) absl::StrAppend(&script, line, "\n");
-  absl::StrAppend(&script, "exec ", ShellWord(options.worker), " --join ", ShellWord(options.join),
-                  " --name ", worker, " --device ", options.device);
+  absl::StrAppend(&script, "exec ", process::ShellWord(options.worker), " --join ",
+                  process::ShellWord(options.join), " --name ", worker, " --device ",
+                  options.device);
   // A node may have more cores than the job.
   if (options.device == "cpu") absl::StrAppend(&script, " --lanes \"$SLURM_CPUS_ON_NODE\"");
   if (!stays) absl::StrAppend(&script, " --exit-when-idle ", options.idle);

@@ -39,8 +39,8 @@ std::vector<LaunchedPilot> ReadSqueue(absl::string_view output, const std::strin
 class SlurmLauncher : public Launcher {
  public:
   using Run = std::function<absl::StatusOr<std::string>(const std::vector<std::string>& words,
-                                                        const std::string& input)>;
-  // `run` is RunTool; tests have their own.
+                                                        absl::string_view input)>;
+  // `run` is process::RunTool; tests have their own.
   SlurmLauncher(SlurmOptions options, Run run);
 
   absl::StatusOr<std::vector<LaunchedPilot>> List() override;

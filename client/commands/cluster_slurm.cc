@@ -13,9 +13,9 @@
 #include "absl/time/time.h"
 #include "base/random.h"
 #include "base/status_macros.h"
+#include "base/tool.h"
 #include "client/cluster/launcher.h"
 #include "client/cluster/slurm.h"
-#include "client/cluster/tool.h"
 #include "client/command_table.h"
 #include "proto/join/join_file.h"
 
@@ -116,7 +116,7 @@ int DryRun(const Cluster& cluster, const Context& context) {
   std::string line;
   for (const std::string& word : SbatchLine(cluster.slurm, worker)) {
     const bool plain = word.find_first_of(" '\"$`\\") == std::string::npos;
-    absl::StrAppend(&line, line.empty() ? "" : " ", plain ? word : ShellWord(word));
+    absl::StrAppend(&line, line.empty() ? "" : " ", plain ? word : process::ShellWord(word));
   }
   *context.console.out << line << " <<'SCRIPT'\n"
                        << PilotScript(cluster.slurm, worker, /*stays=*/false) << "SCRIPT\n";
@@ -132,7 +132,7 @@ int Serve(const Cluster& cluster, const v1::JoinFile& join, bool once, const Con
                     "--logs: can't create ", cluster.slurm.log_folder, ": ", failed.message())));
   }
   Connection connection(join::AddressOf(join, join.user()), context.sleep);
-  SlurmLauncher launcher(cluster.slurm, RunTool);
+  SlurmLauncher launcher(cluster.slurm, process::RunTool);
   PilotPool pool(
       cluster.pool, &launcher,
       [&connection](const auto& request) { return connection.Call(kSyncPilots, request); },

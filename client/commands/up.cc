@@ -50,6 +50,7 @@ struct UpOptions {
   std::string last_states;
   std::string listen;
   std::optional<uint32_t> metrics;
+  std::string alerts;
   std::string programs;
   std::vector<std::string> environments;
   bool json = false;
@@ -143,6 +144,7 @@ std::vector<std::string> GivenOptions(const UpOptions& options) {
                   options.gpu_programs ? absl::StrCat(*options.gpu_programs) : ""),
         std::pair("--resume-every", options.resume_every), std::pair("--listen", options.listen),
         std::pair("--metrics", options.metrics ? absl::StrCat(*options.metrics) : ""),
+        std::pair("--alerts", options.alerts),
         std::pair("--worker-silence", options.worker_silence),
         std::pair("--last-states", options.last_states),
         std::pair("--programs", options.programs)}) {
@@ -352,6 +354,9 @@ Action DefineUp(Command* command) {
                   "first");
   command->Option(&options->metrics, "--metrics", "PORT",
                   "Serve the state to Prometheus at http://127.0.0.1:PORT/metrics, 1–65535");
+  command->Option(&options->alerts, "--alerts", "COMMAND",
+                  "Have /bin/sh run COMMAND with a line of JSON as its standard input when a run "
+                  "fails, an experiment ends, the disk fills or pilots fail");
   command->Option(&options->programs, "--programs", "MODE",
                   "Run users' own programs: sandboxed, unsandboxed or off [sandboxed; off with "
                   "--listen]");

@@ -135,7 +135,8 @@ absl::StatusOr<v1::SyncPilotsResponse> Pilots::Sync(const std::string& user,
   cluster.device_kind = request.device_kind();
   cluster.reported_at = now;
   v1::SyncPilotsResponse orders;
-  if (!request.trouble().empty()) return orders;  // what the cluster has isn't known
+  cluster.trouble = reflect::ShortText(request.trouble());
+  if (!cluster.trouble.empty()) return orders;  // what the cluster has isn't known
   Note(request, work, now, &cluster);
   const uint64_t lanes = std::max(work.lanes, 1u);
   const uint64_t useful = work.busy + (work.queued_lanes + lanes - 1) / lanes;
@@ -150,7 +151,7 @@ absl::StatusOr<v1::SyncPilotsResponse> Pilots::Sync(const std::string& user,
   }
   if (there < wanted && now < cluster.start_after) {
     orders.set_why(absl::StrCat(
-        cluster.failures, " pilots in a row ended before they had a run; ", "the next start in ",
+        cluster.failures, " pilots in a row ended before they had a run; the next start in ",
         absl::FormatDuration(absl::Ceil(cluster.start_after - now, absl::Seconds(1)))));
   } else if (there < wanted) {
     // After failures one shows if the next ones would work.
@@ -178,6 +179,18 @@ std::vector<PendingPilot> Pilots::Pending() const {
     }
   }
   return pending;
+}
+
+std::map<std::string, std::string> Pilots::Failing() const {
+  std::map<std::string, std::string> failing;
+  for (const auto& [key, cluster] : clusters_) {
+    if (!cluster.trouble.empty()) {
+      failing[key] = cluster.trouble;
+    } else if (cluster.failures >= kFailuresInARow) {
+      failing[key] = absl::StrCat(cluster.failures, " pilots in a row ended before they had a run");
+    }
+  }
+  return failing;
 }
 
 PilotWork Scheduler::WorkForPilots(const std::string& user, absl::string_view cluster,

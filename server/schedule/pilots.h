@@ -50,6 +50,9 @@ class Pilots {
   void Forget(absl::Duration now);
   // Returns the pilots that wait for a machine, by name.
   std::vector<PendingPilot> Pending() const;
+  // Returns why clusters get no good pilots, by name: the last ones ended without a run, or the
+  // launcher can't ask its scheduler.
+  std::map<std::string, std::string> Failing() const;
 
   static constexpr size_t kMaxClusters = 100;
   static constexpr absl::Duration kForgotten = absl::Minutes(30);
@@ -65,6 +68,7 @@ class Pilots {
     std::string device_kind;
     std::map<std::string, Pilot, std::less<>> pilots;  // by worker, without the user
     absl::Duration reported_at;
+    std::string trouble;            // of the launcher; empty if it has none
     int failures = 0;               // pilots in a row that ended without a run, while runs waited
     absl::Duration start_after;     // no pilot starts before
     storage::Micros failed_at = 0;  // when the last of them was missed

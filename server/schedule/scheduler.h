@@ -168,7 +168,7 @@ class Scheduler {
                           const std::vector<storage::QueuedLanes>& queued,
                           const storage::DeviceShares& shares) const;
   // Returns the pilots that wait for a machine, by name.
-  std::vector<PendingPilot> PendingPilots() const { return pilots_.Pending(); }
+  const Pilots& pilots() const { return pilots_; }
   const MaxLanes& max_lanes() const { return options_.max_lanes; }
   // Thread-safe, unlike the rest.
   absl::Duration save_timeout() const { return options_.save_timeout; }

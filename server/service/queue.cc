@@ -28,7 +28,7 @@ absl::StatusOr<schedule::QueueFacts> ReadFacts(const Backend& backend) {
   }
   backend.scheduler->Run([&facts](schedule::Scheduler& scheduler) {
     facts.workers = scheduler.Workers();
-    facts.pilots = scheduler.PendingPilots();
+    facts.pilots = scheduler.pilots().Pending();
     facts.max_lanes = scheduler.max_lanes();
   });
   return facts;

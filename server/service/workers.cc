@@ -38,7 +38,7 @@ absl::Status ListWorkers(const Backend& backend, const lookup::View& view,
   std::vector<schedule::PendingPilot> pilots;
   backend.scheduler->Run([&](schedule::Scheduler& scheduler) {
     workers = scheduler.Workers();
-    if (page.position.empty()) pilots = scheduler.PendingPilots();
+    if (page.position.empty()) pilots = scheduler.pilots().Pending();
   });
   for (const schedule::PendingPilot& pilot : pilots) {
     *response->add_pending_pilots() = ToProto(pilot);

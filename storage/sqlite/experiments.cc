@@ -21,6 +21,15 @@ std::vector<std::string> DecodeLines(absl::string_view text) {
   return absl::StrSplit(text, '\n', absl::SkipEmpty());
 }
 
+// Reads the columns queued, leased, done, diverged, failed and cancelled from `first` on.
+RunCounts ReadCounts(const Statement& row, int first) {
+  RunCounts counts;
+  uint32_t* fields[] = {&counts.queued,   &counts.running, &counts.done,
+                        &counts.diverged, &counts.failed,  &counts.cancelled};
+  for (int i = 0; i < 6; ++i) *fields[i] = row.As<uint32_t>(first + i);
+  return counts;
+}
+
 // Columns as in the statement below.
 ExperimentRecord ReadExperiment(Connection& db, const Statement& row) {
   ExperimentRecord record;
@@ -29,10 +38,7 @@ ExperimentRecord ReadExperiment(Connection& db, const Statement& row) {
   record.owner = row.Text(3);
   record.spec = row.Text(4);
   record.state = row.As<ExperimentState>(5);
-  RunCounts& counts = record.counts;
-  uint32_t* fields[] = {&counts.queued,   &counts.running, &counts.done,
-                        &counts.diverged, &counts.failed,  &counts.cancelled};
-  for (int i = 0; i < 6; ++i) *fields[i] = row.As<uint32_t>(6 + i);
+  record.counts = ReadCounts(row, 6);
   record.create_time = row.Int(12);
   record.end_time = row.Int(13);
   record.analyses = CountAnalyses(db, row.Int(0), row.As<int>(14), row.Text(15));
@@ -250,6 +256,22 @@ absl::StatusOr<std::string> Store::ExtensionOf(absl::string_view id) {
         "SELECT name FROM experiments WHERE extends = ?1 AND extends <> '' AND deleted = 0 LIMIT 1",
         id);
     return row.Row() ? row.Text(0) : "";
+  });
+}
+
+absl::StatusOr<std::vector<ExperimentNews>> Store::NewsSince(Micros since) {
+  return db_->Read([&](Connection& db) {
+    std::vector<ExperimentNews> news;
+    Statement row(db,
+                  "SELECT name, title, owner, state, queued, leased, done, diverged, failed, "
+                  "cancelled FROM experiments WHERE deleted = 0 AND private_to = '' AND (state = 0 "
+                  "OR end_time >= ?1)",
+                  since);
+    while (row.Row()) {
+      news.push_back(
+          {row.Text(0), row.Text(1), row.Text(2), row.As<ExperimentState>(3), ReadCounts(row, 4)});
+    }
+    return news;
   });
 }
 

@@ -7,7 +7,6 @@
 
 #include "client/cluster/launcher.h"
 #include "client/cluster/slurm.h"
-#include "client/cluster/tool.h"
 
 namespace ablate::client {
 namespace {
@@ -80,15 +79,6 @@ TEST(SlurmTest, ReadsItsJobsAmongOthers) {
   EXPECT_EQ(pilots[2].reason, "");
   EXPECT_TRUE(pilots[3].pending);
   EXPECT_THAT(ReadSqueue("", "slurm"), IsEmpty());
-}
-
-TEST(RunToolTest, ReturnsWhatItPrintsOrWhyItFailed) {
-  EXPECT_EQ(RunTool({"cat"}, "it's\n\"$HOME\"\n").value_or(""), "it's\n\"$HOME\"\n");
-  const auto failed = RunTool({"sh", "-c", "echo no such partition >&2; exit 1"});
-  EXPECT_TRUE(absl::IsUnavailable(failed.status()));
-  EXPECT_EQ(failed.status().message(), "sh failed: no such partition");
-  EXPECT_THAT(std::string(RunTool({"no-such-program-here"}).status().message()),
-              HasSubstr("no-such-program-here failed: "));
 }
 
 class FakeLauncher : public Launcher {

@@ -435,6 +435,27 @@ TEST_P(ListingTest, DoesNotPartCellsThatChangedTogether) {
   EXPECT_THAT(cells, ElementsAre("c0", "c1", "c2", "c3"));
 }
 
+TEST_P(ListingTest, HasNewsOfPublicExperimentsThatAreActiveOrEndedLately) {
+  NewExperiment hidden = MakeExperiment({"h"});
+  hidden.private_to = hidden.owner;
+  Create(hidden);
+  const std::string ended = Create(MakeExperiment({"a"})).id;
+  Train({"a"});
+  Advance(1'000);
+  const std::string active = Create(MakeExperiment({"b"})).id;
+  const auto all = Value(store().NewsSince(now() - 1'000));
+  ASSERT_THAT(all, SizeIs(2));
+  EXPECT_EQ(all[0].id, ended);
+  EXPECT_EQ(all[0].state, ExperimentState::kEnded);
+  EXPECT_EQ(all[0].counts.done, 1u);
+  EXPECT_EQ(all[1].id, active);
+  EXPECT_EQ(all[1].state, ExperimentState::kActive);
+  EXPECT_EQ(all[1].counts.queued, 1u);
+  const auto later = Value(store().NewsSince(now()));
+  ASSERT_THAT(later, SizeIs(1));
+  EXPECT_EQ(later[0].id, active);
+}
+
 TEST_P(ListingTest, LooksUpRunsAndThoseThatDifferOnlyInEvaluation) {
   NewExperiment wanted = MakeExperiment({"a", "b", "c"});
   wanted.runs[0].trajectory = wanted.runs[1].trajectory = "same";
