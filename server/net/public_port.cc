@@ -155,26 +155,22 @@ void PublicPort::Turn() {
   if (listener_.open()) Watch(listener_.get(), accepts ? POLLIN : 0, &listener_, &listening_);
   absl::Duration until =
       now + (listener_.open() && !accepts ? kAcceptAgainAfter : kTurnAtLeastEvery);
-  for (const std::unique_ptr<Connection>& each : connections_) {
-    const TlsPipe& pipe = *each->pipe;
-    Watch(pipe.client(), pipe.client_events(), each.get(), &each->client_events);
-    Watch(pipe.server(), pipe.server_events(), each.get(), &each->server_events);
-    until = std::min(until, each->due);
-  }
-  const bool newcomers = WaitForEvents(until);
+  if (!due_.empty()) until = std::min(until, due_.begin()->first);
+  std::set<Connection*> ready;
+  const bool newcomers = WaitForEvents(until, &ready);
   now = Now();
-  uint64_t woken = 0;
-  if (read(wake_.get(), &woken, sizeof(woken)) < 0) woken = 0;
-  for (const std::unique_ptr<Connection>& each : connections_) {
-    if (woken > 0) NoteUser(each.get(), now);
-    if (std::exchange(each->happened, false) || now >= each->due) Pump(each.get(), now);
+  NoteUsers(now);
+  for (const auto& [due, connection] : due_) {
+    if (due > now) break;
+    ready.insert(connection);
   }
+  for (Connection* const connection : ready) Pump(connection, now);
   if (newcomers) AcceptWaiting(now);
   Sweep(now);
   SayHangUps(now);
 }
 
-bool PublicPort::WaitForEvents(absl::Duration until) {
+bool PublicPort::WaitForEvents(absl::Duration until, std::set<Connection*>* ready) {
   std::array<epoll_event, kEventsInTurn> events;
   const absl::Duration pause = std::max(until - Now(), absl::ZeroDuration());
   const int count = epoll_wait(epoll_.get(), events.data(), kEventsInTurn,
@@ -183,9 +179,15 @@ bool PublicPort::WaitForEvents(absl::Duration until) {
   for (int i = 0; i < count; ++i) {
     void* const of = events[static_cast<size_t>(i)].data.ptr;
     newcomers = newcomers || of == &listener_;
-    if (of != nullptr && of != &listener_) static_cast<Connection*>(of)->happened = true;
+    if (of != nullptr && of != &listener_) ready->insert(static_cast<Connection*>(of));
   }
   return newcomers;
+}
+
+void PublicPort::SetDue(Connection* connection, absl::Duration due) {
+  due_.erase({connection->due, connection});
+  connection->due = due;
+  due_.insert({due, connection});
 }
 
 void PublicPort::Watch(int descriptor, short events, void* of, short* reported) const {
@@ -234,11 +236,11 @@ void PublicPort::Admit(process::FileDescriptor client, const Peer& peer, absl::D
   connection->peer = peer.address;
   connection->address = &shared;
   connection->let_in_by = now + kLetInTimeout;
-  connection->due = now;
   connection->pipe = std::make_unique<TlsPipe>(
       std::move(ssl), std::move(client),
       FrameGate(kConnectionHeader, connection->id, &shared.calls),
       [this] { return ConnectToServer(); }, now);
+  SetDue(connection.get(), now);
   connections_.push_back(std::move(connection));
   ++shared.connections;
   ++shared.unauthenticated_peers;
@@ -274,10 +276,18 @@ void PublicPort::Pump(Connection* connection, absl::Duration now) {
     End(connection, now);
     return;
   }
-  const absl::Duration wait = connection->pipe->wait();
-  connection->due = now + kTurnAtLeastEvery;
-  if (wait > absl::ZeroDuration()) connection->due = std::min(connection->due, now + wait);
-  if (connection->pipe->more()) connection->due = now;
+  const TlsPipe& pipe = *connection->pipe;
+  Watch(pipe.client(), pipe.client_events(), connection, &connection->client_events);
+  Watch(pipe.server(), pipe.server_events(), connection, &connection->server_events);
+  absl::Duration due = now + kTurnAtLeastEvery;
+  if (pipe.wait() > absl::ZeroDuration()) due = std::min(due, now + pipe.wait());
+  SetDue(connection, pipe.more() ? now : due);
+}
+
+void PublicPort::NoteUsers(absl::Duration now) {
+  uint64_t woken = 0;
+  if (read(wake_.get(), &woken, sizeof(woken)) < 0) return;
+  for (const std::unique_ptr<Connection>& each : connections_) NoteUser(each.get(), now);
 }
 
 void PublicPort::NoteUser(Connection* connection, absl::Duration now) {
@@ -294,7 +304,7 @@ void PublicPort::NoteUser(Connection* connection, absl::Duration now) {
 
 void PublicPort::LetIn(Connection* connection) {
   connection->unauthenticated = false;
-  connection->due = absl::ZeroDuration();
+  SetDue(connection, absl::ZeroDuration());
   connection->pipe->LetIn(&connection->address->calls);
   --connection->address->unauthenticated_peers;
   --unauthenticated_peers_;
@@ -313,6 +323,8 @@ void PublicPort::End(Connection* connection, absl::Duration now) {
   Watch(connection->pipe->client(), 0, nullptr, &connection->client_events);
   Watch(connection->pipe->server(), 0, nullptr, &connection->server_events);
   connection->pipe = nullptr;
+  due_.erase({connection->due, connection});
+  ended_ = true;
   table_->Remove(connection->id);
   if (connection->unauthenticated) {
     --connection->address->unauthenticated_peers;
@@ -324,9 +336,11 @@ void PublicPort::End(Connection* connection, absl::Duration now) {
 }
 
 void PublicPort::Sweep(absl::Duration now) {
-  connections_.erase(std::remove_if(connections_.begin(), connections_.end(),
-                                    [](const auto& each) { return each->pipe == nullptr; }),
-                     connections_.end());
+  if (std::exchange(ended_, false)) {
+    std::erase_if(connections_, [](const auto& each) { return each->pipe == nullptr; });
+  }
+  if (now - swept_ < kTurnAtLeastEvery) return;
+  swept_ = now;
   for (Groups* groups : {&addresses_, &users_}) {
     for (auto it = groups->begin(); it != groups->end();) {
       const bool gone = it->second.connections == 0 && now - it->second.left > kForgetGroupAfter;

@@ -7,8 +7,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -78,9 +80,8 @@ class PublicPort {
     Group* address;
     Group* user = nullptr;  // its user's group, if authenticated for one user
     absl::Duration let_in_by;
-    absl::Duration due;  // time of its next turn if nothing happens
+    absl::Duration due = absl::InfiniteDuration();  // time of its next turn if nothing happens
     bool unauthenticated = true;
-    bool happened = false;                       // an event in this turn
     short client_events = 0, server_events = 0;  // that epoll reports
     std::unique_ptr<TlsPipe> pipe;
   };
@@ -92,9 +93,10 @@ class PublicPort {
   void Run();
   // Waits until something happens or is due, and gives the connections concerned a turn.
   void Turn();
-  // Waits for events or until `until`; marks the connections that have some. Returns true if the
-  // listener has.
-  bool WaitForEvents(absl::Duration until);
+  // Waits for events or until `until`; adds the connections that have some to `ready`. Returns true
+  // if the listener has.
+  bool WaitForEvents(absl::Duration until, std::set<Connection*>* ready);
+  void SetDue(Connection* connection, absl::Duration due);
   // Has epoll report these events of a descriptor as `of`, in place of `reported`; none: not even
   // that it hung up.
   void Watch(int descriptor, short events, void* of, short* reported) const;
@@ -108,6 +110,8 @@ class PublicPort {
   void NoteHangUp(const std::string& peer, absl::string_view why);
   void SayHangUps(absl::Duration now);
   void Pump(Connection* connection, absl::Duration now);
+  // After a call was authenticated: has the table say whose each connection is.
+  void NoteUsers(absl::Duration now);
   // Moves a connection to the limits of the user that the table names.
   void NoteUser(Connection* connection, absl::Duration now);
   // Marks the connection as authenticated.
@@ -137,6 +141,9 @@ class PublicPort {
   Groups addresses_;
   Groups users_;
   Connections connections_;
+  std::set<std::pair<absl::Duration, Connection*>> due_;  // connections that haven't ended
+  bool ended_ = false;                                    // some connections have
+  absl::Duration swept_;
   size_t unauthenticated_peers_ = 0;
   absl::Duration accept_after_;  // no accepting until then: descriptors were short
   size_t hang_ups_ = 0;          // closed connections not yet logged

@@ -180,7 +180,10 @@ void AttachReactor::Send(const worker::v1::ToWorker& message) {
 
 void AttachReactor::WriteFirst() {
   pace_.Write(outgoing_.front().ByteSizeLong(), MonotonicNow());
-  StartWrite(&outgoing_.front());
+  // gRPC sends what has the hint together with the last message of the queue.
+  grpc::WriteOptions options;
+  if (outgoing_.size() > 1) options.set_buffer_hint();
+  StartWrite(&outgoing_.front(), options);
 }
 
 void AttachReactor::OnWriteDone(bool ok) {

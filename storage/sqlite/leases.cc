@@ -203,10 +203,13 @@ void EndOne(Transaction& t, absl::string_view lease, const LeaseEnding& ending) 
 // Returns the next user with queued runs, by name; nothing after the last. Uses the index to skip.
 std::optional<std::string> NextQueuedUser(Connection& db, absl::string_view device_kind,
                                           const std::optional<std::string>& after) {
+  // One statement for both would read every queued run, because no index answers an OR.
   Statement next(db,
-                 "SELECT charged FROM runs WHERE state = 0 AND device_kind = ?1 AND (?2 OR charged "
-                 "> ?3) ORDER BY charged LIMIT 1",
-                 device_kind, !after.has_value(), after.value_or(""));
+                 after.has_value() ? "SELECT charged FROM runs WHERE state = 0 AND device_kind = "
+                                     "?1 AND charged > ?2 ORDER BY charged LIMIT 1"
+                                   : "SELECT charged FROM runs WHERE state = 0 AND device_kind = "
+                                     "?1 AND charged >= ?2 ORDER BY charged LIMIT 1",
+                 device_kind, after.value_or(""));
   if (!next.Row()) return std::nullopt;
   return next.Text(0);
 }

@@ -1,4 +1,5 @@
-// Tests costs that must not grow with the number of ended runs: of a grant and of a quota check.
+// Tests costs that must not grow with the number of ended or queued runs: of a grant, of a quota
+// check and of a look at the queue.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -68,6 +69,25 @@ TEST_F(LeaseCostTest, ChecksAQuotaWithoutReadingTheCellsOfEndedExperiments) {
   const int64_t steps_among_few = steps_of_a_submit("a");
   Settle(2000);
   EXPECT_LT(steps_of_a_submit("b"), steps_among_few * 1.5);
+  EXPECT_GT(steps_among_few, 100);
+}
+
+TEST_F(LeaseCostTest, ReadsOnlyAPageOfTheQueue) {
+  const auto steps_of_a_page = [this] {
+    return meter_.StepsOf(
+        [this] { EXPECT_THAT(Value(store_->Queue("cpu", {"torch"}, 5)), SizeIs(10)); });
+  };
+  const auto submit = [this](const std::string& user, int runs) {
+    std::vector<std::string> names;
+    for (int i = 0; i < runs; ++i) names.push_back(absl::StrCat("r", next_++));
+    NewExperiment experiment = MakeExperiment(names);
+    experiment.owner = user;
+    Value(store_->CreateExperiment(experiment));
+  };
+  for (const char* user : {"ann", "bob"}) submit(user, 10);
+  const int64_t steps_among_few = steps_of_a_page();
+  for (const char* user : {"ann", "bob"}) submit(user, 2000);
+  EXPECT_LT(steps_of_a_page(), steps_among_few * 1.1);
   EXPECT_GT(steps_among_few, 100);
 }
 
