@@ -124,7 +124,7 @@ class Simulation:
         model.layers, model.width, model.heads = 1, 16, 2
         training.steps, training.batch, training.trainer = STEPS, 4, 2
         spec.base.evaluation.every, spec.base.evaluation.batches = STEPS, 1
-        spec.seeds.first, spec.seeds.count = first, seeds
+        spec.seeds.first, spec.seeds.count, spec.limits.runs = first, seeds, max(seeds, 1000)
         if seeds > 10_000:  # the most
             axis = spec.axes.add(field="model.norm.placement")
             for placement in ("pre", "post"):
