@@ -17,13 +17,10 @@
 namespace ablate::service {
 namespace {
 
-using storage::ExperimentNews;
-using storage::ExperimentState;
-
 // A commit may become visible some time after the time that it was given.
 constexpr absl::Duration kOverlap = absl::Minutes(1);
 
-Alert About(const ExperimentNews& news, std::string kind, absl::string_view what) {
+Alert About(const storage::ExperimentNews& news, std::string kind, absl::string_view what) {
   return {std::move(kind), absl::StrCat(news.name, " of ", news.owner, " ", what),
           lookup::ExperimentName(news.id), news.name, news.owner};
 }
@@ -41,9 +38,10 @@ std::string Outcome(const storage::RunCounts& counts) {
   return absl::StrJoin(parts, ", ");
 }
 
-std::string Ending(const ExperimentNews& news) {
-  return absl::StrCat(news.state == ExperimentState::kCancelled ? "was cancelled: " : "has ended: ",
-                      Outcome(news.counts));
+std::string Ending(const storage::ExperimentNews& news) {
+  return absl::StrCat(
+      news.state == storage::ExperimentState::kCancelled ? "was cancelled: " : "has ended: ",
+      Outcome(news.counts));
 }
 
 }  // namespace
@@ -61,10 +59,10 @@ std::string AlertLine(const Alert& alert) {
 std::vector<Alert> AlertRules::Next(const AlertFacts& facts) {
   std::vector<Alert> alerts;
   std::map<std::string, Told> now;
-  for (const ExperimentNews& news : facts.experiments) {
+  for (const storage::ExperimentNews& news : facts.experiments) {
     const auto before = told_.find(news.id);
     const Told told = before == told_.end() ? Told() : before->second;
-    const Told is{news.counts.failed > 0, news.state != ExperimentState::kActive};
+    const Told is{news.counts.failed > 0, news.state != storage::ExperimentState::kActive};
     now[news.id] = is;
     if (!began_) continue;
     if (is.failed && !told.failed && !is.ended) {
