@@ -176,6 +176,8 @@ class Queue {
                                          : "no worker is attached";
     }
     if (absl::StartsWith(group.trainer, kEnvironment)) {
+      // Others read this, too.
+      if (!group.private_to.empty()) return "no attached worker offers its environment";
       return absl::StrCat("no attached worker offers the environment ",
                           absl::StripPrefix(group.trainer, kEnvironment));
     }

@@ -112,9 +112,13 @@ TEST_F(QueueOutlookTest, SaysWhyNoRunCanBegin) {
   Add("ada", "gpu", 1).device_kind = "cuda";
   Add("ada", "other", 1).trainer = "program:jax";
   Add("ada", "native", 1).trainer = "native";
+  auto& hidden = Add("ada", "hidden", 1);
+  hidden.trainer = "program:secret";
+  hidden.private_to = "ada";
   EXPECT_THAT(Of("paused").waits, HasSubstr("paused"));
   EXPECT_EQ(Of("gpu").waits, "no worker with a GPU is attached");
   EXPECT_EQ(Of("other").waits, "no attached worker offers the environment jax");
+  EXPECT_EQ(Of("hidden").waits, "no attached worker offers its environment");
   EXPECT_EQ(Of("native").waits, "no attached worker has the trainer native");
   for (const char* name : {"paused", "gpu", "other", "native"}) {
     EXPECT_FALSE(Of(name).start.has_value()) << name;
