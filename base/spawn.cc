@@ -1,11 +1,21 @@
 #include "base/spawn.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdint>
+
+#include "base/clock.h"
+#include "base/file.h"
+
+// glibc 2.36 doesn't declare these with C linkage.
+extern "C" {
+#include <sys/pidfd.h>
+}
 
 extern char** environ;
 
@@ -41,13 +51,14 @@ void ResetSignals(int more, SpawnSettings* settings) {
       static_cast<int16_t>(more | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
 }
 
-void Detach(int log, SpawnSettings* settings) {
+void Detach(int input, int log, SpawnSettings* settings) {
   ResetSignals(POSIX_SPAWN_SETSID, settings);
   posix_spawn_file_actions_t* actions = &settings->actions;
+  if (input >= 0) posix_spawn_file_actions_adddup2(actions, input, STDIN_FILENO);
   posix_spawn_file_actions_adddup2(actions, log, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(actions, STDOUT_FILENO, STDERR_FILENO);
   // Last, because the log's descriptor may be this one if the caller has no standard input.
-  posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  if (input < 0) posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
 }
 
@@ -69,12 +80,34 @@ std::vector<std::string> OwnEnvironment() {
 }
 
 int SpawnDetached(const std::string& program, std::vector<std::string> arguments,
-                  std::vector<std::string> environment, int log, pid_t* pid) {
+                  std::vector<std::string> environment, int log, pid_t* pid, int input) {
   arguments.insert(arguments.begin(), program);
   SpawnSettings settings;
-  Detach(log, &settings);
+  Detach(input, log, &settings);
   return posix_spawn(pid, program.c_str(), &settings.actions, &settings.attributes,
                      Pointers(arguments).data(), Pointers(environment).data());
+}
+
+std::optional<int> AwaitChild(pid_t pid, absl::Duration timeout) {
+  const FileDescriptor pidfd(pidfd_open(pid, 0));
+  const absl::Duration deadline = MonotonicNow() + timeout;
+  bool ended = false;
+  while (!ended && pidfd.open() && MonotonicNow() < deadline) {
+    pollfd event{pidfd.get(), POLLIN, 0};
+    const absl::Duration left = absl::Ceil(deadline - MonotonicNow(), absl::Milliseconds(1));
+    ended = poll(&event, 1, static_cast<int>(absl::ToInt64Milliseconds(left))) == 1;
+  }
+  if (ended) {
+    int status = 0;
+    waitpid(pid, &status, 0);
+    return status;
+  }
+  kill(-pid, SIGKILL);  // it leads a session of its own
+  // A process that hangs in a driver doesn't end by that.
+  constexpr int kReapMs = 1000;
+  pollfd event{pidfd.get(), POLLIN, 0};
+  if (!pidfd.open() || poll(&event, 1, kReapMs) == 1) waitpid(pid, nullptr, WNOHANG);
+  return std::nullopt;
 }
 
 int SpawnConnected(const std::string& program, std::vector<std::string> arguments,

@@ -1,15 +1,11 @@
 #include "server/launch/devices.h"
 
 #include <dlfcn.h>
-#include <poll.h>
 #include <spdlog/spdlog.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -20,15 +16,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/spawn.h"
 #include "server/launch/worker_process.h"
-
-// glibc 2.36 doesn't declare these with C linkage.
-extern "C" {
-#include <sys/pidfd.h>
-}
 
 namespace ablate::launch {
 namespace {
@@ -58,29 +48,6 @@ bool ReadDevice(absl::string_view line, ListedDevice* device) {
   device->index = json["index"].get<uint32_t>();
   device->uuid = json["uuid"].get<std::string>();
   return device->index <= kMaxDeviceIndex && IsUuid(device->uuid);
-}
-
-// Waits until the child ends, or kills it, with what it started, when the time is over. Returns
-// true if it ended by itself.
-bool AwaitChild(pid_t pid, absl::Duration timeout) {
-  const FileDescriptor pidfd(pidfd_open(pid, 0));
-  const absl::Duration deadline = MonotonicNow() + timeout;
-  bool ended = false;
-  while (!ended && pidfd.open() && MonotonicNow() < deadline) {
-    pollfd event{pidfd.get(), POLLIN, 0};
-    const absl::Duration left = absl::Ceil(deadline - MonotonicNow(), absl::Milliseconds(1));
-    ended = poll(&event, 1, static_cast<int>(absl::ToInt64Milliseconds(left))) == 1;
-  }
-  if (ended) {
-    waitpid(pid, nullptr, 0);
-    return true;
-  }
-  kill(-pid, SIGKILL);  // it leads a session of its own
-  // A process that hangs in a driver doesn't end by that.
-  constexpr int kReapMs = 1000;
-  pollfd event{pidfd.get(), POLLIN, 0};
-  if (!pidfd.open() || poll(&event, 1, kReapMs) == 1) waitpid(pid, nullptr, WNOHANG);
-  return false;
 }
 
 // Asks faster than a worker, which loads LibTorch first.
@@ -116,7 +83,7 @@ absl::StatusOr<std::vector<ListedDevice>> ListDevices(const std::string& program
   const int error = process::SpawnDetached(program, {"--list-devices"}, WorkerEnvironment({}),
                                            output.get(), &pid);
   if (error != 0) return absl::ErrnoToStatus(error, absl::StrCat("cannot start ", program));
-  if (!AwaitChild(pid, timeout)) {
+  if (!process::AwaitChild(pid, timeout).has_value()) {
     return absl::DeadlineExceededError(absl::StrCat(program, " --list-devices did not end within ",
                                                     absl::FormatDuration(timeout)));
   }

@@ -167,7 +167,6 @@ class Scheduler {
                           absl::string_view device_kind,
                           const std::vector<storage::QueuedLanes>& queued,
                           const storage::DeviceShares& shares) const;
-  // Returns the pilots that wait for a machine, by name.
   const Pilots& pilots() const { return pilots_; }
   const MaxLanes& max_lanes() const { return options_.max_lanes; }
   // Thread-safe, unlike the rest.

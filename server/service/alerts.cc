@@ -2,7 +2,6 @@
 
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -39,9 +38,10 @@ std::string Outcome(const storage::RunCounts& counts) {
 }
 
 std::string Ending(const storage::ExperimentNews& news) {
+  const std::string outcome = Outcome(news.counts);  // empty if others still train all of its runs
   return absl::StrCat(
-      news.state == storage::ExperimentState::kCancelled ? "was cancelled: " : "has ended: ",
-      Outcome(news.counts));
+      news.state == storage::ExperimentState::kCancelled ? "was cancelled" : "has ended",
+      outcome.empty() ? "" : ": ", outcome);
 }
 
 }  // namespace
@@ -58,19 +58,15 @@ std::string AlertLine(const Alert& alert) {
 
 std::vector<Alert> AlertRules::Next(const AlertFacts& facts) {
   std::vector<Alert> alerts;
-  std::map<std::string, Told> now;
   for (const storage::ExperimentNews& news : facts.experiments) {
-    const auto before = told_.find(news.id);
-    const Told told = before == told_.end() ? Told() : before->second;
-    const Told is{news.counts.failed > 0, news.state != storage::ExperimentState::kActive};
-    now[news.id] = is;
+    const Known is{news.counts.failed > 0, news.state != storage::ExperimentState::kActive};
+    const Known was = std::exchange(known_[news.id], is);
     if (!began_) continue;
-    if (is.failed && !told.failed && !is.ended) {
+    if (is.failed && !was.failed && !is.ended) {
       alerts.push_back(About(news, "run_failed", "has a failed run"));
     }
-    if (is.ended && !told.ended) alerts.push_back(About(news, "experiment_ended", Ending(news)));
+    if (is.ended && !was.ended) alerts.push_back(About(news, "experiment_ended", Ending(news)));
   }
-  told_ = std::move(now);
   began_ = true;
   std::set<std::string> failing;
   for (const auto& [cluster, why] : facts.failing_clusters) {
@@ -100,7 +96,6 @@ Alerts::Alerts(std::string command, storage::Store* store, schedule::SchedulerTh
       store_(store),
       scheduler_(scheduler),
       every_(every),
-      since_(absl::ToUnixMicros(absl::Now() - kOverlap)),
       thread_([this, first = ReadFacts()] { Loop(first); }) {}
 
 Alerts::~Alerts() {
@@ -114,7 +109,11 @@ Alerts::~Alerts() {
 
 void Alerts::Loop(absl::StatusOr<AlertFacts> facts) {
   while (true) {
-    if (facts.ok()) Tell(rules_.Next(*facts));
+    if (facts.ok()) Send(rules_.Next(*facts));
+    if (!facts.ok() && facts.status() != error_) {
+      spdlog::warn("can't check for alerts: {}", std::string(facts.status().message()));
+    }
+    error_ = facts.status();
     {
       MutexLock lock(&mutex_);
       if (!stopping_) wake_.WaitFor(&mutex_, absl::ToChronoMilliseconds(every_));
@@ -124,8 +123,14 @@ void Alerts::Loop(absl::StatusOr<AlertFacts> facts) {
   }
 }
 
-void Alerts::Tell(const std::vector<Alert>& alerts) const {
+bool Alerts::stopping() {
+  MutexLock lock(&mutex_);
+  return stopping_;
+}
+
+void Alerts::Send(const std::vector<Alert>& alerts) {
   for (const Alert& alert : alerts) {
+    if (stopping()) return;
     const auto ran = process::RunTool({"/bin/sh", "-c", command_}, AlertLine(alert));
     if (ran.ok()) continue;
     spdlog::warn("the command for alerts failed for \"{}\": {}", alert.text,
@@ -135,14 +140,18 @@ void Alerts::Tell(const std::vector<Alert>& alerts) const {
 
 absl::StatusOr<AlertFacts> Alerts::ReadFacts() {
   AlertFacts facts;
-  const storage::Micros next = absl::ToUnixMicros(absl::Now() - kOverlap);
-  ASSIGN_OR_RETURN(facts.experiments, store_->NewsSince(since_));
-  since_ = std::max(since_, next);
+  const absl::Time now = absl::Now();
+  const uint64_t change = store_->change_number();
+  if (change != change_) {
+    ASSIGN_OR_RETURN(facts.experiments, store_->NewsSince(since_));
+  }
   ASSIGN_OR_RETURN(facts.free_bytes, store_->FreeBytes());
   facts.stalled = store_->stalled();
   scheduler_->Run([&facts](schedule::Scheduler& scheduler) {
     facts.failing_clusters = scheduler.pilots().Failing();
   });
+  change_ = change;
+  since_ = absl::ToUnixMicros(now - kOverlap);
   return facts;
 }
 

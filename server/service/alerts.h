@@ -29,31 +29,32 @@ struct Alert {
 // Returns the alert as one line of JSON. Its keys are Alert's fields; the kind's is "alert".
 std::string AlertLine(const Alert& alert);
 
-// What alerts depend on, as of one time.
+// The facts that alerts depend on, as of one time.
 struct AlertFacts {
-  std::vector<storage::ExperimentNews> experiments;     // active ones, and those that ended lately
+  // Those that are active, and those that have ended since the last facts. Others haven't changed.
+  std::vector<storage::ExperimentNews> experiments;
   std::map<std::string, std::string> failing_clusters;  // why, by NAME@USER
   std::string stalled;                                  // why nothing can be stored; or empty
   uint64_t free_bytes = UINT64_MAX;
 };
 
-// Tells what is new. The first facts are where it begins: they cause no alert, except about the
-// disk and clusters. Not thread-safe.
+// Finds what is new in facts. Not thread-safe.
 class AlertRules {
  public:
-  // Returns an alert for each experiment that has ended or has its first failed run, and for each
-  // trouble that has begun, since the last call.
+  // Returns an alert for each experiment that has ended or, while it goes on, has its first failed
+  // run, and for each trouble that has begun, since the last facts. The first facts cause no alert
+  // about experiments.
   std::vector<Alert> Next(const AlertFacts& facts);
 
   static constexpr uint64_t kLowBytes = 2'000'000'000;
   static constexpr uint64_t kEnoughBytes = 3'000'000'000;  // room for another alert to follow
 
  private:
-  struct Told {
+  struct Known {
     bool failed = false, ended = false;
   };
   bool began_ = false;
-  std::map<std::string, Told> told_;  // by experiment
+  std::map<std::string, Known> known_;  // by experiment
   std::set<std::string> failing_clusters_;
   bool stalled_ = false, low_ = false;
 };
@@ -66,22 +67,26 @@ class Alerts {
   // The pointers must outlive it.
   Alerts(std::string command, storage::Store* store, schedule::SchedulerThread* scheduler,
          absl::Duration every = absl::Seconds(10));
-  // Waits for a command in progress.
+  // Waits for a command in progress; alerts after it are dropped.
   ~Alerts();
   Alerts(const Alerts&) = delete;
   Alerts& operator=(const Alerts&) = delete;
 
  private:
   void Loop(absl::StatusOr<AlertFacts> facts);
-  void Tell(const std::vector<Alert>& alerts) const;
+  void Send(const std::vector<Alert>& alerts);
   absl::StatusOr<AlertFacts> ReadFacts();
+  bool stopping();
 
   const std::string command_;
   storage::Store* const store_;
   schedule::SchedulerThread* const scheduler_;
   const absl::Duration every_;
-  AlertRules rules_;       // of the thread
-  storage::Micros since_;  // of the thread: the time before which ends are known
+  // Used by the thread alone.
+  AlertRules rules_;
+  storage::Micros since_ = 0;     // earlier ends are known
+  uint64_t change_ = UINT64_MAX;  // of the store when the experiments were read
+  absl::Status error_;            // of the last reading
   Mutex mutex_;
   CondVar wake_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -180,7 +180,8 @@ void AttachReactor::Send(const worker::v1::ToWorker& message) {
 
 void AttachReactor::WriteFirst() {
   pace_.Write(outgoing_.front().ByteSizeLong(), MonotonicNow());
-  // gRPC sends what has the hint together with the last message of the queue.
+  // gRPC sends what has the hint together with the last message of the queue. A stream's first
+  // message must have none, because it goes with the headers; it is alone in the queue.
   grpc::WriteOptions options;
   if (outgoing_.size() > 1) options.set_buffer_hint();
   StartWrite(&outgoing_.front(), options);

@@ -116,7 +116,8 @@ class State final : public prometheus::Collectable {
     std::map<std::string, double> pilots;  // by cluster
     scheduler_->Run([&](schedule::Scheduler& scheduler) {
       workers = scheduler.Workers();
-      for (const schedule::PendingPilot& pilot : scheduler.pilots().Pending()) ++pilots[pilot.cluster];
+      for (const schedule::PendingPilot& pilot : scheduler.pilots().Pending())
+        ++pilots[pilot.cluster];
     });
     AddWorkers(workers, &families);
     Family pending("ablate_pending_pilots", "Workers that another scheduler is to start");

@@ -28,6 +28,7 @@ struct ChosenRun {
   int64_t id = 0;
   std::string name;
   bool reused = false;
+  bool inserted = false;  // with the claim of this experiment, the only one that has it
 };
 using ChosenRuns = std::unordered_map<std::string, ChosenRun>;
 
@@ -75,6 +76,7 @@ absl::StatusOr<ChosenRun> InsertRun(Transaction& t, const NewRun& run, int64_t g
     return NotFound("checkpoint with hash", run.initial_blob);
   }
   ChosenRun chosen;
+  chosen.inserted = true;
   chosen.name = generation == 1 ? run.fingerprint : absl::StrCat(run.fingerprint, ".", generation);
   const uint64_t change = t.NextChange();
   Statement insert(
@@ -221,9 +223,10 @@ void CountCells(Transaction& t, int64_t id, const ChosenRuns& runs) {
       id)
       .Run();
   SettleExperiment(t, id);
-  for (const auto& entry : runs) {
-    const std::optional<Claim> claim = LiveClaim(t.db, entry.second.id);
-    if (claim.has_value()) SetClaim(t, entry.second.id, *claim);
+  for (const auto& [fingerprint, run] : runs) {
+    if (run.inserted) continue;
+    const std::optional<Claim> claim = LiveClaim(t.db, run.id);
+    if (claim.has_value()) SetClaim(t, run.id, *claim);
   }
 }
 

@@ -265,7 +265,7 @@ absl::StatusOr<std::vector<ExperimentNews>> Store::NewsSince(Micros since) {
     Statement row(db,
                   "SELECT name, title, owner, state, queued, leased, done, diverged, failed, "
                   "cancelled FROM experiments WHERE deleted = 0 AND private_to = '' AND (state = 0 "
-                  "OR end_time >= ?1)",
+                  "OR end_time >= ?1) ORDER BY id",
                   since);
     while (row.Row()) {
       news.push_back(

@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include "absl/time/clock.h"
+
 namespace ablate::process {
 namespace {
 
@@ -15,17 +19,31 @@ TEST(RunToolTest, ReturnsWhatItPrints) {
   EXPECT_EQ(RunTool({"printf", "%s", "a b'c"}).value_or(""), "a b'c");
 }
 
-TEST(RunToolTest, IgnoresInputThatTheProgramDoesNotRead) {
-  EXPECT_EQ(RunTool({"echo", "done"}, std::string(100'000, 'x')).value_or(""), "done\n");
+TEST(RunToolTest, GivesInputOfAnySizeThatCanBeOpenedAgain) {
+  const std::string input(1'000'000, 'x');
+  EXPECT_EQ(RunTool({"cat", "/dev/stdin"}, input).value_or(""), input);
+  EXPECT_EQ(RunTool({"echo", "done"}, input).value_or(""), "done\n");
 }
 
 TEST(RunToolTest, SaysWhyItFailed) {
-  const auto failed = RunTool({"sh", "-c", "echo no such partition >&2; exit 1"});
+  const auto failed = RunTool({"sh", "-c", "echo 'no such\tpartition' >&2; exit 1"});
   EXPECT_TRUE(absl::IsUnavailable(failed.status()));
-  EXPECT_EQ(failed.status().message(), "sh failed: no such partition");
-  EXPECT_EQ(RunTool({"false"}).status().message(), "false failed: it said nothing");
+  EXPECT_EQ(failed.status().message(), "sh failed: no such\xEF\xBF\xBDpartition");
+  EXPECT_EQ(RunTool({"false"}).status().message(), "false failed without a message");
   EXPECT_THAT(std::string(RunTool({"no-such-program-here"}).status().message()),
               StartsWith("no-such-program-here failed: "));
+}
+
+TEST(RunToolTest, KillsWhatTakesTooLong) {
+  const auto late = RunTool({"sh", "-c", "trap '' TERM; echo begun; sleep 600; echo no"}, "",
+                            absl::Milliseconds(300));
+  EXPECT_EQ(late.status().message(), "sh took longer than 300ms: begun");
+}
+
+TEST(RunToolTest, DoesNotWaitForWhatRemainsInTheBackground) {
+  const absl::Time begin = absl::Now();
+  EXPECT_EQ(RunTool({"sh", "-c", "sleep 20 & echo done"}).value_or(""), "done\n");
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(15));
 }
 
 TEST(ShellWordTest, QuotesEverything) {

@@ -48,6 +48,8 @@ class Soak:
                 [programs / "ablated", "--home", folder / "admin", "--no-workers", "--worker-silence", "5",
                  "--listen", f"127.0.0.1:{self.port}"], stdout=log, stderr=log, env=self.environment("admin"))
         while "serving others" not in (folder / "server.log").read_text():
+            if self.server.poll() is not None:
+                raise SystemExit((folder / "server.log").read_text())
             time.sleep(0.1)
         for user, role in [("cluster", "worker")] + [(user, "member") for user in USERS]:
             self.ablate("admin", "admin", "user", "add", user, "--role", role, "-o", str(folder / f"{user}.join"))
@@ -173,7 +175,9 @@ class Soak:
         print(f"settled: {self.usage()}; the store is whole; {len(self.failures)} of {self.calls} calls failed")
         for failure in self.failures[:20]:
             print(failure)
-        print("points of shared runs are", "equal" if self.points("ann", shared) == wanted else "DIFFERENT")
+        if self.points("ann", shared) != wanted:
+            raise SystemExit("the points of the shared runs differ")
+        print("the points of the shared runs are equal")
 
 
 def main():

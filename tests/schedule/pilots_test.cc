@@ -16,6 +16,7 @@ namespace v1 = worker::v1;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Pair;
 
 class PilotsTest : public testing::Test {
  protected:
@@ -84,6 +85,8 @@ TEST_F(PilotsTest, WaitLongerAfterEachThreeThatEndWithoutARun) {
   const v1::SyncPilotsResponse stopped = Sync({});
   EXPECT_EQ(stopped.start(), 0u);
   EXPECT_EQ(stopped.why(), "3 pilots in a row ended before they had a run; the next start in 1m");
+  EXPECT_THAT(pilots_.Failing(),
+              ElementsAre(Pair("slurm@ci", "3 pilots in a row ended before they had a run")));
   now_ += absl::Seconds(61);
   work_.queued_lanes = 3;
   EXPECT_EQ(Sync({}).start(), 1u) << "one shows if it works again";
@@ -93,6 +96,7 @@ TEST_F(PilotsTest, WaitLongerAfterEachThreeThatEndWithoutARun) {
   Sync({"slurm-e"});
   work_.worked = {"slurm-e"};
   EXPECT_EQ(Sync({}).start(), 3u) << "one has had a run";
+  EXPECT_THAT(pilots_.Failing(), IsEmpty());
 }
 
 TEST_F(PilotsTest, ThatWereWithdrawnAreNoFailures) {
@@ -109,8 +113,10 @@ TEST_F(PilotsTest, AreTakenForThereWhileTheClusterDoesNotAnswer) {
   Sync({"slurm-a", "slurm-b", "slurm-c"});
   request_.set_trouble("squeue failed");
   EXPECT_EQ(Sync({}).start(), 0u);
+  EXPECT_THAT(pilots_.Failing(), ElementsAre(Pair("slurm@ci", "squeue failed")));
   request_.clear_trouble();
   EXPECT_EQ(Sync({"slurm-a", "slurm-b", "slurm-c"}).start(), 1u);
+  EXPECT_THAT(pilots_.Failing(), IsEmpty());
 }
 
 TEST_F(PilotsTest, AreListedWhileTheyWait) {

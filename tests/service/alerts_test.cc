@@ -1,11 +1,17 @@
 // Tests which alerts there are, and that their command runs.
 #include "server/service/alerts.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#include <fstream>
+#include <algorithm>
+#include <array>
 #include <string>
+#include <vector>
 
+#include "base/file.h"
 #include "tests/service/service_fixture.h"
 #include "tests/test_folder.h"
 
@@ -31,7 +37,7 @@ std::vector<std::string> Texts(const std::vector<Alert>& alerts) {
   return texts;
 }
 
-TEST(AlertRulesTest, TellsTheFirstFailedRunAndTheEndOnce) {
+TEST(AlertRulesTest, HasTheFirstFailedRunAndTheEndOnce) {
   AlertRules rules;
   AlertFacts facts;
   EXPECT_THAT(rules.Next(facts), IsEmpty());
@@ -47,18 +53,37 @@ TEST(AlertRulesTest, TellsTheFirstFailedRunAndTheEndOnce) {
   EXPECT_THAT(rules.Next(facts), IsEmpty());
 }
 
-TEST(AlertRulesTest, TellsTheSecondEndOfAnExperimentThatWasResumed) {
+TEST(AlertRulesTest, HasOnlyTheEndIfARunFailedWithIt) {
   AlertRules rules;
   AlertFacts facts;
-  facts.experiments = {News("names-aaaa", 1, 1, ExperimentState::kCancelled)};
-  EXPECT_THAT(rules.Next(facts), IsEmpty()) << "it had ended before";
-  facts.experiments = {News("names-aaaa", 1, 0)};
-  EXPECT_THAT(rules.Next(facts), IsEmpty());
-  facts.experiments = {News("names-aaaa", 2, 0, ExperimentState::kCancelled)};
-  EXPECT_THAT(Texts(rules.Next(facts)), ElementsAre("names of ann was cancelled: 2 done"));
+  rules.Next(facts);
+  facts.experiments = {News("names-aaaa", 0, 1, ExperimentState::kEnded)};
+  EXPECT_THAT(Texts(rules.Next(facts)), ElementsAre("names of ann has ended: 1 failed"));
 }
 
-TEST(AlertRulesTest, TellsTroublesThatBegin) {
+TEST(AlertRulesTest, HasNoAlertThatAnExperimentGoesOn) {
+  AlertRules rules;
+  AlertFacts facts;
+  facts.experiments = {News("names-aaaa", 1, 2, ExperimentState::kEnded)};
+  EXPECT_THAT(rules.Next(facts), IsEmpty()) << "it had ended before";
+  facts.experiments = {};
+  EXPECT_THAT(rules.Next(facts), IsEmpty());
+  // Another experiment has one of its failed runs trained again.
+  facts.experiments = {News("names-aaaa", 1, 1)};
+  EXPECT_THAT(rules.Next(facts), IsEmpty());
+  facts.experiments = {News("names-aaaa", 2, 1, ExperimentState::kEnded)};
+  EXPECT_THAT(Texts(rules.Next(facts)), ElementsAre("names of ann has ended: 2 done, 1 failed"));
+}
+
+TEST(AlertRulesTest, NamesACancelledExperimentWithoutEndedRuns) {
+  AlertRules rules;
+  AlertFacts facts;
+  rules.Next(facts);
+  facts.experiments = {News("names-aaaa", 0, 0, ExperimentState::kCancelled)};
+  EXPECT_THAT(Texts(rules.Next(facts)), ElementsAre("names of ann was cancelled"));
+}
+
+TEST(AlertRulesTest, HasTroublesThatBegin) {
   AlertRules rules;
   AlertFacts facts;
   facts.free_bytes = 1'500'000'000;
@@ -92,18 +117,22 @@ class AlertsTest : public ServiceTest {};
 
 TEST_F(AlertsTest, RunsTheCommandWhenAnExperimentEnds) {
   const TestFolder folder;
-  const std::string pipe = folder.path() + "/alerts";
+  const std::string pipe = folder / "alerts";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  const Alerts alerts("cat > '" + pipe + "'", &store(), scheduler(), absl::Milliseconds(5));
+  const process::FileDescriptor reader(open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   const std::string experiment = Create(SmallSpec(1)).experiment().name();
-  Cancel(experiment);
-  std::string line;
-  std::ifstream reader(pipe);  // waits for the command
-  ASSERT_TRUE(std::getline(reader, line));
-  EXPECT_EQ(line,
+  {
+    const Alerts alerts("cat > '" + pipe + "'", &store(), scheduler(), absl::Milliseconds(5));
+    Cancel(experiment);
+    pollfd event{reader.get(), POLLIN, 0};
+    ASSERT_EQ(poll(&event, 1, /*timeout=*/60'000), 1);
+  }
+  std::array<char, 4096> lines{};
+  const ssize_t size = read(reader.get(), lines.data(), lines.size());
+  EXPECT_EQ(std::string(lines.data(), static_cast<size_t>(std::max<ssize_t>(size, 0))),
             "{\"alert\":\"experiment_ended\",\"text\":\"small of ada was cancelled: 2 "
             "cancelled\",\"experiment\":\"" +
-                experiment + "\",\"name\":\"small\",\"owner\":\"ada\"}");
+                experiment + "\",\"name\":\"small\",\"owner\":\"ada\"}\n");
 }
 
 }  // namespace
