@@ -51,11 +51,12 @@ absl::StatusOr<std::string> RunTool(const std::vector<std::string>& words, absl:
   if (status == 0) return output;
   const std::string shown =
       text::CleanText(absl::StripAsciiWhitespace(output).substr(0, kShownBytes));
-  return absl::UnavailableError(absl::StrCat(
-      words[0],
-      status.has_value() ? " failed"
-                         : absl::StrCat(" took longer than ", absl::FormatDuration(timeout)),
-      shown.empty() ? " without a message" : absl::StrCat(": ", shown)));
+  std::string why = absl::StrCat("took longer than ", absl::FormatDuration(timeout));
+  if (status.has_value()) {
+    why = WIFSIGNALED(*status) ? absl::StrCat("was ended by signal ", WTERMSIG(*status))
+                               : absl::StrCat("failed with exit code ", WEXITSTATUS(*status));
+  }
+  return absl::UnavailableError(absl::StrCat(words[0], " ", why, shown.empty() ? "" : ": ", shown));
 }
 
 }  // namespace ablate::process

@@ -187,14 +187,15 @@ class Store final : public LeaseStore {
   // Returns the id of an experiment that extends this one; empty if there is none.
   absl::StatusOr<std::string> ExtensionOf(absl::string_view id);
   // Changes what describes an experiment, or when its runs are granted. NOT_FOUND; INVALID_ARGUMENT
-  // if it would have more than kMaxTags tags.
+  // if it would have more than kMaxTags tags; FAILED_PRECONDITION if it has ended and `update` says
+  // when to grant.
   absl::Status UpdateExperiment(absl::string_view id, const ExperimentUpdate& update);
   // Returns what was written since the start. Thread-safe; doesn't wait for a write.
   WriteCounts write_counts() const;
   // Counts the runs of all experiments.
   absl::StatusOr<RunStates> CountRuns();
   // Reads the whole database; returns what is damaged, in words. Takes some seconds a GB.
-  absl::StatusOr<std::vector<std::string>> FindDamage();
+  absl::StatusOr<Damage> FindDamage();
   // Returns every blob that the database names, by hash.
   absl::StatusOr<std::vector<NamedBlob>> NamedBlobs();
   // Returns the queue by experiment, in the order of their IDs. Takes a time in proportion to the

@@ -60,8 +60,11 @@ std::string PilotScript(const SlurmOptions& options, const std::string& worker, 
   absl::StrAppend(&script, "exec ", process::ShellWord(options.worker), " --join ",
                   process::ShellWord(options.join), " --name ", worker, " --device ",
                   options.device);
-  // A node may have more cores than the job.
-  if (options.device == "cpu") absl::StrAppend(&script, " --lanes \"$SLURM_CPUS_ON_NODE\"");
+  if (options.lanes > 0) {
+    absl::StrAppend(&script, " --lanes ", options.lanes);
+  } else if (options.device == "cpu") {  // a node may have more cores than the job
+    absl::StrAppend(&script, " --lanes \"$SLURM_CPUS_ON_NODE\"");
+  }
   if (!stays) absl::StrAppend(&script, " --exit-when-idle ", options.idle);
   absl::StrAppend(&script, " \\\n  --time-left \"$(squeue -h -j \"$SLURM_JOB_ID\" -o %L)\"");
   if (!options.worker_options.empty()) absl::StrAppend(&script, " ", options.worker_options);

@@ -3,6 +3,7 @@
 #ifndef ABLATE_CLIENT_CLUSTER_SLURM_H_
 #define ABLATE_CLIENT_CLUSTER_SLURM_H_
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@ struct SlurmOptions {
   std::string join;                   // absolute path of the workers' join file
   std::string worker;                 // program of the workers
   std::string device = "cpu";         // or cuda
+  uint32_t lanes = 0;                 // of a worker; 0: a lane per core of the job, or by measuring
   std::string worker_options;         // more of them, as a part of a shell line
   std::vector<std::string> prologue;  // lines of the script before the worker
   std::vector<std::string> skip;      // directives to leave out, such as no-requeue

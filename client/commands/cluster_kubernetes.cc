@@ -66,8 +66,8 @@ absl::StatusOr<Placeholders> ReadValues(const KubernetesOptions& options) {
   const uint32_t gpus = options.gpus.value_or(0), cpus = options.cpus.value_or(4);
   const bool on_gpu = gpus > 0;
   const uint32_t lanes = options.lanes.value_or(on_gpu ? 1 : cpus);
-  if (cpus < 1 || lanes < 1) {
-    return absl::InvalidArgumentError("--cpus, --lanes: must be at least 1");
+  if (cpus < 1 || lanes < 1 || options.max == 0u) {
+    return absl::InvalidArgumentError("--cpus, --lanes, --max: must be at least 1");
   }
   std::string worker = options.keda ? " --exit-when-idle 5m" : "";
   // A node may have more cores than the pod.

@@ -38,10 +38,11 @@ std::string WorkerProgram() {
   return std::filesystem::exists(beside, ignored) ? beside.string() : "ablate-worker";
 }
 
+// Returns true for --gres=gpu…, --gpus…=N and -G.
 bool AsksForGpu(const std::vector<std::string>& sbatch) {
-  return std::any_of(sbatch.begin(), sbatch.end(), [](const std::string& word) {
-    return absl::StartsWith(word, "--gpus") || absl::StartsWith(word, "-G") ||
-           (absl::StrContains(word, "gpu") && !absl::StrContains(word, "partition"));
+  return std::any_of(sbatch.begin(), sbatch.end(), [](absl::string_view word) {
+    return absl::StartsWith(word, "--gres=gpu") || absl::StartsWith(word, "-G") ||
+           (absl::StartsWith(word, "--gpus") && !absl::EndsWith(word, "=0"));
   });
 }
 
@@ -73,9 +74,11 @@ absl::StatusOr<Cluster> ReadOptions(const ClusterOptions& options) {
   RETURN_IF_ERROR(CheckTime("--idle", options.idle));
   RETURN_IF_ERROR(CheckTime("--every", options.every));
   const uint32_t min = options.min.value_or(0), max = options.max.value_or(0);
+  if (!options.max.has_value()) return absl::InvalidArgumentError("--max is required");
   if (max < 1 || max > 1000) {
     return absl::InvalidArgumentError(absl::StrCat("--max: must be 1–1000, is ", max));
   }
+  if (options.lanes == 0u) return absl::InvalidArgumentError("--lanes: must be at least 1, is 0");
   if (min > max) {
     return absl::InvalidArgumentError(
         absl::StrCat("--min: must be at most --max, ", max, ", is ", min));
@@ -84,6 +87,10 @@ absl::StatusOr<Cluster> ReadOptions(const ClusterOptions& options) {
     if (absl::StartsWith(word, "--array") || word == "-a") {
       return absl::InvalidArgumentError(
           absl::StrCat("SBATCH: ", word, ": each pilot is a job of its own; use --max"));
+    }
+    if (absl::StartsWith(word, "--wrap")) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("SBATCH: ", word, ": a pilot has a script of its own; use --prologue"));
     }
   }
   Cluster cluster;
@@ -104,6 +111,7 @@ absl::StatusOr<Cluster> ReadOptions(const ClusterOptions& options) {
   slurm.log_folder =
       std::filesystem::absolute(options.logs.empty() ? "ablate-pilots" : options.logs).string();
   slurm.idle = options.idle;
+  slurm.lanes = options.lanes.value_or(0);
   slurm.sbatch = options.sbatch;
   cluster.pool = {options.name, min, max, slurm.device, options.lanes.value_or(0)};
   return cluster;
@@ -132,7 +140,9 @@ int Serve(const Cluster& cluster, const v1::JoinFile& join, bool once, const Con
                     "--logs: can't create ", cluster.slurm.log_folder, ": ", failed.message())));
   }
   Connection connection(join::AddressOf(join, join.user()), context.sleep);
-  SlurmLauncher launcher(cluster.slurm, process::RunTool);
+  SlurmLauncher launcher(cluster.slurm, [](const auto& words, absl::string_view input) {
+    return process::RunTool(words, input);
+  });
   PilotPool pool(
       cluster.pool, &launcher,
       [&connection](const auto& request) { return connection.Call(kSyncPilots, request); },

@@ -178,6 +178,9 @@ std::string SettingText(const v1::ExperimentSpec& spec,
 
 std::string StateText(const v1::Experiment& experiment) {
   if (!experiment.stalled().empty()) return absl::StrCat("STALLED: ", experiment.stalled());
+  if (experiment.paused() && experiment.state() == v1::ExperimentState::ACTIVE) {
+    return "ACTIVE: paused";
+  }
   const std::string& why = experiment.why_cancelled();
   return absl::StrCat(v1::ExperimentState::Value_Name(experiment.state()), why.empty() ? "" : ": ",
                       why);

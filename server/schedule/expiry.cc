@@ -19,6 +19,8 @@ constexpr absl::Duration kMaxPause = absl::Seconds(5);
 constexpr size_t kLastWordsBytes = 2000;
 // How long an absent worker is listed; batch systems give each process a new name.
 constexpr absl::Duration kForgetAfter = absl::Hours(1);
+// Workers elsewhere come and go. A launcher of pilots looks at least this often.
+constexpr absl::Duration kForgetElsewhereAfter = absl::Minutes(15);
 
 }  // namespace
 
@@ -175,7 +177,8 @@ void Scheduler::CheckAbsence() {
     const absl::Duration away = clock_->Now() - worker.detached_at;
     if (worker.session != 0 || away < options_.absence) continue;
     Lose(current->first, "the worker was away for too long");
-    if (worker.leases.empty() && away >= kForgetAfter) workers_.erase(current);
+    const absl::Duration kept = IsElsewhere(current->first) ? kForgetElsewhereAfter : kForgetAfter;
+    if (worker.leases.empty() && away >= kept) workers_.erase(current);
   }
 }
 

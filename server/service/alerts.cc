@@ -37,11 +37,12 @@ std::string Outcome(const storage::RunCounts& counts) {
   return absl::StrJoin(parts, ", ");
 }
 
-std::string Ending(const storage::ExperimentNews& news) {
+Alert EndOf(const storage::ExperimentNews& news) {
+  const bool cancelled = news.state == storage::ExperimentState::kCancelled;
   const std::string outcome = Outcome(news.counts);  // empty if others still train all of its runs
-  return absl::StrCat(
-      news.state == storage::ExperimentState::kCancelled ? "was cancelled" : "has ended",
-      outcome.empty() ? "" : ": ", outcome);
+  return About(news, cancelled ? "experiment_cancelled" : "experiment_ended",
+               absl::StrCat(cancelled ? "was cancelled" : "has ended", outcome.empty() ? "" : ": ",
+                            outcome));
 }
 
 }  // namespace
@@ -65,7 +66,7 @@ std::vector<Alert> AlertRules::Next(const AlertFacts& facts) {
     if (is.failed && !was.failed && !is.ended) {
       alerts.push_back(About(news, "run_failed", "has a failed run"));
     }
-    if (is.ended && !was.ended) alerts.push_back(About(news, "experiment_ended", Ending(news)));
+    if (is.ended && !was.ended) alerts.push_back(EndOf(news));
   }
   began_ = true;
   std::set<std::string> failing;

@@ -20,7 +20,8 @@
 namespace ablate::service {
 
 struct Alert {
-  std::string kind;  // run_failed, experiment_ended, disk_low, stalled or pilots_fail
+  // run_failed, experiment_ended, experiment_cancelled, disk_low, stalled or pilots_fail
+  std::string kind;
   std::string text;  // a sentence
   // ID, name and owner; empty if it isn't about an experiment.
   std::string experiment, name, owner;

@@ -25,15 +25,20 @@ void Add(const std::string& problem, v1::CheckStoreResponse* response) {
 absl::Status CheckStore(const lookup::View& view, const v1::CheckStoreRequest&,
                         const lookup::Cancelled& cancelled, v1::CheckStoreResponse* response) {
   ASSIGN_OR_RETURN(const auto damage, view.store->FindDamage());
-  for (const std::string& problem : damage) Add(absl::StrCat("database: ", problem), response);
+  for (const std::string& problem : damage.problems) {
+    Add(absl::StrCat("database: ", problem), response);
+  }
+  if (!damage.readable) return absl::OkStatus();
   ASSIGN_OR_RETURN(const auto named, view.store->NamedBlobs());
   for (const storage::NamedBlob& blob : named) {
     const absl::StatusOr<bool> whole = rpc::HasWhole(view.store, blob.sha256, cancelled);
     if (absl::IsCancelled(whole.status())) return whole.status();
     response->set_files(response->files() + 1);
     if (whole.ok() && *whole) continue;
-    const std::string why =
-        whole.ok() ? "is missing or damaged" : std::string(whole.status().message());
+    const bool missing = absl::IsNotFound(view.store->blobs()->Size(blob.sha256).status());
+    const std::string why = !whole.ok() ? std::string(whole.status().message())
+                            : missing   ? "is missing"
+                                        : "is damaged";
     Add(absl::StrCat(blob.what, ": file ", blob.sha256, " ", why), response);
   }
   return absl::OkStatus();

@@ -148,8 +148,9 @@ absl::StatusOr<std::unique_ptr<MetricsPort>> MetricsPort::Listen(
   try {
     exposer = std::make_unique<prometheus::Exposer>(absl::StrCat("127.0.0.1:", port), 1);
   } catch (const std::exception& error) {  // the library's way to say that it can't listen
-    return absl::UnavailableError(
-        absl::StrCat("can't serve metrics at 127.0.0.1:", port, ": ", error.what()));
+    return absl::UnavailableError(absl::StrCat("can't serve metrics at 127.0.0.1:", port,
+                                               ": another program may use that port (",
+                                               error.what(), ")"));
   }
   auto state = std::make_shared<State>(store, scheduler);
   exposer->RegisterCollectable(state);

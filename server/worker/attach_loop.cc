@@ -68,6 +68,11 @@ absl::Duration AttachLoop::IdleTime() const {
   return book_.empty() ? MonotonicNow() - busy_at_ : absl::ZeroDuration();
 }
 
+bool AttachLoop::WasAttached() const {
+  MutexLock lock(&mutex_);
+  return was_attached_;
+}
+
 bool AttachLoop::WaitUntilSettled(absl::Duration timeout) {
   const absl::Duration deadline = MonotonicNow() + timeout;
   MutexLock lock(&mutex_);
@@ -181,7 +186,7 @@ void AttachLoop::Received(const v1::ToWorker& message) {
     MutexLock lock(&mutex_);
     if (message.has_welcome()) {
       spdlog::info("attached");
-      welcomed_ = true;
+      welcomed_ = was_attached_ = true;
       heartbeat_ =
           std::max(absl::Milliseconds(message.welcome().heartbeat_ms()), absl::Milliseconds(10));
       grace_ = absl::Milliseconds(message.welcome().grace_ms());

@@ -78,6 +78,8 @@ class AttachLoop : public EventSink {
 
   // Returns the time since the last message during a lease, or since the start; zero during one.
   absl::Duration IdleTime() const;
+  // Returns true if a server has ever welcomed this worker.
+  bool WasAttached() const;
 
   // Waits until every run has ended and every event is acknowledged. Returns false on timeout.
   bool WaitUntilSettled(absl::Duration timeout);
@@ -111,6 +113,7 @@ class AttachLoop : public EventSink {
   LeaseBook book_ ABSL_GUARDED_BY(mutex_);
   AttachStream* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;  // open, Hello queued
   bool welcomed_ ABSL_GUARDED_BY(mutex_) = false;           // on this stream
+  bool was_attached_ ABSL_GUARDED_BY(mutex_) = false;       // on any
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;              // this stream
   absl::Status refused_ ABSL_GUARDED_BY(mutex_);            // why the server rejects this worker
   absl::Status why_not_attached_ ABSL_GUARDED_BY(mutex_);   // reason of the last stream

@@ -50,6 +50,7 @@ namespace {
 
 constexpr int kNoLockExit = 1;
 constexpr int kRefusedExit = 5;
+constexpr int kNotReachedExit = 8;  // before --exit-when-idle
 constexpr char kCuda[] = "cuda";
 constexpr char kTrain[] = "train", kPrograms[] = "programs";  // roles
 // Opened where a GPU is, so that one program runs everywhere.
@@ -375,6 +376,7 @@ int ExitOf(const absl::Status& end, bool joined) {
   if (absl::IsUnauthenticated(end) || absl::IsPermissionDenied(end)) {
     return LastWords(kRefusedExit, absl::StrCat("the server refuses this worker: ", end.message()));
   }
+  if (absl::IsDeadlineExceeded(end)) return LastWords(kNotReachedExit, end.message());
   if (absl::IsFailedPrecondition(end)) {
     return LastWords(launch::kDeviceUnusableExit, end.message());
   }
@@ -495,6 +497,7 @@ int main(int argc, char** argv) {
       "  5   the server refuses this worker\n"
       "  6   the join file can't be used\n"
       "  7   no GPU can be used\n"
+      "  8   no server was reached within the time of --exit-when-idle\n"
       "  64  invalid options");
   ablate::worker::Flags flags;
   ablate::worker::Define(app, flags);

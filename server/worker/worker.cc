@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "server/config/program.h"
 
@@ -163,6 +164,9 @@ absl::Status Worker::WaitForEnd() {
     } else if (left > absl::ZeroDuration()) {
       changed_.WaitFor(&mutex_,
                        absl::ToChronoMilliseconds(absl::Ceil(left, absl::Milliseconds(1))));
+    } else if (!loop_.WasAttached()) {
+      return absl::DeadlineExceededError(absl::StrCat(
+          "no server was reached within ", absl::FormatDuration(options_.exit_when_idle)));
     } else {
       spdlog::info("had no run for {}: leaving", absl::FormatDuration(options_.exit_when_idle));
       draining_ = true;

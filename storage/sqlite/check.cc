@@ -46,22 +46,30 @@ void CheckSeals(Connection& db, std::vector<std::string>* problems) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::string>> Store::FindDamage() {
+absl::StatusOr<Damage> Store::FindDamage() {
   return db_->Read([](Connection& db) {
-    std::vector<std::string> problems;
+    Damage damage;
+    std::vector<std::string>& problems = damage.problems;
     Statement damaged(db, "PRAGMA integrity_check");
     while (damaged.Row()) {
       if (damaged.View(0) != "ok") problems.push_back(damaged.Text(0));
     }
-    if (!problems.empty()) return problems;  // the rest may not be readable
+    damage.readable = problems.empty();
+    if (!damage.readable) return damage;
     Statement homeless(db,
                        "SELECT 'cell ' || name || ' of experiment ' || experiment || ' has no run' "
                        "FROM cells WHERE run NOT IN (SELECT id FROM runs) LIMIT 100");
     while (homeless.Row()) problems.push_back(homeless.Text(0));
     CheckSeals(db, &problems);
-    return problems;
+    return damage;
   });
 }
+
+// A run as users name it, EXPERIMENT/CELL, or by its ID if no experiment has it any more.
+#define ABLATE_CELL                                                                        \
+  "coalesce((SELECT experiments.name || '/' || cells.name FROM cells JOIN experiments ON " \
+  "experiments.id = cells.experiment WHERE cells.run = runs.id AND deleted = 0 ORDER BY "  \
+  "experiments.id LIMIT 1), 'run ' || runs.name)"
 
 absl::StatusOr<std::vector<NamedBlob>> Store::NamedBlobs() {
   return db_->Read([](Connection& db) {
@@ -71,12 +79,17 @@ absl::StatusOr<std::vector<NamedBlob>> Store::NamedBlobs() {
         "SELECT sha256, min(what) FROM ("
         "SELECT sha256, 'data set ' || display_name AS what FROM datasets UNION ALL "
         "SELECT sha256, 'model ' || name FROM models UNION ALL "
-        "SELECT blob, 'checkpoint of run ' || name || ' at step ' || artifacts.step FROM "
+        "SELECT blob, 'checkpoint of ' || " ABLATE_CELL
+        " || ' at step ' || artifacts.step FROM "
         "artifacts JOIN runs ON runs.id = run UNION ALL "
-        "SELECT blob, 'saved state of run ' || name FROM resume_states JOIN runs ON "
+        "SELECT blob, 'saved state of ' || " ABLATE_CELL
+        " FROM resume_states JOIN runs ON "
         "runs.id = run UNION ALL "
-        "SELECT blob, 'last state of a run' FROM last_states UNION ALL "
-        "SELECT initial_blob, 'initial checkpoint of run ' || name FROM runs WHERE "
+        "SELECT blob, 'last state of ' || " ABLATE_CELL
+        " FROM last_states JOIN runs ON "
+        "runs.id = run UNION ALL "
+        "SELECT initial_blob, 'initial checkpoint of ' || " ABLATE_CELL
+        " FROM runs WHERE "
         "initial_blob <> '' UNION ALL "
         "SELECT state_blob, 'state of analysis ' || name FROM analyses WHERE state_blob IS "
         "NOT NULL UNION ALL "
@@ -86,5 +99,7 @@ absl::StatusOr<std::vector<NamedBlob>> Store::NamedBlobs() {
     return blobs;
   });
 }
+
+#undef ABLATE_CELL
 
 }  // namespace ablate::storage

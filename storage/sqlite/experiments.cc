@@ -278,9 +278,16 @@ absl::StatusOr<std::vector<ExperimentNews>> Store::NewsSince(Micros since) {
 absl::Status Store::UpdateExperiment(absl::string_view id, const ExperimentUpdate& update) {
   return db_->Write([&](Transaction& t) -> absl::Status {
     ASSIGN_OR_RETURN(const auto experiment, FindExperimentRow(t.db, id));
-    Statement stored(t.db, "SELECT tags FROM experiments WHERE id = ?1", experiment);
+    Statement stored(t.db, "SELECT tags, state FROM experiments WHERE id = ?1", experiment);
     std::set<std::string> tags;
+    const bool queues = update.paused.has_value() || update.priority.has_value() ||
+                        update.place != ExperimentUpdate::Place::kUnchanged;
     if (stored.Row()) {
+      if (queues && stored.As<ExperimentState>(1) != ExperimentState::kActive) {
+        return absl::FailedPreconditionError(
+            "the experiment has ended; only an active one can be paused, resumed, moved or given a "
+            "priority");
+      }
       for (std::string& tag : DecodeLines(stored.View(0))) tags.insert(std::move(tag));
     }
     tags.insert(update.add_tags.begin(), update.add_tags.end());

@@ -17,7 +17,7 @@ absl::StatusOr<std::vector<QueuedGroup>> Store::QueuedGroups() {
                   "max(steps - step, 0))) FROM "
                   "experiments JOIN cells ON cells.experiment = experiments.id JOIN runs ON "
                   "runs.id = cells.run WHERE experiments.state = 0 AND deleted = 0 AND queued > 0 "
-                  "AND runs.state = 0 GROUP BY experiments.id, charged, device_kind, trainer, "
+                  "AND runs.shown = 0 GROUP BY experiments.id, charged, device_kind, trainer, "
                   "shape, lanes, whole_seconds ORDER BY experiments.id");
     while (row.Row()) {
       QueuedGroup& group = groups.emplace_back();

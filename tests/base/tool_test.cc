@@ -28,10 +28,14 @@ TEST(RunToolTest, GivesInputOfAnySizeThatCanBeOpenedAgain) {
 TEST(RunToolTest, SaysWhyItFailed) {
   const auto failed = RunTool({"sh", "-c", "echo 'no such\tpartition' >&2; exit 1"});
   EXPECT_TRUE(absl::IsUnavailable(failed.status()));
-  EXPECT_EQ(failed.status().message(), "sh failed: no such\xEF\xBF\xBDpartition");
-  EXPECT_EQ(RunTool({"false"}).status().message(), "false failed without a message");
+  EXPECT_EQ(failed.status().message(), "sh failed with exit code 1: no such\xEF\xBF\xBDpartition");
+  EXPECT_EQ(RunTool({"false"}).status().message(), "false failed with exit code 1");
   EXPECT_THAT(std::string(RunTool({"no-such-program-here"}).status().message()),
-              StartsWith("no-such-program-here failed: "));
+              StartsWith("no-such-program-here failed with exit code 127: "));
+}
+
+TEST(RunToolTest, NamesTheSignal) {
+  EXPECT_EQ(RunTool({"sh", "-c", "kill -9 $$"}).status().message(), "sh was ended by signal 9");
 }
 
 TEST(RunToolTest, KillsWhatTakesTooLong) {

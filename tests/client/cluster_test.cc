@@ -58,6 +58,12 @@ TEST(SlurmTest, AddsAndLeavesOutWhatASiteNeeds) {
   }
 }
 
+TEST(SlurmTest, GivesPilotsTheirLanes) {
+  SlurmOptions options = Options();
+  options.lanes = 3;
+  EXPECT_THAT(PilotScript(options, "slurm-1a", /*stays=*/false), HasSubstr(" --lanes 3 "));
+}
+
 TEST(SlurmTest, ReadsItsJobsAmongOthers) {
   const std::vector<LaunchedPilot> pilots = ReadSqueue(
       "squeue: warning: something about the site\n"

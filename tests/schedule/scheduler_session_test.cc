@@ -335,6 +335,17 @@ TEST_F(SchedulerWorkersTest, ForgetsAWorkerThatStaysAway) {
   EXPECT_EQ(scheduler_->Workers()[0].name, "here");
 }
 
+TEST_F(SchedulerWorkersTest, ForgetsAWorkerElsewhereSooner) {
+  Queue("a", 1);
+  const Peer gone = Attach("pilot@ci", "pilot#1");
+  const Peer here = Attach("here", "here#1");
+  scheduler_->Closed(gone.session);
+  PassWithHeartbeats(absl::Minutes(14), {here});
+  ASSERT_EQ(scheduler_->Workers().size(), 2u);
+  PassWithHeartbeats(absl::Minutes(2), {here});
+  EXPECT_EQ(scheduler_->Workers().size(), 1u);
+}
+
 TEST_F(SchedulerSessionTest, KnowsTheUseOfADeviceByTheLastHeartbeat) {
   const Peer peer = Attach();
   wire::FromWorker message;

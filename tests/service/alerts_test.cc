@@ -130,7 +130,7 @@ TEST_F(AlertsTest, RunsTheCommandWhenAnExperimentEnds) {
   std::array<char, 4096> lines{};
   const ssize_t size = read(reader.get(), lines.data(), lines.size());
   EXPECT_EQ(std::string(lines.data(), static_cast<size_t>(std::max<ssize_t>(size, 0))),
-            "{\"alert\":\"experiment_ended\",\"text\":\"small of ada was cancelled: 2 "
+            "{\"alert\":\"experiment_cancelled\",\"text\":\"small of ada was cancelled: 2 "
             "cancelled\",\"experiment\":\"" +
                 experiment + "\",\"name\":\"small\",\"owner\":\"ada\"}\n");
 }

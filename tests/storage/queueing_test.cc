@@ -129,5 +129,26 @@ TEST_P(QueueingTest, ListsGroupsAndLanes) {
   EXPECT_THAT(Value(store().CountQueuedLanes("cpu")), IsEmpty());
 }
 
+TEST_P(QueueingTest, ListsRunsThatNoLaneHasBegun) {
+  const std::string experiment = Submit({"a", "b"});
+  Lease lease(&store(), "l", {"a"});
+  ASSERT_EQ(Value(store().QueuedGroups()).size(), 1u);
+  EXPECT_EQ(Value(store().QueuedGroups())[0].runs, 2u) << "a worker has one in advance";
+  EXPECT_EQ(lease.Send("a", StartedEvent{}), Applied::kApplied);
+  EXPECT_EQ(Value(store().QueuedGroups())[0].runs, 1u);
+}
+
+TEST_P(QueueingTest, RefusesToQueueAnEndedExperiment) {
+  const std::string experiment = Submit({"a"});
+  Train({"a"});
+  ExperimentUpdate update;
+  update.paused = true;
+  update.add_tags = {"paper"};
+  EXPECT_TRUE(absl::IsFailedPrecondition(store().UpdateExperiment(experiment, update)));
+  EXPECT_THAT(Value(store().GetExperiment(experiment)).tags, IsEmpty());
+  update.paused.reset();
+  EXPECT_TRUE(store().UpdateExperiment(experiment, update).ok());
+}
+
 }  // namespace
 }  // namespace ablate::storage

@@ -82,6 +82,15 @@ TEST_F(AttachLoopTest, IsIdleExceptDuringALease) {
   EXPECT_LE(loop_.IdleTime(), MonotonicNow() - before) << "since the end of the lease";
 }
 
+TEST_F(AttachLoopTest, WasAttachedOnceAServerHasWelcomedIt) {
+  EXPECT_FALSE(loop_.WasAttached());
+  v1::ToWorker message;
+  message.mutable_welcome();
+  callbacks_.received(message);
+  callbacks_.ended(absl::UnavailableError("the server is gone"));
+  EXPECT_TRUE(loop_.WasAttached());
+}
+
 TEST(AttachLoopEndTest, GivesItsLeasesUpAndLeavesWhenAnotherProcessHasItsName) {
   const std::atomic<bool> held = false;
   std::atomic<bool> opened = false;

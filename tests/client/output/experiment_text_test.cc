@@ -28,6 +28,16 @@ void AddRow(v1::ListRunsResponse* runs, const std::string& norm, const std::stri
   summary->set_last(loss);
 }
 
+TEST(StateTextTest, SaysThatAnActiveExperimentIsPaused) {
+  v1::Experiment experiment;
+  experiment.set_state(v1::ExperimentState::ACTIVE);
+  EXPECT_EQ(StateText(experiment), "ACTIVE");
+  experiment.set_paused(true);
+  EXPECT_EQ(StateText(experiment), "ACTIVE: paused");
+  experiment.set_state(v1::ExperimentState::ENDED);
+  EXPECT_EQ(StateText(experiment), "ENDED");
+}
+
 TEST(SettingTableTest, AveragesDoneCellsAndCountsTheOthers) {
   v1::ListRunsResponse runs;
   AddRow(&runs, "pre", "0.1", v1::RunState::DONE, 2);
