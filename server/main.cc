@@ -142,9 +142,9 @@ void Define(CLI::App& app, Flags& flags) {
       ->check(CLI::Range(1, 65535).description(""))
       ->type_name("PORT");
   app.add_option("--alerts", flags.alerts,
-                 "Have /bin/sh run COMMAND with a line of JSON as its\n"
-                 "standard input when a run fails, an experiment ends,\n"
-                 "the disk fills or pilots fail")
+                 "Command that /bin/sh runs when a run fails, an\n"
+                 "experiment ends, the disk fills or pilots fail;\n"
+                 "it reads a line of JSON")
       ->type_name("COMMAND");
   app.add_option("--listen", flags.listen,
                  "Serve other machines at HOST:PORT by TLS and\n"

@@ -249,7 +249,7 @@ struct RunStates {
   uint64_t queued = 0, leased = 0, done = 0, diverged = 0, failed = 0, cancelled = 0;
 };
 
-// What is damaged in a database, in words.
+// Damage of a database, in words.
 struct Damage {
   std::vector<std::string> problems;
   bool readable = true;  // false: its pages are damaged, and the process ends when it reads them

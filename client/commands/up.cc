@@ -355,8 +355,8 @@ Action DefineUp(Command* command) {
   command->Option(&options->metrics, "--metrics", "PORT",
                   "Serve the state to Prometheus at http://127.0.0.1:PORT/metrics, 1–65535");
   command->Option(&options->alerts, "--alerts", "COMMAND",
-                  "Have /bin/sh run COMMAND with a line of JSON as its standard input when a run "
-                  "fails, an experiment ends, the disk fills or pilots fail");
+                  "Command that /bin/sh runs when a run fails, an experiment ends, the disk fills "
+                  "or pilots fail; it reads a line of JSON");
   command->Option(&options->programs, "--programs", "MODE",
                   "Run users' own programs: sandboxed, unsandboxed or off [sandboxed; off with "
                   "--listen]");

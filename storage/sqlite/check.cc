@@ -82,10 +82,10 @@ absl::StatusOr<std::vector<NamedBlob>> Store::NamedBlobs() {
         "SELECT blob, 'checkpoint of ' || " ABLATE_CELL
         " || ' at step ' || artifacts.step FROM "
         "artifacts JOIN runs ON runs.id = run UNION ALL "
-        "SELECT blob, 'saved state of ' || " ABLATE_CELL
+        "SELECT blob, 'resume state of ' || " ABLATE_CELL
         " FROM resume_states JOIN runs ON "
         "runs.id = run UNION ALL "
-        "SELECT blob, 'last state of ' || " ABLATE_CELL
+        "SELECT blob, 'saved training state of ' || " ABLATE_CELL
         " FROM last_states JOIN runs ON "
         "runs.id = run UNION ALL "
         "SELECT initial_blob, 'initial checkpoint of ' || " ABLATE_CELL
