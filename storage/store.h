@@ -150,10 +150,12 @@ class Store final : public LeaseStore {
 
   // --- Experiments
   //
-  // Creates the experiment, its cells and the missing runs, in one transaction. A fingerprint's
-  // newest generation is reused if QUEUED, LEASED, DONE or DIVERGED. It is queued again if FAILED
-  // (from step 0: its resume state may be why it failed) or CANCELLED. A run that would start at
-  // step 0 starts from its `origin` if that still has its saved training state. ALREADY_EXISTS if
+  // Creates the experiment, its cells and the missing runs. One of more than 500 cells takes
+  // several transactions, so that other writes don't wait; it is visible, and its new runs are
+  // granted, once all have succeeded, and otherwise nothing of it stays. A fingerprint's newest
+  // generation is reused if QUEUED, LEASED, DONE or DIVERGED. It is queued again if FAILED (from
+  // step 0: its resume state may be why it failed) or CANCELLED. A run that would start at step 0
+  // starts from its `origin` if that still has its saved training state. ALREADY_EXISTS if
   // request_id was used for something else; NOT_FOUND if a dataset_blob isn't a data set's. Creates
   // nothing if an experiment `repeats` the new one with equal cells and runs, and returns the
   // newest of these. `uploads` stay, and those that become public are public from then on.

@@ -1,4 +1,7 @@
-// Creates experiments, with their cells and the runs that don't exist yet.
+// Creates experiments, with their cells and the runs that don't exist yet. A large one takes
+// several transactions, between which other writes have their turn; the last makes it visible.
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -28,7 +31,6 @@ struct ChosenRun {
   int64_t id = 0;
   std::string name;
   bool reused = false;
-  bool inserted = false;  // with the claim of this experiment, the only one that has it
 };
 using ChosenRuns = std::unordered_map<std::string, ChosenRun>;
 
@@ -76,7 +78,6 @@ absl::StatusOr<ChosenRun> InsertRun(Transaction& t, const NewRun& run, int64_t g
     return NotFound("checkpoint with hash", run.initial_blob);
   }
   ChosenRun chosen;
-  chosen.inserted = true;
   chosen.name = generation == 1 ? run.fingerprint : absl::StrCat(run.fingerprint, ".", generation);
   const uint64_t change = t.NextChange();
   Statement insert(
@@ -88,7 +89,7 @@ absl::StatusOr<ChosenRun> InsertRun(Transaction& t, const NewRun& run, int64_t g
       "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, nullif(?10, 0), 0, ?11, ?12, ?13, ?12, ?14, ?15, ?16, "
       "?17, ?18, ?19, ?20, ?21, ?22, nullif(?23, 0), ?24) RETURNING id",
       chosen.name, run.fingerprint, generation, run.trajectory, run.seed, run.steps, run.parameters,
-      run.device_kind, run.shape, dataset, experiment.priority, change, t.now, run.numerics_version,
+      run.device_kind, run.shape, dataset, kPausedPriority, change, t.now, run.numerics_version,
       run.growth, run.trainer, private_to, run.expected_bytes, experiment.owner, run.initial_blob,
       run.lanes, run.open_steps, data, run.whole_seconds);
   if (insert.Row()) chosen.id = insert.Int(0);
@@ -123,28 +124,23 @@ void QueueRunAgain(Transaction& t, int64_t id, const NewRun& wanted) {
   RecordEvent(t, *run, "queued");
 }
 
+// Returns the newest run of the fingerprint, or a new one that isn't granted yet.
 absl::StatusOr<ChosenRun> ChooseRun(Transaction& t, const NewRun& run,
                                     const NewExperiment& experiment) {
   Statement newest(t.db,
-                   "SELECT id, name, state, generation, private_to FROM runs WHERE fingerprint = "
-                   "?1 ORDER BY generation DESC LIMIT 1",
+                   "SELECT id, name, generation, private_to FROM runs WHERE fingerprint = ?1 ORDER "
+                   "BY generation DESC LIMIT 1",
                    run.fingerprint);
   const bool exists = newest.Row();
-  if (exists && newest.View(4) != experiment.private_to) {
+  if (exists && newest.View(3) != experiment.private_to) {
     return absl::InternalError(
         absl::StrCat("fingerprint '", run.fingerprint,
                      "' belongs to another user's private run (a bug of the server)"));
   }
   if (!exists || experiment.fresh) {
-    return InsertRun(t, run, exists ? newest.Int(3) + 1 : 1, experiment);
+    return InsertRun(t, run, exists ? newest.Int(2) + 1 : 1, experiment);
   }
-  ChosenRun chosen{newest.Int(0), newest.Text(1), /*reused=*/true};
-  const auto state = newest.As<RunState>(2);
-  if (state == RunState::kFailed || state == RunState::kCancelled) {
-    QueueRunAgain(t, chosen.id, run);
-    chosen.reused = false;
-  }
-  return chosen;
+  return ChosenRun{newest.Int(0), newest.Text(1), /*reused=*/true};
 }
 
 // Returns the title, a hyphen and four random characters of a-z2-7.
@@ -162,58 +158,66 @@ std::string RequestKey(absl::string_view owner, absl::string_view id) {
   return id.empty() ? "" : absl::StrCat(owner, "/", id);
 }
 
-int64_t InsertExperiment(Transaction& t, const NewExperiment& experiment, std::string* name) {
+// Value of experiments.deleted of one that is being created; 1 is one that Maintenance removes.
+constexpr int kHidden = 2;
+
+int64_t InsertHidden(Transaction& t, const NewExperiment& experiment, std::string* name) {
   *name = NewExperimentName(experiment.name);
   while (Statement(t.db, "SELECT 1 FROM experiments WHERE name = ?1", *name).Row()) {
     *name = NewExperimentName(experiment.name);
   }
   Statement insert(
       t.db,
-      "INSERT INTO experiments (name, title, owner, request_id, request_hash, spec, priority, "
-      "state, create_time, analyses, private_to, described, tags, note, extends, changes, "
-      "max_failed) "
-      "VALUES (?1, ?2, ?3, nullif(?4, ''), ?5, ?6, ?7, 0, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, "
-      "?16) "
-      "RETURNING id",
-      *name, experiment.name, experiment.owner, RequestKey(experiment.owner, experiment.request_id),
-      Bytes{experiment.request_hash}, Bytes{experiment.spec}, experiment.priority, t.now,
-      experiment.analyses, experiment.private_to, !experiment.fields.common.empty(),
-      EncodeLines(experiment.tags), experiment.note, experiment.extends,
-      EncodeLines(experiment.changes), experiment.max_failed);
+      "INSERT INTO experiments (name, title, owner, request_hash, spec, priority, state, "
+      "create_time, analyses, private_to, described, tags, note, changes, deleted) VALUES (?1, ?2, "
+      "?3, ?4, ?5, ?6, 0, ?7, 0, ?8, ?9, ?10, ?11, ?12, ?13) RETURNING id",
+      *name, experiment.name, experiment.owner, Bytes{experiment.request_hash},
+      Bytes{experiment.spec}, experiment.priority, t.now, experiment.private_to,
+      !experiment.fields.common.empty(), EncodeLines(experiment.tags), experiment.note,
+      EncodeLines(experiment.changes), kHidden);
   const int64_t id = insert.Row() ? insert.Int(0) : 0;
   insert.Run();
   return id;
 }
 
-void InsertCells(Transaction& t, int64_t id, const NewExperiment& experiment,
-                 const ChosenRuns& runs, CreatedExperiment* created) {
-  int64_t place = 0;
-  VariantNumbers variants;
-  for (const NewCell& cell : experiment.cells) {
-    const ChosenRun& run = runs.at(cell.fingerprint);
-    Statement(
-        t.db,
-        "INSERT INTO cells SELECT ?1, ?2, ?3, ?4, ?5, id, ?7, change, ?8 FROM runs WHERE id = ?6",
-        id, place++, cell.name, Bytes{EncodeLabels(cell.labels)}, cell.seed, run.id, run.reused,
-        variants.Of(cell.labels))
-        .Run();
-    created->cells.push_back({run.name, run.reused});
-    if (run.reused) ++created->reused;
-  }
-  for (const auto& [fingerprint, run] : runs) {
-    Statement(t.db,
-              "UPDATE runs SET first_experiment = coalesce((SELECT min(first_experiment) FROM runs "
-              "AS same WHERE same.growth = runs.growth AND same.growth <> '' AND "
-              "same.first_experiment > 0), ?2) WHERE id = ?1 AND first_experiment = 0",
-              run.id, id)
-        .Run();
-  }
-  AddCellFields(t, id, experiment.private_to, variants.labels(), experiment.fields);
+// Makes a hidden experiment visible and active. The end of a run that it shares may have ended it.
+void Show(Transaction& t, int64_t id, const NewExperiment& experiment) {
+  Statement(t.db,
+            "UPDATE experiments SET deleted = 0, state = 0, end_time = 0, request_id = nullif(?2, "
+            "''), analyses = ?3, max_failed = ?4, extends = ?5 WHERE id = ?1",
+            id, RequestKey(experiment.owner, experiment.request_id), experiment.analyses,
+            experiment.max_failed, experiment.extends)
+      .Run();
 }
 
-// Counts the new experiment's cells, gives its runs its priority, and charges its owner for those
-// that no other experiment has.
-void CountCells(Transaction& t, int64_t id, const ChosenRuns& runs) {
+// Leaves a hidden experiment, with the runs that no other has, to Maintenance.
+void Abandon(Transaction& t, int64_t id) {
+  Statement(t.db, "UPDATE experiments SET deleted = 1 WHERE id = ?1", id).Run();
+  t.needs_maintenance = true;
+}
+
+// Notes which experiment first had the run, or another one of the same growth.
+void SetFirstExperiment(Transaction& t, int64_t run, int64_t experiment) {
+  Statement(t.db,
+            "UPDATE runs SET first_experiment = coalesce((SELECT min(first_experiment) FROM runs "
+            "AS same WHERE same.growth = runs.growth AND same.growth <> '' AND "
+            "same.first_experiment > 0), ?2) WHERE id = ?1 AND first_experiment = 0",
+            run, experiment)
+      .Run();
+}
+
+void InsertCell(Transaction& t, int64_t experiment, size_t place, const NewCell& cell,
+                const ChosenRun& run, int64_t variant) {
+  Statement(t.db,
+            "INSERT INTO cells SELECT ?1, ?2, ?3, ?4, ?5, id, ?7, change, ?8 FROM runs WHERE id = "
+            "?6",
+            experiment, static_cast<int64_t>(place), cell.name, Bytes{EncodeLabels(cell.labels)},
+            cell.seed, run.id, run.reused, variant)
+      .Run();
+}
+
+// Counts the experiment's cells.
+void CountCells(Transaction& t, int64_t id) {
   Statement(
       t.db,
       "UPDATE experiments SET (queued, leased, done, diverged, failed, cancelled) = (SELECT "
@@ -223,10 +227,27 @@ void CountCells(Transaction& t, int64_t id, const ChosenRuns& runs) {
       id)
       .Run();
   SettleExperiment(t, id);
-  for (const auto& [fingerprint, run] : runs) {
-    if (run.inserted) continue;
-    const std::optional<Claim> claim = LiveClaim(t.db, run.id);
-    if (claim.has_value()) SetClaim(t, run.id, *claim);
+}
+
+// Has the experiment's runs granted by its priority, and charges its owner for those that no other
+// experiment has.
+void ClaimRuns(Transaction& t, int64_t id, const NewExperiment& experiment) {
+  Statement(t.db,
+            "UPDATE runs SET priority = ?2 WHERE id IN (SELECT run FROM cells WHERE experiment = "
+            "?1) AND state = 0 AND priority = ?3 AND charged = ?4",
+            id, experiment.priority, kPausedPriority, experiment.owner)
+      .Run();
+  std::vector<int64_t> others;
+  {
+    Statement row(t.db,
+                  "SELECT DISTINCT run FROM cells JOIN runs ON runs.id = cells.run WHERE "
+                  "experiment = ?1 AND (priority, charged) != (?2, ?3)",
+                  id, experiment.priority, experiment.owner);
+    while (row.Row()) others.push_back(row.Int(0));
+  }
+  for (const int64_t run : others) {
+    const std::optional<Claim> claim = LiveClaim(t.db, run);
+    if (claim.has_value()) SetClaim(t, run, *claim);
   }
 }
 
@@ -332,35 +353,141 @@ std::optional<CreatedExperiment> FindRepeated(Connection& db, const NewExperimen
   return std::nullopt;
 }
 
-absl::StatusOr<CreatedExperiment> Create(Transaction& t, const NewExperiment& experiment) {
-  ASSIGN_OR_RETURN(auto known, FindAnswer(t.db, experiment.owner, experiment.request_id,
-                                          experiment.request_hash));
-  if (known.has_value()) return *std::move(known);
-  RETURN_IF_ERROR(CheckGrid(experiment));
-  if (std::optional<CreatedExperiment> same = FindRepeated(t.db, experiment)) {
-    return *std::move(same);
+// Creates one experiment in steps, each a transaction's work: Begin, AddCells until it is complete,
+// Finish. A step that fails has changed this object, so that only Abandon may follow.
+class Creation {
+ public:
+  // `experiment` must outlive it.
+  explicit Creation(const NewExperiment& experiment) : experiment_(experiment) {
+    for (const NewRun& run : experiment.runs) wanted_[run.fingerprint] = &run;
   }
-  for (const std::string& upload : experiment.uploads) {
-    if (const absl::Status used = UseUpload(t, upload); !used.ok()) return used;
+
+  // Begins a hidden experiment. Returns an answer instead if it exists already.
+  absl::StatusOr<std::optional<CreatedExperiment>> Begin(Transaction& t);
+  bool complete() const { return added_ == experiment_.cells.size(); }
+  // Adds cells, `most` of them at most, with their runs.
+  absl::Status AddCells(Transaction& t, size_t most);
+  // Makes it visible.
+  absl::StatusOr<CreatedExperiment> Finish(Transaction& t);
+  void Abandon(Transaction& t) const { storage::Abandon(t, id_); }
+
+ private:
+  void QueueEndedRunsAgain(Transaction& t);
+
+  const NewExperiment& experiment_;
+  std::unordered_map<std::string, const NewRun*> wanted_;  // by fingerprint
+  CreatedExperiment created_;
+  int64_t id_ = 0;
+  size_t added_ = 0;  // number of cells
+  ChosenRuns runs_;
+  VariantNumbers variants_;
+};
+
+absl::StatusOr<std::optional<CreatedExperiment>> Creation::Begin(Transaction& t) {
+  ASSIGN_OR_RETURN(auto known, FindAnswer(t.db, experiment_.owner, experiment_.request_id,
+                                          experiment_.request_hash));
+  if (known.has_value()) return known;
+  RETURN_IF_ERROR(CheckGrid(experiment_));
+  if (auto same = FindRepeated(t.db, experiment_); same.has_value()) return same;
+  id_ = InsertHidden(t, experiment_, &created_.id);
+  return std::optional<CreatedExperiment>();
+}
+
+absl::Status Creation::AddCells(Transaction& t, size_t most) {
+  const size_t end = std::min(experiment_.cells.size(), added_ + most);
+  for (; added_ < end; ++added_) {
+    const NewCell& cell = experiment_.cells[added_];
+    auto chosen = runs_.find(cell.fingerprint);
+    if (chosen == runs_.end()) {
+      ASSIGN_OR_RETURN(auto run, ChooseRun(t, *wanted_.at(cell.fingerprint), experiment_));
+      SetFirstExperiment(t, run.id, id_);
+      chosen = runs_.emplace(cell.fingerprint, std::move(run)).first;
+    }
+    InsertCell(t, id_, added_, cell, chosen->second, variants_.Of(cell.labels));
   }
-  ChosenRuns runs;
-  for (const NewRun& run : experiment.runs) {
-    ASSIGN_OR_RETURN(auto chosen, ChooseRun(t, run, experiment));
-    runs.emplace(run.fingerprint, std::move(chosen));
+  return absl::OkStatus();
+}
+
+void Creation::QueueEndedRunsAgain(Transaction& t) {
+  std::vector<std::pair<int64_t, std::string>> ended;
+  {
+    Statement row(t.db,
+                  "SELECT DISTINCT runs.id, fingerprint FROM cells JOIN runs ON runs.id = "
+                  "cells.run WHERE experiment = ?1 AND runs.state IN (?2, ?3)",
+                  id_, static_cast<int>(RunState::kFailed), static_cast<int>(RunState::kCancelled));
+    while (row.Row()) ended.emplace_back(row.Int(0), row.Text(1));
   }
-  CreatedExperiment created;
-  const int64_t id = InsertExperiment(t, experiment, &created.id);
-  RETURN_IF_ERROR(Extend(t, id, experiment));
-  InsertCells(t, id, experiment, runs, &created);
-  CountCells(t, id, runs);
-  RETURN_IF_ERROR(CheckOpenRuns(t.db, experiment));
-  return created;
+  for (const auto& [run, fingerprint] : ended) {
+    QueueRunAgain(t, run, *wanted_.at(fingerprint));
+    Statement(t.db, "UPDATE cells SET reused = 0 WHERE experiment = ?1 AND run = ?2", id_, run)
+        .Run();
+    runs_.at(fingerprint).reused = false;
+  }
+}
+
+absl::StatusOr<CreatedExperiment> Creation::Finish(Transaction& t) {
+  // A repetition of the request may have been faster.
+  ASSIGN_OR_RETURN(auto known, FindAnswer(t.db, experiment_.owner, experiment_.request_id,
+                                          experiment_.request_hash));
+  if (known.has_value()) {
+    Abandon(t);
+    return *std::move(known);
+  }
+  for (const std::string& upload : experiment_.uploads) RETURN_IF_ERROR(UseUpload(t, upload));
+  Show(t, id_, experiment_);
+  RETURN_IF_ERROR(Extend(t, id_, experiment_));
+  QueueEndedRunsAgain(t);
+  AddCellFields(t, id_, experiment_.private_to, variants_.labels(), experiment_.fields);
+  CountCells(t, id_);
+  ClaimRuns(t, id_, experiment_);
+  RETURN_IF_ERROR(CheckOpenRuns(t.db, experiment_));
+  for (const NewCell& cell : experiment_.cells) {
+    const ChosenRun& run = runs_.at(cell.fingerprint);
+    created_.cells.push_back({run.name, run.reused});
+    if (run.reused) ++created_.reused;
+  }
+  return std::move(created_);
+}
+
+// Cells that one transaction adds: some 30 ms, for which other writes wait.
+constexpr size_t kCellsAtOnce = 500;
+
+absl::StatusOr<CreatedExperiment> CreateAtOnce(Transaction& t, const NewExperiment& experiment) {
+  Creation creation(experiment);
+  ASSIGN_OR_RETURN(auto answer, creation.Begin(t));
+  if (answer.has_value()) return *std::move(answer);
+  RETURN_IF_ERROR(creation.AddCells(t, experiment.cells.size()));
+  return creation.Finish(t);
 }
 
 }  // namespace
 
+void RemoveHalfCreated(Connection& db) {
+  Statement(db, "UPDATE experiments SET deleted = 1 WHERE deleted = ?1", kHidden).Run();
+}
+
 absl::StatusOr<CreatedExperiment> Store::CreateExperiment(const NewExperiment& experiment) {
-  return db_->Write([&](Transaction& t) { return Create(t, experiment); });
+  if (experiment.cells.size() <= kCellsAtOnce) {
+    return db_->Write([&](Transaction& t) { return CreateAtOnce(t, experiment); });
+  }
+  Creation creation(experiment);
+  ASSIGN_OR_RETURN(auto answer, db_->Write([&](Transaction& t) { return creation.Begin(t); }));
+  if (answer.has_value()) return *std::move(answer);
+  const auto complete = [&]() -> absl::StatusOr<CreatedExperiment> {
+    while (!creation.complete()) {
+      RETURN_IF_ERROR(
+          db_->Write([&](Transaction& t) { return creation.AddCells(t, kCellsAtOnce); }));
+    }
+    return db_->Write([&](Transaction& t) { return creation.Finish(t); });
+  };
+  absl::StatusOr<CreatedExperiment> created = complete();
+  if (created.ok()) return created;
+  const auto abandon = [&](Transaction& t) {
+    creation.Abandon(t);
+    return absl::OkStatus();
+  };
+  db_->Free(abandon).IgnoreError();  // otherwise it is removed when the store is opened again
+  return created;
 }
 
 absl::StatusOr<std::optional<CreatedExperiment>> Store::FindRequest(absl::string_view owner,

@@ -19,6 +19,10 @@ std::string EncodeLines(const std::vector<std::string>& lines);
 // Reads an experiment that isn't deleted by its row number.
 std::optional<ExperimentRecord> LoadExperiment(Connection& db, int64_t id);
 
+// Leaves what the end of a process has kept from being created to Maintenance. Call it before any
+// experiment is created.
+void RemoveHalfCreated(Connection& db);
+
 // Cancels an active experiment if it has as many FAILED cells as its limit. Leases of its runs are
 // withdrawn after the commit.
 void CancelIfTooManyFailed(Transaction& t, int64_t experiment);

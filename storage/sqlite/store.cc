@@ -14,6 +14,7 @@
 #include "storage/disk_room.h"
 #include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/database.h"
+#include "storage/sqlite/experiments.h"
 #include "storage/sqlite/folder.h"
 #include "storage/sqlite/maintenance.h"
 #include "storage/sqlite/migrations.h"
@@ -143,6 +144,9 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(StoreOptions options) {
     Statement read(*files.db, "SELECT generation FROM store");
     if (read.Row()) files.generation = read.Text(0);
   }
+  RemoveHalfCreated(*files.db);
+  // On a full disk they stay hidden until the next time.
+  if (absl::IsResourceExhausted(files.db->error())) files.db->ClearError();
   if (!files.db->error().ok()) return files.db->error();
   options.image.clear();
   return std::unique_ptr<Store>(new Store(std::move(files), std::move(options)));
