@@ -152,7 +152,7 @@ class Store final : public LeaseStore {
   //
   // Creates the experiment, its cells and the missing runs. One of more than 500 cells takes
   // several transactions, so that other writes don't wait; it is visible, and its new runs are
-  // granted, once all have succeeded, and otherwise nothing of it stays. A fingerprint's newest
+  // granted, once all have succeeded, and otherwise only its `uploads` stay. A fingerprint's newest
   // generation is reused if QUEUED, LEASED, DONE or DIVERGED. It is queued again if FAILED (from
   // step 0: its resume state may be why it failed) or CANCELLED. A run that would start at step 0
   // starts from its `origin` if that still has its saved training state. ALREADY_EXISTS if

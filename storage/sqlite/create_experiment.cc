@@ -389,6 +389,8 @@ absl::StatusOr<std::optional<CreatedExperiment>> Creation::Begin(Transaction& t)
   if (known.has_value()) return known;
   RETURN_IF_ERROR(CheckGrid(experiment_));
   if (auto same = FindRepeated(t.db, experiment_); same.has_value()) return same;
+  // Runs name public data only once it is that.
+  for (const std::string& upload : experiment_.uploads) RETURN_IF_ERROR(UseUpload(t, upload));
   id_ = InsertHidden(t, experiment_, &created_.id);
   return std::optional<CreatedExperiment>();
 }
@@ -433,7 +435,6 @@ absl::StatusOr<CreatedExperiment> Creation::Finish(Transaction& t) {
     Abandon(t);
     return *std::move(known);
   }
-  for (const std::string& upload : experiment_.uploads) RETURN_IF_ERROR(UseUpload(t, upload));
   Show(t, id_, experiment_);
   RETURN_IF_ERROR(Extend(t, id_, experiment_));
   QueueEndedRunsAgain(t);
