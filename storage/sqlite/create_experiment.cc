@@ -31,6 +31,7 @@ struct ChosenRun {
   int64_t id = 0;
   std::string name;
   bool reused = false;
+  bool ended = false;  // failed or cancelled
 };
 using ChosenRuns = std::unordered_map<std::string, ChosenRun>;
 
@@ -128,8 +129,8 @@ void QueueRunAgain(Transaction& t, int64_t id, const NewRun& wanted) {
 absl::StatusOr<ChosenRun> ChooseRun(Transaction& t, const NewRun& run,
                                     const NewExperiment& experiment) {
   Statement newest(t.db,
-                   "SELECT id, name, generation, private_to FROM runs WHERE fingerprint = ?1 ORDER "
-                   "BY generation DESC LIMIT 1",
+                   "SELECT id, name, generation, private_to, state FROM runs WHERE fingerprint = "
+                   "?1 ORDER BY generation DESC LIMIT 1",
                    run.fingerprint);
   const bool exists = newest.Row();
   if (exists && newest.View(3) != experiment.private_to) {
@@ -140,7 +141,9 @@ absl::StatusOr<ChosenRun> ChooseRun(Transaction& t, const NewRun& run,
   if (!exists || experiment.fresh) {
     return InsertRun(t, run, exists ? newest.Int(2) + 1 : 1, experiment);
   }
-  return ChosenRun{newest.Int(0), newest.Text(1), /*reused=*/true};
+  const auto state = newest.As<RunState>(4);
+  return ChosenRun{newest.Int(0), newest.Text(1), /*reused=*/true,
+                   state == RunState::kFailed || state == RunState::kCancelled};
 }
 
 // Returns the title, a hyphen and four random characters of a-z2-7.
@@ -190,10 +193,16 @@ void Show(Transaction& t, int64_t id, const NewExperiment& experiment) {
       .Run();
 }
 
-// Leaves a hidden experiment, with the runs that no other has, to Maintenance.
-void Abandon(Transaction& t, int64_t id) {
-  Statement(t.db, "UPDATE experiments SET deleted = 1 WHERE id = ?1", id).Run();
-  t.needs_maintenance = true;
+// Leaves a hidden experiment, with the runs that no other has, to Maintenance. Nobody has seen it,
+// so it wasn't the first to have a run.
+void Abandon(Connection& db, int64_t id) {
+  Statement(db,
+            "UPDATE runs SET first_experiment = coalesce((SELECT min(experiment) FROM cells WHERE "
+            "run = runs.id AND experiment <> ?1), 0) WHERE id IN (SELECT run FROM cells WHERE "
+            "experiment = ?1) AND first_experiment = ?1",
+            id)
+      .Run();
+  Statement(db, "UPDATE experiments SET deleted = 1 WHERE id = ?1", id).Run();
 }
 
 // Notes which experiment first had the run, or another one of the same growth.
@@ -325,6 +334,20 @@ bool HasCells(Connection& db, absl::string_view name, const NewExperiment& exper
 // time.
 std::optional<CreatedExperiment> FindRepeated(Connection& db, const NewExperiment& experiment) {
   if (experiment.repeats == nullptr) return std::nullopt;
+  std::vector<int64_t> ids;
+  {
+    Statement row(db,
+                  "SELECT id FROM experiments WHERE title = ?1 AND owner = ?2 AND private_to = ?3 "
+                  "AND deleted = 0 ORDER BY archived, id DESC LIMIT 20",
+                  experiment.name, experiment.owner, experiment.private_to);
+    while (row.Row()) ids.push_back(row.Int(0));
+  }
+  std::vector<std::string> candidates;
+  for (const int64_t id : ids) {
+    const std::optional<ExperimentRecord> found = LoadExperiment(db, id);
+    if (found.has_value() && experiment.repeats(*found)) candidates.push_back(found->id);
+  }
+  if (candidates.empty()) return std::nullopt;
   std::unordered_map<std::string, std::string> newest;  // name of the run by fingerprint
   for (const NewRun& run : experiment.runs) {
     Statement found(db,
@@ -333,52 +356,56 @@ std::optional<CreatedExperiment> FindRepeated(Connection& db, const NewExperimen
     if (!found.Row()) return std::nullopt;
     newest[run.fingerprint] = found.Text(0);
   }
-  std::vector<int64_t> candidates;
-  {
-    Statement row(db,
-                  "SELECT id FROM experiments WHERE title = ?1 AND owner = ?2 AND private_to = ?3 "
-                  "AND deleted = 0 ORDER BY archived, id DESC LIMIT 20",
-                  experiment.name, experiment.owner, experiment.private_to);
-    while (row.Row()) candidates.push_back(row.Int(0));
-  }
-  for (const int64_t id : candidates) {
-    const std::optional<ExperimentRecord> found = LoadExperiment(db, id);
-    if (!found.has_value() || !experiment.repeats(*found)) continue;
-    if (!HasCells(db, found->id, experiment, newest)) continue;
+  for (const std::string& candidate : candidates) {
+    if (!HasCells(db, candidate, experiment, newest)) continue;
     CreatedExperiment same;
-    same.id = found->id;
+    same.id = candidate;
     same.identical = true;
     return same;
   }
   return std::nullopt;
 }
 
+// Cells that one transaction adds: some 30 ms, for which other writes wait.
+constexpr size_t kCellsAtOnce = 500;
+
 // Creates one experiment in steps, each a transaction's work: Begin, AddCells until it is complete,
 // Finish. A step that fails has changed this object, so that only Abandon may follow.
 class Creation {
  public:
   // `experiment` must outlive it.
-  explicit Creation(const NewExperiment& experiment) : experiment_(experiment) {
+  explicit Creation(const NewExperiment& experiment)
+      : experiment_(experiment), at_once_(experiment.cells.size() <= kCellsAtOnce) {
     for (const NewRun& run : experiment.runs) wanted_[run.fingerprint] = &run;
   }
 
   // Begins a hidden experiment. Returns an answer instead if it exists already.
   absl::StatusOr<std::optional<CreatedExperiment>> Begin(Transaction& t);
   bool complete() const { return added_ == experiment_.cells.size(); }
-  // Adds cells, `most` of them at most, with their runs.
-  absl::Status AddCells(Transaction& t, size_t most);
+  // Adds up to kCellsAtOnce cells with their runs.
+  absl::Status AddCells(Transaction& t);
   // Makes it visible.
   absl::StatusOr<CreatedExperiment> Finish(Transaction& t);
-  void Abandon(Transaction& t) const { storage::Abandon(t, id_); }
+  void Abandon(Transaction& t) const {
+    storage::Abandon(t.db, id_);
+    t.needs_maintenance = true;
+  }
+  // Returns why it would exceed a quota; OK if it wouldn't. The transaction has another error then,
+  // because RESOURCE_EXHAUSTED would mean a full disk.
+  const absl::Status& refused() const { return refused_; }
 
  private:
+  // Queues the runs again that have failed or were cancelled, before the new ones.
   void QueueEndedRunsAgain(Transaction& t);
 
   const NewExperiment& experiment_;
+  const bool at_once_;                                     // all steps are one transaction
   std::unordered_map<std::string, const NewRun*> wanted_;  // by fingerprint
   CreatedExperiment created_;
   int64_t id_ = 0;
-  size_t added_ = 0;  // number of cells
+  uint64_t begun_ = 0;  // change number; its new runs have later ones
+  size_t added_ = 0;    // number of cells
+  absl::Status refused_;
   ChosenRuns runs_;
   VariantNumbers variants_;
 };
@@ -391,17 +418,24 @@ absl::StatusOr<std::optional<CreatedExperiment>> Creation::Begin(Transaction& t)
   if (auto same = FindRepeated(t.db, experiment_); same.has_value()) return same;
   // Runs name public data only once it is that.
   for (const std::string& upload : experiment_.uploads) RETURN_IF_ERROR(UseUpload(t, upload));
+  begun_ = t.NextChange();
   id_ = InsertHidden(t, experiment_, &created_.id);
   return std::optional<CreatedExperiment>();
 }
 
-absl::Status Creation::AddCells(Transaction& t, size_t most) {
-  const size_t end = std::min(experiment_.cells.size(), added_ + most);
+absl::Status Creation::AddCells(Transaction& t) {
+  const size_t end = std::min(experiment_.cells.size(), added_ + kCellsAtOnce);
   for (; added_ < end; ++added_) {
     const NewCell& cell = experiment_.cells[added_];
     auto chosen = runs_.find(cell.fingerprint);
     if (chosen == runs_.end()) {
-      ASSIGN_OR_RETURN(auto run, ChooseRun(t, *wanted_.at(cell.fingerprint), experiment_));
+      const NewRun& wanted = *wanted_.at(cell.fingerprint);
+      ASSIGN_OR_RETURN(auto run, ChooseRun(t, wanted, experiment_));
+      // While it is hidden, nobody would need the run.
+      if (run.ended && at_once_) {
+        QueueRunAgain(t, run.id, wanted);
+        run.reused = false;
+      }
       SetFirstExperiment(t, run.id, id_);
       chosen = runs_.emplace(cell.fingerprint, std::move(run)).first;
     }
@@ -421,6 +455,7 @@ void Creation::QueueEndedRunsAgain(Transaction& t) {
   }
   for (const auto& [run, fingerprint] : ended) {
     QueueRunAgain(t, run, *wanted_.at(fingerprint));
+    Statement(t.db, "UPDATE runs SET place = ?2 WHERE id = ?1", run, begun_).Run();
     Statement(t.db, "UPDATE cells SET reused = 0 WHERE experiment = ?1 AND run = ?2", id_, run)
         .Run();
     runs_.at(fingerprint).reused = false;
@@ -428,9 +463,10 @@ void Creation::QueueEndedRunsAgain(Transaction& t) {
 }
 
 absl::StatusOr<CreatedExperiment> Creation::Finish(Transaction& t) {
-  // A repetition of the request may have been faster.
+  // A repetition may have been faster.
   ASSIGN_OR_RETURN(auto known, FindAnswer(t.db, experiment_.owner, experiment_.request_id,
                                           experiment_.request_hash));
+  if (!known.has_value() && !at_once_) known = FindRepeated(t.db, experiment_);
   if (known.has_value()) {
     Abandon(t);
     return *std::move(known);
@@ -441,7 +477,8 @@ absl::StatusOr<CreatedExperiment> Creation::Finish(Transaction& t) {
   AddCellFields(t, id_, experiment_.private_to, variants_.labels(), experiment_.fields);
   CountCells(t, id_);
   ClaimRuns(t, id_, experiment_);
-  RETURN_IF_ERROR(CheckOpenRuns(t.db, experiment_));
+  refused_ = CheckOpenRuns(t.db, experiment_);
+  if (!refused_.ok()) return absl::AbortedError("a quota would be exceeded");
   for (const NewCell& cell : experiment_.cells) {
     const ChosenRun& run = runs_.at(cell.fingerprint);
     created_.cells.push_back({run.name, run.reused});
@@ -450,34 +487,37 @@ absl::StatusOr<CreatedExperiment> Creation::Finish(Transaction& t) {
   return std::move(created_);
 }
 
-// Cells that one transaction adds: some 30 ms, for which other writes wait.
-constexpr size_t kCellsAtOnce = 500;
-
-absl::StatusOr<CreatedExperiment> CreateAtOnce(Transaction& t, const NewExperiment& experiment) {
-  Creation creation(experiment);
-  ASSIGN_OR_RETURN(auto answer, creation.Begin(t));
+absl::StatusOr<CreatedExperiment> CreateAtOnce(Transaction& t, Creation* creation) {
+  ASSIGN_OR_RETURN(auto answer, creation->Begin(t));
   if (answer.has_value()) return *std::move(answer);
-  RETURN_IF_ERROR(creation.AddCells(t, experiment.cells.size()));
-  return creation.Finish(t);
+  RETURN_IF_ERROR(creation->AddCells(t));
+  return creation->Finish(t);
 }
 
 }  // namespace
 
 void RemoveHalfCreated(Connection& db) {
-  Statement(db, "UPDATE experiments SET deleted = 1 WHERE deleted = ?1", kHidden).Run();
+  std::vector<int64_t> ids;
+  {
+    Statement hidden(db, "SELECT id FROM experiments WHERE deleted = ?1", kHidden);
+    while (hidden.Row()) ids.push_back(hidden.Int(0));
+  }
+  for (const int64_t id : ids) Abandon(db, id);
 }
 
 absl::StatusOr<CreatedExperiment> Store::CreateExperiment(const NewExperiment& experiment) {
-  if (experiment.cells.size() <= kCellsAtOnce) {
-    return db_->Write([&](Transaction& t) { return CreateAtOnce(t, experiment); });
-  }
   Creation creation(experiment);
+  const auto refusal = [&creation](absl::StatusOr<CreatedExperiment> created) {
+    return creation.refused().ok() ? created : creation.refused();
+  };
+  if (experiment.cells.size() <= kCellsAtOnce) {
+    return refusal(db_->Write([&](Transaction& t) { return CreateAtOnce(t, &creation); }));
+  }
   ASSIGN_OR_RETURN(auto answer, db_->Write([&](Transaction& t) { return creation.Begin(t); }));
   if (answer.has_value()) return *std::move(answer);
   const auto complete = [&]() -> absl::StatusOr<CreatedExperiment> {
     while (!creation.complete()) {
-      RETURN_IF_ERROR(
-          db_->Write([&](Transaction& t) { return creation.AddCells(t, kCellsAtOnce); }));
+      RETURN_IF_ERROR(db_->Write([&](Transaction& t) { return creation.AddCells(t); }));
     }
     return db_->Write([&](Transaction& t) { return creation.Finish(t); });
   };
@@ -488,7 +528,7 @@ absl::StatusOr<CreatedExperiment> Store::CreateExperiment(const NewExperiment& e
     return absl::OkStatus();
   };
   db_->Free(abandon).IgnoreError();  // otherwise it is removed when the store is opened again
-  return created;
+  return refusal(std::move(created));
 }
 
 absl::StatusOr<std::optional<CreatedExperiment>> Store::FindRequest(absl::string_view owner,

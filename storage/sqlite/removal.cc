@@ -46,7 +46,7 @@ void RemoveRun(Transaction& t, int64_t run) {
 void ChargeRest(Transaction& t, int64_t run) {
   Statement(t.db,
             "UPDATE runs SET charged = rest.owner FROM (SELECT owner FROM experiments JOIN cells "
-            "ON cells.experiment = experiments.id WHERE cells.run = ?1 AND deleted = 0 ORDER BY "
+            "ON cells.experiment = experiments.id WHERE cells.run = ?1 AND deleted <> 1 ORDER BY "
             "experiments.state != 0, experiments.id LIMIT 1) AS rest WHERE runs.id = ?1",
             run)
       .Run();

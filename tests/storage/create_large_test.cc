@@ -101,6 +101,7 @@ TEST_F(CreateLargeTest, QueuesAgainWhatWasCancelledInBetween) {
   EXPECT_EQ(Value(store_->GetExperiment(created.id)).counts.queued, static_cast<uint32_t>(kCells));
   EXPECT_EQ(Value(store_->GetExperiment(created.id)).counts.cancelled, 0u);
   EXPECT_FALSE(created.cells[0].reused) << "it was queued again for this one";
+  EXPECT_THAT(Queued(2), ElementsAre("r0", "r1"));
 }
 
 TEST_F(CreateLargeTest, KeepsWhatEndedInBetween) {
@@ -173,6 +174,29 @@ TEST_F(CreateLargeTest, AnswersARepetitionThatWasFaster) {
   EXPECT_THAT(Value(store_->ListExperiments(kServer, {}, "", 10)), SizeIs(1));
   EXPECT_EQ(Value(store_->GetExperiment(first.id)).counts.queued, static_cast<uint32_t>(kCells));
   EXPECT_THAT(Queued(2), ElementsAre("r0", "r1"));
+}
+
+TEST_F(CreateLargeTest, FindsAnIdenticalOneThatWasFaster) {
+  NewExperiment experiment = Large();
+  experiment.request_id = "";
+  experiment.repeats = [](const ExperimentRecord&) { return true; };
+  CreatedExperiment first;
+  After(2, [&] { first = Value(store_->CreateExperiment(experiment)); });
+  const CreatedExperiment second = Value(store_->CreateExperiment(experiment));
+  EXPECT_EQ(second.id, first.id);
+  EXPECT_TRUE(second.identical);
+  ASSERT_TRUE(store_->Maintain().ok());
+  EXPECT_THAT(Value(store_->ListExperiments(kServer, {}, "", 10)), SizeIs(1));
+}
+
+TEST_F(CreateLargeTest, IsTheFirstToHaveTheRunsOfOneThatWasAbandoned) {
+  NewExperiment refused = Large();
+  refused.max_open_runs = kCells - 1;
+  EXPECT_EQ(CodeOf(store_->CreateExperiment(refused)), absl::StatusCode::kResourceExhausted);
+  const CreatedExperiment created = Value(store_->CreateExperiment(Large()));
+  for (const CellRecord& cell : Value(store_->ListCells(created.id, 0, kCells))) {
+    ASSERT_EQ(cell.first_experiment, 2) << cell.name;
+  }
 }
 
 TEST_F(CreateLargeTest, ReusesRunsOfASmallerOne) {

@@ -140,6 +140,14 @@ TEST_P(ExperimentsTest, ChangesNothingWhenTheGridIsInvalid) {
   EXPECT_EQ(CodeOf(store().GetRun("a")), absl::StatusCode::kNotFound);
 }
 
+TEST_P(ExperimentsTest, IsNoFullDiskWhenItExceedsAQuota) {
+  NewExperiment experiment = MakeExperiment({"a", "b"});
+  experiment.max_open_runs = 1;
+  EXPECT_EQ(CodeOf(store().CreateExperiment(experiment)), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(store().stalled(), "");
+  EXPECT_EQ(CodeOf(store().GetRun("a")), absl::StatusCode::kNotFound);
+}
+
 TEST_P(ExperimentsTest, ReusesRunsInAnyStateButFailedAndCancelled) {
   Submit({"queued", "leased", "done", "diverged"});
   const std::string cancelled = Submit({"cancelled"}).id;
