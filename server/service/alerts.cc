@@ -19,8 +19,8 @@ namespace {
 // A commit may become visible some time after the time that it was given.
 constexpr absl::Duration kOverlap = absl::Minutes(1);
 
-Alert About(const storage::ExperimentNews& news, std::string kind, absl::string_view what) {
-  return {std::move(kind), absl::StrCat(news.name, " of ", news.owner, " ", what),
+Alert About(const storage::ExperimentNews& news, absl::string_view kind, absl::string_view what) {
+  return {std::string(kind), absl::StrCat(news.name, " of ", news.owner, " ", what),
           lookup::ExperimentName(news.id), news.name, news.owner};
 }
 

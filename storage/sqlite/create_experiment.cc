@@ -508,7 +508,8 @@ void RemoveHalfCreated(Connection& db) {
 absl::StatusOr<CreatedExperiment> Store::CreateExperiment(const NewExperiment& experiment) {
   Creation creation(experiment);
   const auto refusal = [&creation](absl::StatusOr<CreatedExperiment> created) {
-    return creation.refused().ok() ? created : creation.refused();
+    if (!creation.refused().ok()) created = creation.refused();
+    return created;
   };
   if (experiment.cells.size() <= kCellsAtOnce) {
     return refusal(db_->Write([&](Transaction& t) { return CreateAtOnce(t, &creation); }));
