@@ -54,6 +54,10 @@ absl::StatusOr<Damage> Store::FindDamage() {
     while (damaged.Row()) {
       if (damaged.View(0) != "ok") problems.push_back(damaged.Text(0));
     }
+    if (absl::IsDataLoss(db.error())) {  // SQLite gives up on some damaged pages
+      problems.emplace_back(db.error().message());
+      db.ClearError();
+    }
     damage.readable = problems.empty();
     if (!damage.readable) return damage;
     Statement homeless(db,
