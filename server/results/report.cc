@@ -11,11 +11,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 #include "base/decimal.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
+#include "base/tool.h"
 #include "proto/reflect/spec_yaml.h"
 #include "server/analysis/samples.h"
 #include "server/config/engine_config.h"
@@ -40,13 +40,13 @@ std::string TimeText(storage::Micros time) {
   return absl::FormatTime("%Y-%m-%d %H:%M UTC", absl::FromUnixMicros(time), absl::UTCTimeZone());
 }
 
-// Quotes a word for a shell.
+// Quotes a word for a shell if that is necessary.
 std::string ShellWord(const std::string& text) {
   const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
     return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
            std::string("_./=+-").find(c) != std::string::npos;
   });
-  return plain ? text : absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
+  return plain ? text : process::ShellWord(text);
 }
 
 // Returns the names of the data sets that cells train on, and whether they are read as documents.

@@ -60,9 +60,9 @@ class AlertRules {
   bool stalled_ = false, low_ = false;
 };
 
-// Looks every `every` on a thread of its own, and has /bin/sh run the command for each alert, one
-// at a time, with AlertLine as standard input, for 30 s at most. A command that fails is logged;
-// its alert isn't repeated. Private experiments cause no alert.
+// Reads the facts every `every` on a thread of its own, and has /bin/sh run the command for each
+// alert, one at a time, with AlertLine as standard input, for 30 s at most. A command that fails is
+// logged; its alert isn't repeated. Private experiments cause no alert.
 class Alerts {
  public:
   // The pointers must outlive it.

@@ -94,7 +94,7 @@ class Soak:
         elif own and kind == "compare":
             self.ablate(user, "compare", own[0], check=False)  # exits with 3 if there are too few runs
         elif own and kind == "analyze":
-            self.ablate(user, "analyze", "spectrum", own[0], "--no-wait", check=False)  # likewise, without checkpoints
+            self.ablate(user, "analyze", "spectrum", own[0], "--no-wait", check=False)  # refused without checkpoints
 
     def use(self, user, seed):
         luck, own = random.Random(seed), []

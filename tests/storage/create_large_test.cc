@@ -32,9 +32,9 @@ class CreateLargeTest : public ::testing::Test {
     left_ = commits;
     between_ = std::move(between);
   }
-  static NewExperiment Large(int first = 0) {
+  static NewExperiment Large() {
     std::vector<std::string> runs;
-    for (int i = first; i < first + kCells; ++i) runs.push_back(absl::StrCat("r", i));
+    for (int i = 0; i < kCells; ++i) runs.push_back(absl::StrCat("r", i));
     return MakeExperiment(runs);
   }
   std::vector<std::string> Queued(uint32_t limit) {
