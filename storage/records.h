@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -65,6 +66,20 @@ struct RunSummaries {
   std::string damage;  // why the stored ones can't be read; empty if they can
 };
 
+// A series of a run that was trained elsewhere: strictly ascending steps, one value each.
+struct ImportedSeries {
+  std::string key;
+  std::vector<uint32_t> steps;
+  std::vector<double> values;
+};
+
+// The result of such a run, which is created as it ended.
+struct ImportedResult {
+  RunState state = RunState::kDone;  // or kDiverged
+  Micros start_time = 0, end_time = 0;
+  std::vector<ImportedSeries> series;  // distinct keys, each with points
+};
+
 // A run that may have to be trained. Its id is the fingerprint, with ".2", ".3", … for later
 // generations.
 struct NewRun {
@@ -91,6 +106,7 @@ struct NewRun {
   // The most seconds that it takes if it can't continue from a saved state, or kUnknownSeconds; 0:
   // it can continue.
   uint32_t whole_seconds = 0;
+  std::shared_ptr<const ImportedResult> result;  // null: it has to be trained
 };
 inline constexpr uint32_t kUnknownSeconds = UINT32_MAX;
 

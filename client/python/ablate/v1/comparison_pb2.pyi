@@ -33,7 +33,7 @@ class ChosenValues(_message.Message):
     def __init__(self, labels: _Optional[_Mapping[str, str]] = ..., seeds: _Optional[int] = ...) -> None: ...
 
 class CompareRequest(_message.Message):
-    __slots__ = ["at", "baseline", "by", "experiment", "key", "others"]
+    __slots__ = ["at", "baseline", "by", "experiment", "gate", "key", "others"]
     class BaselineEntry(_message.Message):
         __slots__ = ["key", "value"]
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -45,23 +45,26 @@ class CompareRequest(_message.Message):
     BASELINE_FIELD_NUMBER: _ClassVar[int]
     BY_FIELD_NUMBER: _ClassVar[int]
     EXPERIMENT_FIELD_NUMBER: _ClassVar[int]
+    GATE_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
     OTHERS_FIELD_NUMBER: _ClassVar[int]
     at: int
     baseline: _containers.ScalarMap[str, str]
     by: str
     experiment: str
+    gate: GateRequest
     key: str
     others: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, experiment: _Optional[str] = ..., others: _Optional[_Iterable[str]] = ..., key: _Optional[str] = ..., by: _Optional[str] = ..., baseline: _Optional[_Mapping[str, str]] = ..., at: _Optional[int] = ...) -> None: ...
+    def __init__(self, experiment: _Optional[str] = ..., others: _Optional[_Iterable[str]] = ..., key: _Optional[str] = ..., by: _Optional[str] = ..., baseline: _Optional[_Mapping[str, str]] = ..., at: _Optional[int] = ..., gate: _Optional[_Union[GateRequest, _Mapping]] = ...) -> None: ...
 
 class Comparison(_message.Message):
-    __slots__ = ["at", "better", "ended", "experiment", "family", "interactions", "key", "main_effects", "matched", "matched_note", "others", "planned", "row_axes", "rows", "scale", "text", "tuned_axes", "unit", "verdict", "warnings", "within_axes"]
+    __slots__ = ["at", "better", "ended", "experiment", "family", "gate", "interactions", "key", "main_effects", "matched", "matched_note", "others", "planned", "row_axes", "rows", "scale", "text", "tuned_axes", "unit", "verdict", "warnings", "within_axes"]
     AT_FIELD_NUMBER: _ClassVar[int]
     BETTER_FIELD_NUMBER: _ClassVar[int]
     ENDED_FIELD_NUMBER: _ClassVar[int]
     EXPERIMENT_FIELD_NUMBER: _ClassVar[int]
     FAMILY_FIELD_NUMBER: _ClassVar[int]
+    GATE_FIELD_NUMBER: _ClassVar[int]
     INTERACTIONS_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
     MAIN_EFFECTS_FIELD_NUMBER: _ClassVar[int]
@@ -83,6 +86,7 @@ class Comparison(_message.Message):
     ended: int
     experiment: str
     family: int
+    gate: Gate
     interactions: _containers.RepeatedCompositeFieldContainer[FactorialEffect]
     key: str
     main_effects: _containers.RepeatedCompositeFieldContainer[FactorialEffect]
@@ -99,10 +103,10 @@ class Comparison(_message.Message):
     verdict: Verdict
     warnings: _containers.RepeatedCompositeFieldContainer[ComparisonWarning]
     within_axes: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, experiment: _Optional[str] = ..., others: _Optional[_Iterable[str]] = ..., key: _Optional[str] = ..., at: _Optional[int] = ..., better: _Optional[_Union[_spec_pb2.Better.Value, str]] = ..., row_axes: _Optional[_Iterable[str]] = ..., tuned_axes: _Optional[_Iterable[str]] = ..., rows: _Optional[_Iterable[_Union[ComparisonRow, _Mapping]]] = ..., family: _Optional[int] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., warnings: _Optional[_Iterable[_Union[ComparisonWarning, _Mapping]]] = ..., matched: _Optional[_Iterable[_Union[MatchedComparison, _Mapping]]] = ..., matched_note: _Optional[str] = ..., text: _Optional[str] = ..., planned: _Optional[int] = ..., ended: _Optional[int] = ..., within_axes: _Optional[_Iterable[str]] = ..., main_effects: _Optional[_Iterable[_Union[FactorialEffect, _Mapping]]] = ..., interactions: _Optional[_Iterable[_Union[FactorialEffect, _Mapping]]] = ..., scale: _Optional[_Union[_spec_pb2.Scale.Value, str]] = ..., unit: _Optional[_Union[PairUnit.Value, str]] = ...) -> None: ...
+    def __init__(self, experiment: _Optional[str] = ..., others: _Optional[_Iterable[str]] = ..., key: _Optional[str] = ..., at: _Optional[int] = ..., better: _Optional[_Union[_spec_pb2.Better.Value, str]] = ..., row_axes: _Optional[_Iterable[str]] = ..., tuned_axes: _Optional[_Iterable[str]] = ..., rows: _Optional[_Iterable[_Union[ComparisonRow, _Mapping]]] = ..., family: _Optional[int] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., warnings: _Optional[_Iterable[_Union[ComparisonWarning, _Mapping]]] = ..., matched: _Optional[_Iterable[_Union[MatchedComparison, _Mapping]]] = ..., matched_note: _Optional[str] = ..., text: _Optional[str] = ..., planned: _Optional[int] = ..., ended: _Optional[int] = ..., within_axes: _Optional[_Iterable[str]] = ..., main_effects: _Optional[_Iterable[_Union[FactorialEffect, _Mapping]]] = ..., interactions: _Optional[_Iterable[_Union[FactorialEffect, _Mapping]]] = ..., scale: _Optional[_Union[_spec_pb2.Scale.Value, str]] = ..., unit: _Optional[_Union[PairUnit.Value, str]] = ..., gate: _Optional[_Union[Gate, _Mapping]] = ...) -> None: ...
 
 class ComparisonRow(_message.Message):
-    __slots__ = ["baseline", "by_wins", "changed", "chosen", "correlation", "device_seconds", "device_seconds_all", "difference", "diverged", "effect", "effect_unbiased", "exact", "failed", "is_baseline", "label", "labels", "losses", "mean", "mean_high", "mean_low", "missing", "most_parameters", "n", "noise_ratio", "p", "p_equivalence", "p_holm", "p_sign_flip", "p_t", "p_t_holm", "pairs", "pairs_converged", "parameters", "runs", "scored_differently", "ties", "tokens_per_second", "undefined", "unfinished", "verdict", "windows", "wins"]
+    __slots__ = ["baseline", "by_wins", "changed", "chosen", "correlation", "device_seconds", "device_seconds_all", "difference", "diverged", "effect", "effect_unbiased", "exact", "failed", "is_baseline", "label", "labels", "losses", "mean", "mean_high", "mean_low", "missing", "most_parameters", "n", "noise_ratio", "p", "p_any_look", "p_better_any_look", "p_equivalence", "p_holm", "p_sign_flip", "p_t", "p_t_holm", "pairs", "pairs_converged", "parameters", "runs", "scored_differently", "ties", "tokens_per_second", "undefined", "unfinished", "verdict", "windows", "wins"]
     class LabelsEntry(_message.Message):
         __slots__ = ["key", "value"]
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -144,6 +148,8 @@ class ComparisonRow(_message.Message):
     PAIRS_CONVERGED_FIELD_NUMBER: _ClassVar[int]
     PAIRS_FIELD_NUMBER: _ClassVar[int]
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    P_ANY_LOOK_FIELD_NUMBER: _ClassVar[int]
+    P_BETTER_ANY_LOOK_FIELD_NUMBER: _ClassVar[int]
     P_EQUIVALENCE_FIELD_NUMBER: _ClassVar[int]
     P_FIELD_NUMBER: _ClassVar[int]
     P_HOLM_FIELD_NUMBER: _ClassVar[int]
@@ -184,6 +190,8 @@ class ComparisonRow(_message.Message):
     n: int
     noise_ratio: float
     p: float
+    p_any_look: float
+    p_better_any_look: float
     p_equivalence: float
     p_holm: float
     p_sign_flip: float
@@ -201,7 +209,7 @@ class ComparisonRow(_message.Message):
     verdict: Verdict
     windows: _containers.RepeatedCompositeFieldContainer[WindowSummary]
     wins: int
-    def __init__(self, labels: _Optional[_Mapping[str, str]] = ..., label: _Optional[str] = ..., is_baseline: bool = ..., baseline: _Optional[int] = ..., n: _Optional[int] = ..., diverged: _Optional[int] = ..., missing: _Optional[int] = ..., failed: _Optional[int] = ..., unfinished: _Optional[int] = ..., scored_differently: _Optional[_Iterable[str]] = ..., mean: _Optional[float] = ..., mean_low: _Optional[float] = ..., mean_high: _Optional[float] = ..., difference: _Optional[_Union[Difference, _Mapping]] = ..., p_sign_flip: _Optional[float] = ..., p: _Optional[float] = ..., by_wins: bool = ..., p_holm: _Optional[float] = ..., p_equivalence: _Optional[float] = ..., p_t: _Optional[float] = ..., p_t_holm: _Optional[float] = ..., exact: bool = ..., effect: _Optional[float] = ..., effect_unbiased: _Optional[float] = ..., correlation: _Optional[float] = ..., noise_ratio: _Optional[float] = ..., wins: _Optional[int] = ..., losses: _Optional[int] = ..., ties: _Optional[int] = ..., pairs: _Optional[int] = ..., pairs_converged: _Optional[int] = ..., chosen: _Optional[_Iterable[_Union[ChosenValues, _Mapping]]] = ..., parameters: _Optional[int] = ..., most_parameters: _Optional[int] = ..., device_seconds: _Optional[float] = ..., device_seconds_all: _Optional[float] = ..., tokens_per_second: _Optional[float] = ..., changed: _Optional[_Iterable[_Union[ChangedField, _Mapping]]] = ..., runs: _Optional[_Iterable[_Union[SeedResult, _Mapping]]] = ..., windows: _Optional[_Iterable[_Union[WindowSummary, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., undefined: _Optional[_Mapping[str, Undefined.Value]] = ...) -> None: ...
+    def __init__(self, labels: _Optional[_Mapping[str, str]] = ..., label: _Optional[str] = ..., is_baseline: bool = ..., baseline: _Optional[int] = ..., n: _Optional[int] = ..., diverged: _Optional[int] = ..., missing: _Optional[int] = ..., failed: _Optional[int] = ..., unfinished: _Optional[int] = ..., scored_differently: _Optional[_Iterable[str]] = ..., mean: _Optional[float] = ..., mean_low: _Optional[float] = ..., mean_high: _Optional[float] = ..., difference: _Optional[_Union[Difference, _Mapping]] = ..., p_sign_flip: _Optional[float] = ..., p: _Optional[float] = ..., by_wins: bool = ..., p_holm: _Optional[float] = ..., p_equivalence: _Optional[float] = ..., p_t: _Optional[float] = ..., p_t_holm: _Optional[float] = ..., p_any_look: _Optional[float] = ..., p_better_any_look: _Optional[float] = ..., exact: bool = ..., effect: _Optional[float] = ..., effect_unbiased: _Optional[float] = ..., correlation: _Optional[float] = ..., noise_ratio: _Optional[float] = ..., wins: _Optional[int] = ..., losses: _Optional[int] = ..., ties: _Optional[int] = ..., pairs: _Optional[int] = ..., pairs_converged: _Optional[int] = ..., chosen: _Optional[_Iterable[_Union[ChosenValues, _Mapping]]] = ..., parameters: _Optional[int] = ..., most_parameters: _Optional[int] = ..., device_seconds: _Optional[float] = ..., device_seconds_all: _Optional[float] = ..., tokens_per_second: _Optional[float] = ..., changed: _Optional[_Iterable[_Union[ChangedField, _Mapping]]] = ..., runs: _Optional[_Iterable[_Union[SeedResult, _Mapping]]] = ..., windows: _Optional[_Iterable[_Union[WindowSummary, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., undefined: _Optional[_Mapping[str, Undefined.Value]] = ...) -> None: ...
 
 class ComparisonWarning(_message.Message):
     __slots__ = ["kind", "text"]
@@ -307,6 +315,33 @@ class FactorialEffect(_message.Message):
     undefined: _containers.ScalarMap[str, Undefined.Value]
     def __init__(self, levels: _Optional[_Iterable[_Union[FactorialEffect.Level, _Mapping]]] = ..., combinations: _Optional[int] = ..., pairs: _Optional[int] = ..., difference: _Optional[_Union[Difference, _Mapping]] = ..., p_sign_flip: _Optional[float] = ..., p_holm: _Optional[float] = ..., undefined: _Optional[_Mapping[str, Undefined.Value]] = ...) -> None: ...
 
+class Gate(_message.Message):
+    __slots__ = ["decision", "more_pairs", "next", "text"]
+    class Decision(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    BETTER: Gate.Decision
+    CANNOT_SAY: Gate.Decision
+    DECISION_FIELD_NUMBER: _ClassVar[int]
+    MORE_PAIRS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_FIELD_NUMBER: _ClassVar[int]
+    NOT_SHOWN: Gate.Decision
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    WORSE: Gate.Decision
+    decision: Gate.Decision
+    more_pairs: int
+    next: str
+    text: str
+    unspecified: Gate.Decision
+    def __init__(self, decision: _Optional[_Union[Gate.Decision, str]] = ..., text: _Optional[str] = ..., more_pairs: _Optional[int] = ..., next: _Optional[str] = ...) -> None: ...
+
+class GateRequest(_message.Message):
+    __slots__ = ["level", "looks"]
+    LEVEL_FIELD_NUMBER: _ClassVar[int]
+    LOOKS_FIELD_NUMBER: _ClassVar[int]
+    level: float
+    looks: bool
+    def __init__(self, looks: bool = ..., level: _Optional[float] = ...) -> None: ...
+
 class MatchedComparison(_message.Message):
     __slots__ = ["is_reference", "labels", "rows"]
     class LabelsEntry(_message.Message):
@@ -328,6 +363,7 @@ class PairUnit(_message.Message):
     __slots__ = []
     class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = []
+    ITEM: PairUnit.Value
     SEED: PairUnit.Value
     SEQUENCE: PairUnit.Value
     unspecified: PairUnit.Value

@@ -12,6 +12,7 @@ _sym_db = _symbol_database.Default()
 
 
 from ablate.v1 import access_pb2 as ablate_dot_v1_dot_access__pb2
+from ablate.v1 import import_pb2 as ablate_dot_v1_dot_import__pb2
 from ablate.v1 import run_pb2 as ablate_dot_v1_dot_run__pb2
 from ablate.v1 import spec_pb2 as ablate_dot_v1_dot_spec__pb2
 from ablate.v1 import worker_pb2 as ablate_dot_v1_dot_worker__pb2
@@ -20,7 +21,7 @@ from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1a\x61\x62late/v1/experiment.proto\x12\tablate.v1\x1a\x16\x61\x62late/v1/access.proto\x1a\x13\x61\x62late/v1/run.proto\x1a\x14\x61\x62late/v1/spec.proto\x1a\x16\x61\x62late/v1/worker.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfb\x03\n\nExperiment\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05owner\x18\x02 \x01(\t\x12\'\n\x04spec\x18\x03 \x01(\x0b\x32\x19.ablate.v1.ExperimentSpec\x12/\n\x05state\x18\x04 \x01(\x0e\x32 .ablate.v1.ExperimentState.Value\x12$\n\x06\x63ounts\x18\x05 \x01(\x0b\x32\x14.ablate.v1.RunCounts\x12/\n\x0b\x63reate_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x08\x61nalyses\x18\x08 \x01(\x0b\x32\x19.ablate.v1.AnalysisCounts\x12\x0f\n\x07private\x18\t \x01(\x08\x12\x0c\n\x04tags\x18\n \x03(\t\x12\x0c\n\x04note\x18\x0b \x01(\t\x12\x10\n\x08\x61rchived\x18\x0c \x01(\x08\x12\x0f\n\x07\x65xtends\x18\r \x01(\t\x12\x0f\n\x07\x63hanges\x18\x0e \x03(\t\x12\x15\n\rwhy_cancelled\x18\x0f \x01(\t\x12\x0e\n\x06paused\x18\x10 \x01(\x08\x12+\n\x08priority\x18\x11 \x01(\x0e\x32\x19.ablate.v1.Priority.Value\x12\x0f\n\x07stalled\x18= \x01(\t\"Q\n\x0f\x45xperimentState\">\n\x05Value\x12\x0f\n\x0bunspecified\x10\x00\x12\n\n\x06\x41\x43TIVE\x10\x01\x12\t\n\x05\x45NDED\x10\x02\x12\r\n\tCANCELLED\x10\x03\"o\n\tRunCounts\x12\x0e\n\x06queued\x18\x01 \x01(\r\x12\x0f\n\x07running\x18\x02 \x01(\r\x12\x0c\n\x04\x64one\x18\x03 \x01(\r\x12\x10\n\x08\x64iverged\x18\x04 \x01(\r\x12\x0e\n\x06\x66\x61iled\x18\x05 \x01(\r\x12\x11\n\tcancelled\x18\x06 \x01(\r\"\x84\x01\n\x0e\x41nalysisCounts\x12\x0f\n\x07planned\x18\x01 \x01(\x08\x12\x0e\n\x06queued\x18\x02 \x01(\r\x12\x0f\n\x07running\x18\x03 \x01(\r\x12\x0c\n\x04\x64one\x18\x04 \x01(\r\x12\x0e\n\x06\x66\x61iled\x18\x05 \x01(\r\x12\x11\n\tcancelled\x18\x06 \x01(\r\x12\x0f\n\x07\x66\x61ilure\x18\x07 \x01(\t\"\xf5\x01\n\x04\x43\x65ll\x12\x0c\n\x04name\x18\x01 \x01(\t\x12+\n\x06labels\x18\x02 \x03(\x0b\x32\x1b.ablate.v1.Cell.LabelsEntry\x12\x0c\n\x04seed\x18\x03 \x01(\r\x12\x0b\n\x03run\x18\x04 \x01(\t\x12(\n\x05state\x18\x05 \x01(\x0e\x32\x19.ablate.v1.RunState.Value\x12\x0e\n\x06reused\x18\x06 \x01(\x08\x12\x16\n\x0e\x63ontinued_from\x18\x07 \x01(\t\x12\x16\n\x0e\x63ontinued_step\x18\x08 \x01(\r\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"g\n\x07Problem\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\x12\x0f\n\x07\x61llowed\x18\x03 \x01(\t\x12\x0f\n\x07message\x18\x04 \x01(\t\x12\x0c\n\x04line\x18\x05 \x01(\r\x12\x0e\n\x06\x63olumn\x18\x06 \x01(\r\"\x89\x01\n\x08\x45stimate\x12.\n\x0b\x64\x65vice_time\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12,\n\twall_time\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05\x62ytes\x18\x03 \x01(\x04\x12\x10\n\x08measured\x18\x04 \x01(\x08\"\x9c\x04\n\x17\x43reateExperimentRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\'\n\x04spec\x18\x02 \x01(\x0b\x32\x19.ablate.v1.ExperimentSpec\x12\x44\n\toverrides\x18\x03 \x03(\x0b\x32\x31.ablate.v1.CreateExperimentRequest.OverridesEntry\x12\r\n\x05\x66resh\x18\x04 \x01(\x08\x12\x15\n\rvalidate_only\x18\x05 \x01(\x08\x12\x0f\n\x07private\x18\x06 \x01(\x08\x12\x0c\n\x04tags\x18\x07 \x03(\t\x12\x0c\n\x04note\x18\x08 \x01(\t\x12\x0f\n\x07\x65xtends\x18\t \x01(\t\x12\x0f\n\x07\x63hanges\x18\n \x03(\t\x12\x16\n\x0e\x66ind_identical\x18\x0b \x01(\x08\x12\x0c\n\x04text\x18\x0c \x01(\t\x12<\n\x05\x66iles\x18\r \x03(\x0b\x32-.ablate.v1.CreateExperimentRequest.FilesEntry\x12\x1f\n\x05seeds\x18\x0e \x01(\x0b\x32\x10.ablate.v1.Seeds\x12\x0c\n\x04name\x18\x0f \x01(\t\x1aH\n\x0eOverridesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12%\n\x05value\x18\x02 \x01(\x0b\x32\x16.google.protobuf.Value:\x02\x38\x01\x1a,\n\nFilesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x9d\x03\n\x18\x43reateExperimentResponse\x12)\n\nexperiment\x18\x01 \x01(\x0b\x32\x15.ablate.v1.Experiment\x12\x1e\n\x05\x63\x65lls\x18\x02 \x03(\x0b\x32\x0f.ablate.v1.Cell\x12\x0e\n\x06reused\x18\x03 \x01(\r\x12\"\n\x1a\x64iffers_only_in_evaluation\x18\x04 \x03(\t\x12%\n\x08\x65stimate\x18\x05 \x01(\x0b\x32\x13.ablate.v1.Estimate\x12$\n\x08problems\x18\x06 \x03(\x0b\x32\x12.ablate.v1.Problem\x12\r\n\x05notes\x18\x07 \x03(\t\x12\x30\n\nparameters\x18\x08 \x03(\x0b\x32\x1c.ablate.v1.SettingParameters\x12\'\n\x08trainers\x18\t \x03(\x0b\x32\x15.ablate.v1.TrainerUse\x12\x10\n\x08\x61nalyses\x18\n \x01(\r\x12\x14\n\x0cidentical_to\x18\x0b \x01(\t\x12#\n\x05\x66iles\x18\x0c \x03(\x0b\x32\x14.ablate.v1.NamedFile\"K\n\tNamedFile\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\r\n\x05\x66ield\x18\x02 \x01(\t\x12\x0f\n\x07in_text\x18\x03 \x01(\x08\x12\x10\n\x08is_files\x18\x04 \x01(\x08\"C\n\nTrainerUse\x12\x0f\n\x07trainer\x18\x01 \x01(\t\x12\x0c\n\x04runs\x18\x02 \x01(\r\x12\x16\n\x0ewhy_not_native\x18\x03 \x01(\t\"\x90\x01\n\x11SettingParameters\x12\x38\n\x06labels\x18\x01 \x03(\x0b\x32(.ablate.v1.SettingParameters.LabelsEntry\x12\x12\n\nparameters\x18\x02 \x01(\x04\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"$\n\x14GetExperimentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"m\n\x16ListExperimentsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\r\n\x05owner\x18\x03 \x01(\t\x12\x0b\n\x03tag\x18\x04 \x01(\t\x12\x10\n\x08\x61rchived\x18\x05 \x01(\x08\"^\n\x17ListExperimentsResponse\x12*\n\x0b\x65xperiments\x18\x01 \x03(\x0b\x32\x15.ablate.v1.Experiment\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xa8\x02\n\x17UpdateExperimentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08new_name\x18\x02 \x01(\t\x12\x10\n\x08\x61\x64\x64_tags\x18\x03 \x03(\t\x12\x13\n\x0bremove_tags\x18\x04 \x03(\t\x12\x11\n\x04note\x18\x05 \x01(\tH\x00\x88\x01\x01\x12\x15\n\x08\x61rchived\x18\x06 \x01(\x08H\x01\x88\x01\x01\x12\x13\n\x06paused\x18\x07 \x01(\x08H\x02\x88\x01\x01\x12\x30\n\x08priority\x18\x08 \x01(\x0e\x32\x19.ablate.v1.Priority.ValueH\x03\x88\x01\x01\x12\'\n\x04move\x18\t \x01(\x0e\x32\x19.ablate.v1.QueueEnd.ValueB\x07\n\x05_noteB\x0b\n\t_archivedB\t\n\x07_pausedB\x0b\n\t_priority\"9\n\x08QueueEnd\"-\n\x05Value\x12\x0f\n\x0bunspecified\x10\x00\x12\t\n\x05\x66irst\x10\x01\x12\x08\n\x04last\x10\x02\"\'\n\x17\x43\x61ncelExperimentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\">\n\x17\x44\x65leteExperimentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x15\n\rvalidate_only\x18\x02 \x01(\x08\"\xba\x01\n\x18\x44\x65leteExperimentResponse\x12\x0c\n\x04runs\x18\x01 \x01(\r\x12\x10\n\x08\x61nalyses\x18\x02 \x01(\r\x12.\n\x0b\x64\x65vice_time\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05\x62ytes\x18\x04 \x01(\x04\x12\x13\n\x0bshared_runs\x18\x05 \x01(\r\x12\x13\n\x0bshared_with\x18\x06 \x03(\t\x12\x15\n\rcheckpoint_of\x18\x07 \x03(\t\"V\n\x16WatchExperimentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05token\x18\x02 \x01(\t\x12\x0c\n\x04keys\x18\x03 \x03(\t\x12\x11\n\tsnapshots\x18\x04 \x01(\x08\"\xee\x02\n\x0f\x45xperimentEvent\x12\x0c\n\x04\x63\x65ll\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12(\n\x05state\x18\x03 \x01(\x0e\x32\x19.ablate.v1.RunState.Value\x12\x0c\n\x04step\x18\x04 \x01(\r\x12\r\n\x05steps\x18\x05 \x01(\r\x12\x32\n\x04last\x18\x06 \x03(\x0b\x32$.ablate.v1.ExperimentEvent.LastEntry\x12\r\n\x05token\x18\x07 \x01(\t\x12$\n\x06\x63ounts\x18\x08 \x01(\x0b\x32\x14.ablate.v1.RunCounts\x12+\n\x08\x61nalyses\x18\t \x01(\x0b\x32\x19.ablate.v1.AnalysisCounts\x12%\n\x08snapshot\x18\n \x01(\x0b\x32\x13.ablate.v1.Snapshot\x12\x0f\n\x07stalled\x18= \x01(\t\x1a+\n\tLastEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"\xe4\x01\n\x08Snapshot\x12\x10\n\x08\x66raction\x18\x01 \x01(\x01\x12\x18\n\x10steps_per_second\x18\x02 \x01(\x01\x12,\n\ttime_left\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x1e\n\x05lanes\x18\x04 \x03(\x0b\x32\x0f.ablate.v1.Lane\x12(\n\x08settings\x18\x05 \x03(\x0b\x32\x16.ablate.v1.SettingMean\x12\x0e\n\x06\x66\x61iled\x18\x06 \x03(\t\x12$\n\x06newest\x18\x07 \x01(\x0b\x32\x14.ablate.v1.CellValue\"k\n\x04Lane\x12\x0e\n\x06worker\x18\x01 \x01(\t\x12\x0c\n\x04\x63\x65ll\x18\x02 \x01(\t\x12\x0c\n\x04step\x18\x03 \x01(\r\x12\r\n\x05steps\x18\x04 \x01(\r\x12(\n\x08training\x18\x05 \x01(\x0b\x32\x16.ablate.v1.TrainingRun\"\xb8\x01\n\x0bSettingMean\x12\x32\n\x06labels\x18\x01 \x03(\x0b\x32\".ablate.v1.SettingMean.LabelsEntry\x12\x11\n\x04mean\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\t\n\x01n\x18\x03 \x01(\r\x12\x10\n\x08\x64iverged\x18\x04 \x01(\r\x12\r\n\x05\x63\x65lls\x18\x05 \x01(\r\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\x07\n\x05_mean\"5\n\tCellValue\x12\x0c\n\x04\x63\x65ll\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\r\n\x05value\x18\x03 \x01(\x01\"5\n\x16\x44iffExperimentsRequest\x12\x0c\n\x04left\x18\x01 \x01(\t\x12\r\n\x05right\x18\x02 \x01(\t\"b\n\x17\x44iffExperimentsResponse\x12\x0c\n\x04left\x18\x01 \x01(\t\x12\r\n\x05right\x18\x02 \x01(\t\x12*\n\x06\x66ields\x18\x03 \x03(\x0b\x32\x1a.ablate.v1.FieldDifference\"<\n\x0f\x46ieldDifference\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x0c\n\x04left\x18\x02 \x03(\t\x12\r\n\x05right\x18\x03 \x03(\t2\xf6\x05\n\x0b\x45xperiments\x12\x63\n\x10\x43reateExperiment\x12\".ablate.v1.CreateExperimentRequest\x1a#.ablate.v1.CreateExperimentResponse\"\x06\xba\xbb\x18\x02\x08\x02\x12O\n\rGetExperiment\x12\x1f.ablate.v1.GetExperimentRequest\x1a\x15.ablate.v1.Experiment\"\x06\xba\xbb\x18\x02\x08\x01\x12`\n\x0fListExperiments\x12!.ablate.v1.ListExperimentsRequest\x1a\".ablate.v1.ListExperimentsResponse\"\x06\xba\xbb\x18\x02\x08\x01\x12`\n\x0f\x44iffExperiments\x12!.ablate.v1.DiffExperimentsRequest\x1a\".ablate.v1.DiffExperimentsResponse\"\x06\xba\xbb\x18\x02\x08\x01\x12U\n\x10UpdateExperiment\x12\".ablate.v1.UpdateExperimentRequest\x1a\x15.ablate.v1.Experiment\"\x06\xba\xbb\x18\x02\x08\x02\x12U\n\x10\x43\x61ncelExperiment\x12\".ablate.v1.CancelExperimentRequest\x1a\x15.ablate.v1.Experiment\"\x06\xba\xbb\x18\x02\x08\x02\x12\x63\n\x10\x44\x65leteExperiment\x12\".ablate.v1.DeleteExperimentRequest\x1a#.ablate.v1.DeleteExperimentResponse\"\x06\xba\xbb\x18\x02\x08\x02\x12Z\n\x0fWatchExperiment\x12!.ablate.v1.WatchExperimentRequest\x1a\x1a.ablate.v1.ExperimentEvent\"\x06\xba\xbb\x18\x02\x08\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1a\x61\x62late/v1/experiment.proto\x12\tablate.v1\x1a\x16\x61\x62late/v1/access.proto\x1a\x16\x61\x62late/v1/import.proto\x1a\x13\x61\x62late/v1/run.proto\x1a\x14\x61\x62late/v1/spec.proto\x1a\x16\x61\x62late/v1/worker.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfb\x03\n\nExperiment\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05owner\x18\x02 \x01(\t\x12\'\n\x04spec\x18\x03 \x01(\x0b\x32\x19.ablate.v1.ExperimentSpec\x12/\n\x05state\x18\x04 \x01(\x0e\x32 .ablate.v1.ExperimentState.Value\x12$\n\x06\x63ounts\x18\x05 \x01(\x0b\x32\x14.ablate.v1.RunCounts\x12/\n\x0b\x63reate_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x08\x61nalyses\x18\x08 \x01(\x0b\x32\x19.ablate.v1.AnalysisCounts\x12\x0f\n\x07private\x18\t \x01(\x08\x12\x0c\n\x04tags\x18\n \x03(\t\x12\x0c\n\x04note\x18\x0b \x01(\t\x12\x10\n\x08\x61rchived\x18\x0c \x01(\x08\x12\x0f\n\x07\x65xtends\x18\r \x01(\t\x12\x0f\n\x07\x63hanges\x18\x0e \x03(\t\x12\x15\n\rwhy_cancelled\x18\x0f \x01(\t\x12\x0e\n\x06paused\x18\x10 \x01(\x08\x12+\n\x08priority\x18\x11 \x01(\x0e\x32\x19.ablate.v1.Priority.Value\x12\x0f\n\x07stalled\x18= \x01(\t\"Q\n\x0f\x45xperimentState\">\n\x05Value\x12\x0f\n\x0bunspecified\x10\x00\x12\n\n\x06\x41\x43TIVE\x10\x01\x12\t\n\x05\x45NDED\x10\x02\x12\r\n\tCANCELLED\x10\x03\"o\n\tRunCounts\x12\x0e\n\x06queued\x18\x01 \x01(\r\x12\x0f\n\x07running\x18\x02 \x01(\r\x12\x0c\n\x04\x64one\x18\x03 \x01(\r\x12\x10\n\x08\x64iverged\x18\x04 \x01(\r\x12\x0e\n\x06\x66\x61iled\x18\x05 \x01(\r\x12\x11\n\tcancelled\x18\x06 \x01(\r\"\x84\x01\n\x0e\x41nalysisCounts\x12\x0f\n\x07planned\x18\x01 \x01(\x08\x12\x0e\n\x06queued\x18\x02 \x01(\r\x12\x0f\n\x07running\x18\x03 \x01(\r\x12\x0c\n\x04\x64one\x18\x04 \x01(\r\x12\x0e\n\x06\x66\x61iled\x18\x05 \x01(\r\x12\x11\n\tcancelled\x18\x06 \x01(\r\x12\x0f\n\x07\x66\x61ilure\x18\x07 \x01(\t\"\xf5\x01\n\x04\x43\x65ll\x12\x0c\n\x04name\x18\x01 \x01(\t\x12+\n\x06labels\x18\x02 \x03(\x0b\x32\x1b.ablate.v1.Cell.LabelsEntry\x12\x0c\n\x04seed\x18\x03 \x01(\r\x12\x0b\n\x03run\x18\x04 \x01(\t\x12(\n\x05state\x18\x05 \x01(\x0e\x32\x19.ablate.v1.RunState.Value\x12\x0e\n\x06reused\x18\x06 \x01(\x08\x12\x16\n\x0e\x63ontinued_from\x18\x07 \x01(\t\x12\x16\n\x0e\x63ontinued_step\x18\x08 \x01(\r\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"g\n\x07Problem\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\x12\x0f\n\x07\x61llowed\x18\x03 \x01(\t\x12\x0f\n\x07message\x18\x04 \x01(\t\x12\x0c\n\x04line\x18\x05 \x01(\r\x12\x0e\n\x06\x63olumn\x18\x06 \x01(\r\"\x89\x01\n\x08\x45stimate\x12.\n\x0b\x64\x65vice_time\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12,\n\twall_time\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05\x62ytes\x18\x03 \x01(\x04\x12\x10\n\x08measured\x18\x04 \x01(\x08\"\x9c\x04\n\x17\x43reateExperimentRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\'\n\x04spec\x18\x02 \x01(\x0b\x32\x19.ablate.v1.ExperimentSpec\x12\x44\n\toverrides\x18\x03 \x03(\x0b\x32\x31.ablate.v1.CreateExperimentRequest.OverridesEntry\x12\r\n\x05\x66resh\x18\x04 \x01(\x08\x12\x15\n\rvalidate_only\x18\x05 \x01(\x08\x12\x0f\n\x07private\x18\x06 \x01(\x08\x12\x0c\n\x04tags\x18\x07 \x03(\t\x12\x0c\n\x04note\x18\x08 \x01(\t\x12\x0f\n\x07\x65xtends\x18\t \x01(\t\x12\x0f\n\x07\x63hanges\x18\n \x03(\t\x12\x16\n\x0e\x66ind_identical\x18\x0b \x01(\x08\x12\x0c\n\x04text\x18\x0c \x01(\t\x12<\n\x05\x66iles\x18\r \x03(\x0b\x32-.ablate.v1.CreateExperimentRequest.FilesEntry\x12\x1f\n\x05seeds\x18\x0e \x01(\x0b\x32\x10.ablate.v1.Seeds\x12\x0c\n\x04name\x18\x0f \x01(\t\x1aH\n\x0eOverridesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12%\n\x05value\x18\x02 \x01(\x0b\x32\x16.google.protobuf.Value:\x02\x38\x01\x1a,\n\nFilesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x9d\x03\n\x18\x43reateExperimentResponse\x12)\n\nexperiment\x18\x01 \x01(\x0b\x32\x15.ablate.v1.Experiment\x12\x1e\n\x05\x63\x65lls\x18\x02 \x03(\x0b\x32\x0f.ablate.v1.Cell\x12\x0e\n\x06reused\x18\x03 \x01(\r\x12\"\n\x1a\x64iffers_only_in_evaluation\x18\x04 \x03(\t\x12%\n\x08\x65stimate\x18\x05 \x01(\x0b\x32\x13.ablate.v1.Estimate\x12$\n\x08problems\x18\x06 \x03(\x0b\x32\x12.ablate.v1.Problem\x12\r\n\x05notes\x18\x07 \x03(\t\x12\x30\n\nparameters\x18\x08 \x03(\x0b\x32\x1c.ablate.v1.SettingParameters\x12\'\n\x08trainers\x18\t \x03(\x0b\x32\x15.ablate.v1.TrainerUse\x12\x10\n\x08\x61nalyses\x18\n \x01(\r\x12\x14\n\x0cidentical_to\x18\x0b \x01(\t\x12#\n\x05\x66iles\x18\x0c \x03(\x0b\x32\x14.ablate.v1.NamedFile\"K\n\tNamedFile\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\r\n\x05\x66ield\x18\x02 \x01(\t\x12\x0f\n\x07in_text\x18\x03 \x01(\x08\x12\x10\n\x08is_files\x18\x04 \x01(\x08\"C\n\nTrainerUse\x12\x0f\n\x07trainer\x18\x01 \x01(\t\x12\x0c\n\x04runs\x18\x02 \x01(\r\x12\x16\n\x0ewhy_not_native\x18\x03 \x01(\t\"\x90\x01\n\x11SettingParameters\x12\x38\n\x06labels\x18\x01 \x03(\x0b\x32(.ablate.v1.SettingParameters.LabelsEntry\x12\x12\n\nparameters\x18\x02 \x01(\x04\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"$\n\x14GetExperimentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"m\n\x16ListExperimentsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\r\n\x05owner\x18\x03 \x01(\t\x12\x0b\n\x03tag\x18\x04 \x01(\t\x12\x10\n\x08\x61rchived\x18\x05 \x01(\x08\"^\n\x17ListExperimentsResponse\x12*\n\x0b\x65xperiments\x18\x01 \x03(\x0b\x32\x15.ablate.v1.Experiment\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xa8\x02\n\x17UpdateExperimentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08new_name\x18\x02 \x01(\t\x12\x10\n\x08\x61\x64\x64_tags\x18\x03 \x03(\t\x12\x13\n\x0bremove_tags\x18\x04 \x03(\t\x12\x11\n\x04note\x18\x05 \x01(\tH\x00\x88\x01\x01\x12\x15\n\x08\x61rchived\x18\x06 \x01(\x08H\x01\x88\x01\x01\x12\x13\n\x06paused\x18\x07 \x01(\x08H\x02\x88\x01\x01\x12\x30\n\x08priority\x18\x08 \x01(\x0e\x32\x19.ablate.v1.Priority.ValueH\x03\x88\x01\x01\x12\'\n\x04move\x18\t \x01(\x0e\x32\x19.ablate.v1.QueueEnd.ValueB\x07\n\x05_noteB\x0b\n\t_archivedB\t\n\x07_pausedB\x0b\n\t_priority\"9\n\x08QueueEnd\"-\n\x05Value\x12\x0f\n\x0bunspecified\x10\x00\x12\t\n\x05\x66irst\x10\x01\x12\x08\n\x04last\x10\x02\"\'\n\x17\x43\x61ncelExperimentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\">\n\x17\x44\x65leteExperimentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x15\n\rvalidate_only\x18\x02 \x01(\x08\"\xba\x01\n\x18\x44\x65leteExperimentResponse\x12\x0c\n\x04runs\x18\x01 \x01(\r\x12\x10\n\x08\x61nalyses\x18\x02 \x01(\r\x12.\n\x0b\x64\x65vice_time\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05\x62ytes\x18\x04 \x01(\x04\x12\x13\n\x0bshared_runs\x18\x05 \x01(\r\x12\x13\n\x0bshared_with\x18\x06 \x03(\t\x12\x15\n\rcheckpoint_of\x18\x07 \x03(\t\"V\n\x16WatchExperimentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05token\x18\x02 \x01(\t\x12\x0c\n\x04keys\x18\x03 \x03(\t\x12\x11\n\tsnapshots\x18\x04 \x01(\x08\"\xee\x02\n\x0f\x45xperimentEvent\x12\x0c\n\x04\x63\x65ll\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12(\n\x05state\x18\x03 \x01(\x0e\x32\x19.ablate.v1.RunState.Value\x12\x0c\n\x04step\x18\x04 \x01(\r\x12\r\n\x05steps\x18\x05 \x01(\r\x12\x32\n\x04last\x18\x06 \x03(\x0b\x32$.ablate.v1.ExperimentEvent.LastEntry\x12\r\n\x05token\x18\x07 \x01(\t\x12$\n\x06\x63ounts\x18\x08 \x01(\x0b\x32\x14.ablate.v1.RunCounts\x12+\n\x08\x61nalyses\x18\t \x01(\x0b\x32\x19.ablate.v1.AnalysisCounts\x12%\n\x08snapshot\x18\n \x01(\x0b\x32\x13.ablate.v1.Snapshot\x12\x0f\n\x07stalled\x18= \x01(\t\x1a+\n\tLastEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"\xe4\x01\n\x08Snapshot\x12\x10\n\x08\x66raction\x18\x01 \x01(\x01\x12\x18\n\x10steps_per_second\x18\x02 \x01(\x01\x12,\n\ttime_left\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x1e\n\x05lanes\x18\x04 \x03(\x0b\x32\x0f.ablate.v1.Lane\x12(\n\x08settings\x18\x05 \x03(\x0b\x32\x16.ablate.v1.SettingMean\x12\x0e\n\x06\x66\x61iled\x18\x06 \x03(\t\x12$\n\x06newest\x18\x07 \x01(\x0b\x32\x14.ablate.v1.CellValue\"k\n\x04Lane\x12\x0e\n\x06worker\x18\x01 \x01(\t\x12\x0c\n\x04\x63\x65ll\x18\x02 \x01(\t\x12\x0c\n\x04step\x18\x03 \x01(\r\x12\r\n\x05steps\x18\x04 \x01(\r\x12(\n\x08training\x18\x05 \x01(\x0b\x32\x16.ablate.v1.TrainingRun\"\xb8\x01\n\x0bSettingMean\x12\x32\n\x06labels\x18\x01 \x03(\x0b\x32\".ablate.v1.SettingMean.LabelsEntry\x12\x11\n\x04mean\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\t\n\x01n\x18\x03 \x01(\r\x12\x10\n\x08\x64iverged\x18\x04 \x01(\r\x12\r\n\x05\x63\x65lls\x18\x05 \x01(\r\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\x07\n\x05_mean\"5\n\tCellValue\x12\x0c\n\x04\x63\x65ll\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\r\n\x05value\x18\x03 \x01(\x01\"5\n\x16\x44iffExperimentsRequest\x12\x0c\n\x04left\x18\x01 \x01(\t\x12\r\n\x05right\x18\x02 \x01(\t\"b\n\x17\x44iffExperimentsResponse\x12\x0c\n\x04left\x18\x01 \x01(\t\x12\r\n\x05right\x18\x02 \x01(\t\x12*\n\x06\x66ields\x18\x03 \x03(\x0b\x32\x1a.ablate.v1.FieldDifference\"<\n\x0f\x46ieldDifference\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x0c\n\x04left\x18\x02 \x03(\t\x12\r\n\x05right\x18\x03 \x03(\t2\xc9\x06\n\x0b\x45xperiments\x12\x63\n\x10\x43reateExperiment\x12\".ablate.v1.CreateExperimentRequest\x1a#.ablate.v1.CreateExperimentResponse\"\x06\xba\xbb\x18\x02\x08\x02\x12Q\n\x10ImportExperiment\x12\x18.ablate.v1.ImportRequest\x1a\x19.ablate.v1.ImportResponse\"\x06\xba\xbb\x18\x02\x08\x02(\x01\x12O\n\rGetExperiment\x12\x1f.ablate.v1.GetExperimentRequest\x1a\x15.ablate.v1.Experiment\"\x06\xba\xbb\x18\x02\x08\x01\x12`\n\x0fListExperiments\x12!.ablate.v1.ListExperimentsRequest\x1a\".ablate.v1.ListExperimentsResponse\"\x06\xba\xbb\x18\x02\x08\x01\x12`\n\x0f\x44iffExperiments\x12!.ablate.v1.DiffExperimentsRequest\x1a\".ablate.v1.DiffExperimentsResponse\"\x06\xba\xbb\x18\x02\x08\x01\x12U\n\x10UpdateExperiment\x12\".ablate.v1.UpdateExperimentRequest\x1a\x15.ablate.v1.Experiment\"\x06\xba\xbb\x18\x02\x08\x02\x12U\n\x10\x43\x61ncelExperiment\x12\".ablate.v1.CancelExperimentRequest\x1a\x15.ablate.v1.Experiment\"\x06\xba\xbb\x18\x02\x08\x02\x12\x63\n\x10\x44\x65leteExperiment\x12\".ablate.v1.DeleteExperimentRequest\x1a#.ablate.v1.DeleteExperimentResponse\"\x06\xba\xbb\x18\x02\x08\x02\x12Z\n\x0fWatchExperiment\x12!.ablate.v1.WatchExperimentRequest\x1a\x1a.ablate.v1.ExperimentEvent\"\x06\xba\xbb\x18\x02\x08\x01\x30\x01\x62\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'ablate.v1.experiment_pb2', globals())
@@ -41,6 +42,8 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _SETTINGMEAN_LABELSENTRY._serialized_options = b'8\001'
   _EXPERIMENTS.methods_by_name['CreateExperiment']._options = None
   _EXPERIMENTS.methods_by_name['CreateExperiment']._serialized_options = b'\272\273\030\002\010\002'
+  _EXPERIMENTS.methods_by_name['ImportExperiment']._options = None
+  _EXPERIMENTS.methods_by_name['ImportExperiment']._serialized_options = b'\272\273\030\002\010\002'
   _EXPERIMENTS.methods_by_name['GetExperiment']._options = None
   _EXPERIMENTS.methods_by_name['GetExperiment']._serialized_options = b'\272\273\030\002\010\001'
   _EXPERIMENTS.methods_by_name['ListExperiments']._options = None
@@ -55,80 +58,80 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _EXPERIMENTS.methods_by_name['DeleteExperiment']._serialized_options = b'\272\273\030\002\010\002'
   _EXPERIMENTS.methods_by_name['WatchExperiment']._options = None
   _EXPERIMENTS.methods_by_name['WatchExperiment']._serialized_options = b'\272\273\030\002\010\001'
-  _EXPERIMENT._serialized_start=228
-  _EXPERIMENT._serialized_end=735
-  _EXPERIMENTSTATE._serialized_start=737
-  _EXPERIMENTSTATE._serialized_end=818
-  _EXPERIMENTSTATE_VALUE._serialized_start=756
-  _EXPERIMENTSTATE_VALUE._serialized_end=818
-  _RUNCOUNTS._serialized_start=820
-  _RUNCOUNTS._serialized_end=931
-  _ANALYSISCOUNTS._serialized_start=934
-  _ANALYSISCOUNTS._serialized_end=1066
-  _CELL._serialized_start=1069
-  _CELL._serialized_end=1314
-  _CELL_LABELSENTRY._serialized_start=1269
-  _CELL_LABELSENTRY._serialized_end=1314
-  _PROBLEM._serialized_start=1316
-  _PROBLEM._serialized_end=1419
-  _ESTIMATE._serialized_start=1422
-  _ESTIMATE._serialized_end=1559
-  _CREATEEXPERIMENTREQUEST._serialized_start=1562
-  _CREATEEXPERIMENTREQUEST._serialized_end=2102
-  _CREATEEXPERIMENTREQUEST_OVERRIDESENTRY._serialized_start=1984
-  _CREATEEXPERIMENTREQUEST_OVERRIDESENTRY._serialized_end=2056
-  _CREATEEXPERIMENTREQUEST_FILESENTRY._serialized_start=2058
-  _CREATEEXPERIMENTREQUEST_FILESENTRY._serialized_end=2102
-  _CREATEEXPERIMENTRESPONSE._serialized_start=2105
-  _CREATEEXPERIMENTRESPONSE._serialized_end=2518
-  _NAMEDFILE._serialized_start=2520
-  _NAMEDFILE._serialized_end=2595
-  _TRAINERUSE._serialized_start=2597
-  _TRAINERUSE._serialized_end=2664
-  _SETTINGPARAMETERS._serialized_start=2667
-  _SETTINGPARAMETERS._serialized_end=2811
-  _SETTINGPARAMETERS_LABELSENTRY._serialized_start=1269
-  _SETTINGPARAMETERS_LABELSENTRY._serialized_end=1314
-  _GETEXPERIMENTREQUEST._serialized_start=2813
-  _GETEXPERIMENTREQUEST._serialized_end=2849
-  _LISTEXPERIMENTSREQUEST._serialized_start=2851
-  _LISTEXPERIMENTSREQUEST._serialized_end=2960
-  _LISTEXPERIMENTSRESPONSE._serialized_start=2962
-  _LISTEXPERIMENTSRESPONSE._serialized_end=3056
-  _UPDATEEXPERIMENTREQUEST._serialized_start=3059
-  _UPDATEEXPERIMENTREQUEST._serialized_end=3355
-  _QUEUEEND._serialized_start=3357
-  _QUEUEEND._serialized_end=3414
-  _QUEUEEND_VALUE._serialized_start=3369
-  _QUEUEEND_VALUE._serialized_end=3414
-  _CANCELEXPERIMENTREQUEST._serialized_start=3416
-  _CANCELEXPERIMENTREQUEST._serialized_end=3455
-  _DELETEEXPERIMENTREQUEST._serialized_start=3457
-  _DELETEEXPERIMENTREQUEST._serialized_end=3519
-  _DELETEEXPERIMENTRESPONSE._serialized_start=3522
-  _DELETEEXPERIMENTRESPONSE._serialized_end=3708
-  _WATCHEXPERIMENTREQUEST._serialized_start=3710
-  _WATCHEXPERIMENTREQUEST._serialized_end=3796
-  _EXPERIMENTEVENT._serialized_start=3799
-  _EXPERIMENTEVENT._serialized_end=4165
-  _EXPERIMENTEVENT_LASTENTRY._serialized_start=4122
-  _EXPERIMENTEVENT_LASTENTRY._serialized_end=4165
-  _SNAPSHOT._serialized_start=4168
-  _SNAPSHOT._serialized_end=4396
-  _LANE._serialized_start=4398
-  _LANE._serialized_end=4505
-  _SETTINGMEAN._serialized_start=4508
-  _SETTINGMEAN._serialized_end=4692
-  _SETTINGMEAN_LABELSENTRY._serialized_start=1269
-  _SETTINGMEAN_LABELSENTRY._serialized_end=1314
-  _CELLVALUE._serialized_start=4694
-  _CELLVALUE._serialized_end=4747
-  _DIFFEXPERIMENTSREQUEST._serialized_start=4749
-  _DIFFEXPERIMENTSREQUEST._serialized_end=4802
-  _DIFFEXPERIMENTSRESPONSE._serialized_start=4804
-  _DIFFEXPERIMENTSRESPONSE._serialized_end=4902
-  _FIELDDIFFERENCE._serialized_start=4904
-  _FIELDDIFFERENCE._serialized_end=4964
-  _EXPERIMENTS._serialized_start=4967
-  _EXPERIMENTS._serialized_end=5725
+  _EXPERIMENT._serialized_start=252
+  _EXPERIMENT._serialized_end=759
+  _EXPERIMENTSTATE._serialized_start=761
+  _EXPERIMENTSTATE._serialized_end=842
+  _EXPERIMENTSTATE_VALUE._serialized_start=780
+  _EXPERIMENTSTATE_VALUE._serialized_end=842
+  _RUNCOUNTS._serialized_start=844
+  _RUNCOUNTS._serialized_end=955
+  _ANALYSISCOUNTS._serialized_start=958
+  _ANALYSISCOUNTS._serialized_end=1090
+  _CELL._serialized_start=1093
+  _CELL._serialized_end=1338
+  _CELL_LABELSENTRY._serialized_start=1293
+  _CELL_LABELSENTRY._serialized_end=1338
+  _PROBLEM._serialized_start=1340
+  _PROBLEM._serialized_end=1443
+  _ESTIMATE._serialized_start=1446
+  _ESTIMATE._serialized_end=1583
+  _CREATEEXPERIMENTREQUEST._serialized_start=1586
+  _CREATEEXPERIMENTREQUEST._serialized_end=2126
+  _CREATEEXPERIMENTREQUEST_OVERRIDESENTRY._serialized_start=2008
+  _CREATEEXPERIMENTREQUEST_OVERRIDESENTRY._serialized_end=2080
+  _CREATEEXPERIMENTREQUEST_FILESENTRY._serialized_start=2082
+  _CREATEEXPERIMENTREQUEST_FILESENTRY._serialized_end=2126
+  _CREATEEXPERIMENTRESPONSE._serialized_start=2129
+  _CREATEEXPERIMENTRESPONSE._serialized_end=2542
+  _NAMEDFILE._serialized_start=2544
+  _NAMEDFILE._serialized_end=2619
+  _TRAINERUSE._serialized_start=2621
+  _TRAINERUSE._serialized_end=2688
+  _SETTINGPARAMETERS._serialized_start=2691
+  _SETTINGPARAMETERS._serialized_end=2835
+  _SETTINGPARAMETERS_LABELSENTRY._serialized_start=1293
+  _SETTINGPARAMETERS_LABELSENTRY._serialized_end=1338
+  _GETEXPERIMENTREQUEST._serialized_start=2837
+  _GETEXPERIMENTREQUEST._serialized_end=2873
+  _LISTEXPERIMENTSREQUEST._serialized_start=2875
+  _LISTEXPERIMENTSREQUEST._serialized_end=2984
+  _LISTEXPERIMENTSRESPONSE._serialized_start=2986
+  _LISTEXPERIMENTSRESPONSE._serialized_end=3080
+  _UPDATEEXPERIMENTREQUEST._serialized_start=3083
+  _UPDATEEXPERIMENTREQUEST._serialized_end=3379
+  _QUEUEEND._serialized_start=3381
+  _QUEUEEND._serialized_end=3438
+  _QUEUEEND_VALUE._serialized_start=3393
+  _QUEUEEND_VALUE._serialized_end=3438
+  _CANCELEXPERIMENTREQUEST._serialized_start=3440
+  _CANCELEXPERIMENTREQUEST._serialized_end=3479
+  _DELETEEXPERIMENTREQUEST._serialized_start=3481
+  _DELETEEXPERIMENTREQUEST._serialized_end=3543
+  _DELETEEXPERIMENTRESPONSE._serialized_start=3546
+  _DELETEEXPERIMENTRESPONSE._serialized_end=3732
+  _WATCHEXPERIMENTREQUEST._serialized_start=3734
+  _WATCHEXPERIMENTREQUEST._serialized_end=3820
+  _EXPERIMENTEVENT._serialized_start=3823
+  _EXPERIMENTEVENT._serialized_end=4189
+  _EXPERIMENTEVENT_LASTENTRY._serialized_start=4146
+  _EXPERIMENTEVENT_LASTENTRY._serialized_end=4189
+  _SNAPSHOT._serialized_start=4192
+  _SNAPSHOT._serialized_end=4420
+  _LANE._serialized_start=4422
+  _LANE._serialized_end=4529
+  _SETTINGMEAN._serialized_start=4532
+  _SETTINGMEAN._serialized_end=4716
+  _SETTINGMEAN_LABELSENTRY._serialized_start=1293
+  _SETTINGMEAN_LABELSENTRY._serialized_end=1338
+  _CELLVALUE._serialized_start=4718
+  _CELLVALUE._serialized_end=4771
+  _DIFFEXPERIMENTSREQUEST._serialized_start=4773
+  _DIFFEXPERIMENTSREQUEST._serialized_end=4826
+  _DIFFEXPERIMENTSRESPONSE._serialized_start=4828
+  _DIFFEXPERIMENTSRESPONSE._serialized_end=4926
+  _FIELDDIFFERENCE._serialized_start=4928
+  _FIELDDIFFERENCE._serialized_end=4988
+  _EXPERIMENTS._serialized_start=4991
+  _EXPERIMENTS._serialized_end=5832
 # @@protoc_insertion_point(module_scope)

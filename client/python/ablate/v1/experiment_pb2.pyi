@@ -1,4 +1,5 @@
 from ablate.v1 import access_pb2 as _access_pb2
+from ablate.v1 import import_pb2 as _import_pb2
 from ablate.v1 import run_pb2 as _run_pb2
 from ablate.v1 import spec_pb2 as _spec_pb2
 from ablate.v1 import worker_pb2 as _worker_pb2

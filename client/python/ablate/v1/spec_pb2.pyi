@@ -134,8 +134,9 @@ class Axis(_message.Message):
     def __init__(self, name: _Optional[str] = ..., field: _Optional[str] = ..., values: _Optional[_Iterable[_Union[_struct_pb2.Value, _Mapping]]] = ..., settings: _Optional[_Iterable[_Union[Setting, _Mapping]]] = ..., tune: bool = ...) -> None: ...
 
 class BaseSpec(_message.Message):
-    __slots__ = ["evaluation", "model", "model_from", "program", "settings", "task", "training"]
+    __slots__ = ["evaluation", "imported", "model", "model_from", "program", "settings", "task", "training"]
     EVALUATION_FIELD_NUMBER: _ClassVar[int]
+    IMPORTED_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
     MODEL_FROM_FIELD_NUMBER: _ClassVar[int]
     PROGRAM_FIELD_NUMBER: _ClassVar[int]
@@ -143,13 +144,14 @@ class BaseSpec(_message.Message):
     TASK_FIELD_NUMBER: _ClassVar[int]
     TRAINING_FIELD_NUMBER: _ClassVar[int]
     evaluation: EvaluationSpec
+    imported: ImportedSpec
     model: ModelSpec
     model_from: str
     program: ProgramSpec
     settings: _struct_pb2.Struct
     task: TaskSpec
     training: TrainingSpec
-    def __init__(self, task: _Optional[_Union[TaskSpec, _Mapping]] = ..., model: _Optional[_Union[ModelSpec, _Mapping]] = ..., training: _Optional[_Union[TrainingSpec, _Mapping]] = ..., evaluation: _Optional[_Union[EvaluationSpec, _Mapping]] = ..., model_from: _Optional[str] = ..., program: _Optional[_Union[ProgramSpec, _Mapping]] = ..., settings: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ...) -> None: ...
+    def __init__(self, task: _Optional[_Union[TaskSpec, _Mapping]] = ..., model: _Optional[_Union[ModelSpec, _Mapping]] = ..., training: _Optional[_Union[TrainingSpec, _Mapping]] = ..., evaluation: _Optional[_Union[EvaluationSpec, _Mapping]] = ..., model_from: _Optional[str] = ..., program: _Optional[_Union[ProgramSpec, _Mapping]] = ..., settings: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., imported: _Optional[_Union[ImportedSpec, _Mapping]] = ...) -> None: ...
 
 class Better(_message.Message):
     __slots__ = []
@@ -234,6 +236,12 @@ class FeedForwardSpec(_message.Message):
     activation: Activation.Value
     hidden: int
     def __init__(self, hidden: _Optional[int] = ..., activation: _Optional[_Union[Activation.Value, str]] = ...) -> None: ...
+
+class ImportedSpec(_message.Message):
+    __slots__ = ["source"]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    source: str
+    def __init__(self, source: _Optional[str] = ...) -> None: ...
 
 class InitKind(_message.Message):
     __slots__ = []
