@@ -81,6 +81,8 @@ constexpr CommandRow kCommands[] = {
     {kExperiments, nullptr, "cancel", "Cancel experiments or analyses", DefineCancel},
     {kExperiments, nullptr, "rm", "Remove ended experiments with their runs, or analyses",
      DefineRm},
+    {kExperiments, nullptr, "import", "Keep results of other tools as an experiment",
+     DefineImport},
     {kResults, nullptr, "compare", "Compare settings with their baseline", DefineCompare},
     {kResults, nullptr, "best", "List the cells with the best values of a metric", DefineBest},
     {kResults, nullptr, "report", "Write a report of experiments as one HTML page", DefineReport},

@@ -59,6 +59,8 @@ Action DefineRm(Command* command);
 Action DefineLogs(Command* command);
 Action DefineMetrics(Command* command);
 Action DefineCompare(Command* command);
+Action DefineImport(Command* command);
+Action DefineJudge(Command* command);
 Action DefineDiff(Command* command);
 Action DefineSql(Command* command);
 Action DefineTable(Command* command);

@@ -202,9 +202,9 @@ absl::Status Connection::ReadStream(const Message& request, Message* message,
   return ToStatus(finished, server_);
 }
 
-absl::Status Connection::WriteStream(const std::function<absl::StatusOr<bool>()>& next,
+absl::Status Connection::WriteStream(const std::string& path,
+                                     const std::function<absl::StatusOr<bool>()>& next,
                                      const Message& message, Message* response) {
-  const std::string path = PathOf(message, nullptr);
   const RpcMethod method(path.c_str(), RpcMethod::CLIENT_STREAMING);
   grpc::ClientContext context;
   join::AddMetadata(server_, &context);

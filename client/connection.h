@@ -88,7 +88,7 @@ class Connection {
 
   // Writes a stream of the messages that `next` returns, until it returns none or an error.
   template <typename Request, typename Response>
-  absl::StatusOr<Response> Send(const UploadRpc<Request, Response>&,
+  absl::StatusOr<Response> Send(const UploadRpc<Request, Response>& rpc,
                                 const std::type_identity_t<NextMessage<Request>>& next) {
     Request message;
     Response response;
@@ -97,7 +97,7 @@ class Connection {
       if (given.has_value()) message = *std::move(given);
       return given.has_value();
     };
-    RETURN_IF_ERROR(WriteStream(read, message, &response));
+    RETURN_IF_ERROR(WriteStream(PathOf(message, rpc.service), read, message, &response));
     return response;
   }
 
@@ -110,7 +110,8 @@ class Connection {
                           google::protobuf::Message* message,
                           const std::function<absl::Status()>& on_message);
   // `next` changes `message` to the next one; false at the end.
-  absl::Status WriteStream(const std::function<absl::StatusOr<bool>()>& next,
+  absl::Status WriteStream(const std::string& path,
+                           const std::function<absl::StatusOr<bool>()>& next,
                            const google::protobuf::Message& message,
                            google::protobuf::Message* response);
   // Tells of names in the request that several experiments have; with `only` they are an error.

@@ -43,13 +43,16 @@ struct Rpc {
 template <typename Request, typename Message>
 struct StreamRpc {};
 
-// A method whose request is a stream.
+// A method whose request is a stream. The service is as for Rpc.
 template <typename Request, typename Response>
-struct UploadRpc {};
+struct UploadRpc {
+  const char* service = nullptr;
+};
 
 // May be repeated: its request ID identifies it.
 inline constexpr Rpc<v1::CreateExperimentRequest, v1::CreateExperimentResponse> kCreateExperiment{
     kLong};
+inline constexpr UploadRpc<v1::ImportRequest, v1::ImportResponse> kImport{"Experiments"};
 inline constexpr Rpc<v1::GetExperimentRequest, v1::Experiment> kGetExperiment;
 // Does the same before something is removed.
 inline constexpr Rpc<v1::GetExperimentRequest, v1::Experiment> kGetOnlyExperiment{kOnly};

@@ -83,6 +83,7 @@ std::vector<std::string> NextSteps(const v1::Experiment& experiment,
     steps.push_back(
         absl::StrCat("ablate metrics ", id, " --key ", PrimaryMetric(experiment.spec()), " --csv"));
   }
+  if (experiment.spec().base().has_imported()) return steps;
   steps.push_back(
       absl::StrCat("ablate artifact get ", id, "/", done->cell(),
                    has_program ? " output -o out" : " checkpoint -o model.safetensors"));
@@ -147,8 +148,9 @@ void Print(const Context& context, const v1::Experiment& experiment,
   }
   const std::string primary = PrimaryMetric(experiment.spec());
   out << "\n" << SettingTable(experiment.spec(), runs, primary, context.console.table_width());
-  const std::string unjudged =
-      experiment.spec().base().has_program() ? NoPrimaryText(runs, primary) : "";
+  const v1::BaseSpec& base = experiment.spec().base();
+  const bool is_model = !base.has_program() && !base.has_imported();
+  const std::string unjudged = is_model ? "" : NoPrimaryText(runs, primary);
   if (!unjudged.empty()) out << "\n" << Printable(unjudged) << "\n";
   const v1::RunRow* failed = FirstCell(runs, v1::RunState::FAILED);
   if (failed != nullptr && !failed->failure().empty()) out << "\nfailed: " << FailureText(*failed);

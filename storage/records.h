@@ -66,18 +66,18 @@ struct RunSummaries {
   std::string damage;  // why the stored ones can't be read; empty if they can
 };
 
-// A series of a run that was trained elsewhere: strictly ascending steps, one value each.
-struct ImportedSeries {
+// Points of one key in one row group.
+struct Column {
   std::string key;
-  std::vector<uint32_t> steps;
-  std::vector<double> values;
+  std::vector<uint32_t> steps;  // ascending
+  std::vector<double> values;   // may be non-finite; bits are preserved
 };
 
-// The result of such a run, which is created as it ended.
+// The result of a run that was trained elsewhere. The run is created as it ended.
 struct ImportedResult {
   RunState state = RunState::kDone;  // or kDiverged
   Micros start_time = 0, end_time = 0;
-  std::vector<ImportedSeries> series;  // distinct keys, each with points
+  std::vector<Column> series;  // at least one
 };
 
 // A run that may have to be trained. Its id is the fingerprint, with ".2", ".3", … for later
@@ -567,14 +567,6 @@ struct RunLog {
 inline constexpr int64_t kMaxLogBytes = 4 << 20;
 
 inline constexpr size_t kMaxKeyBytes = 200;  // bytes of a metric's key
-
-// Points of one key in one row group.
-struct Column {
-  std::string key;
-  std::vector<uint32_t> steps;  // ascending
-  std::vector<double> values;   // may be non-finite; bits are preserved
-};
-
 }  // namespace ablate::storage
 
 #endif  // ABLATE_STORAGE_RECORDS_H_

@@ -21,7 +21,7 @@ SPEAK_TLS = ("base/openssl.", "base/certificate_facts.", "server/access/", "serv
 HASHES = "base/sha256.cc"
 SQLITE = re.compile(r"^sqlite3")
 # Each folder of the server includes only folders that come after it.
-ORDER = ("service", "submit", "results", "analysis", "rpc", "net", "lookup", "experiment", "schedule", "worker", "program", "config", "engine")
+ORDER = ("service", "imports", "submit", "results", "analysis", "rpc", "net", "lookup", "experiment", "schedule", "worker", "program", "config", "engine")
 OURS = re.compile(r"^(base|proto|storage|server|client)/")
 # What the engine may use beside the standard library and its own headers.
 ENGINE_ALLOWED = re.compile(r"^(absl|torch|ATen|c10|hwy|pcre2|nlohmann|base|server/engine)\b")

@@ -315,7 +315,6 @@ std::string GridTable(const v1::CreateExperimentResponse& response, int width) {
     if (cell.reused()) ++count.reused;
   }
   std::vector<Column> columns = LabelColumns(response.experiment().spec());
-  const bool has_program = response.experiment().spec().base().has_program();
   columns.push_back({"parameters", true, /*optional=*/true});
   for (const char* title : {"cells", "reused"}) columns.push_back({title, true});
   Table table(std::move(columns));
@@ -324,7 +323,7 @@ std::string GridTable(const v1::CreateExperimentResponse& response, int width) {
     const Labels labels(setting.labels().begin(), setting.labels().end());
     std::vector<std::string> row = LabelRow(response.experiment().spec(), labels);
     const CellCounts& count = counts[labels];
-    row.push_back(has_program ? "" : text::Grouped(setting.parameters()));
+    row.push_back(setting.parameters() == 0 ? "" : text::Grouped(setting.parameters()));
     for (const uint64_t number : {count.cells, count.reused}) {
       row.push_back(all ? text::Grouped(number) : "—");
     }

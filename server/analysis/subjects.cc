@@ -12,6 +12,7 @@
 #include "server/config/analysis_options.h"
 #include "server/config/engine_config.h"
 #include "server/config/fields.h"
+#include "server/config/program.h"
 #include "server/engine/analysis.h"
 #include "server/experiment/analysis.h"
 #include "server/experiment/analysis_time.h"
@@ -111,7 +112,14 @@ absl::StatusOr<v1::RunSpec> SpecOf(const storage::RunRecord& run) {
 }
 
 absl::Status CheckTrainsModel(absl::string_view run, const v1::RunSpec& spec) {
-  if (!spec.spec().has_program()) return absl::OkStatus();
+  if (spec::IsModel(spec.spec())) return absl::OkStatus();
+  if (spec.spec().has_imported()) {
+    return lookup::WithReason(
+        absl::FailedPreconditionError(absl::StrCat("run ", run,
+                                                   " was trained elsewhere, and only its numbers "
+                                                   "are here; expected a run that trains a model")),
+        "RUN_IS_IMPORTED");
+  }
   return lookup::WithReason(
       absl::FailedPreconditionError(absl::StrCat("run ", run,
                                                  " is a program, which has no model of ours; "

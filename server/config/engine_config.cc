@@ -10,6 +10,7 @@
 #include "proto/reflect/read.h"
 #include "server/config/field_reader.h"
 #include "server/config/fields.h"
+#include "server/config/program.h"
 
 namespace ablate::spec {
 namespace {
@@ -95,7 +96,7 @@ absl::Status ReadConfig(const v1::BaseSpec& spec, const engine::TaskShape& shape
 // Does CheckKnown's checks except those of enums, which ReadConfig does.
 absl::Status CheckFieldsOf(const v1::RunSpec& run) {
   const v1::BaseSpec& spec = run.spec();
-  if (spec.has_program() || spec.has_settings()) {
+  if (!IsModel(spec) || spec.has_settings()) {
     return absl::InvalidArgumentError("program: a run of a program has no model");
   }
   absl::Status known = CheckNumbers(run, "run");

@@ -342,7 +342,8 @@ bool NamesTokenizer(absl::string_view tokenizer) {
 }
 
 void FillFields(v1::BaseSpec* base) {
-  if (base->has_program()) return FillProgram(base);
+  if (base->has_program()) FillProgram(base);
+  if (!IsModel(*base)) return;
   const auto is_constant = [](const FieldRule& rule) {
     return rule.condition == nullptr && rule.computed == nullptr;
   };
@@ -368,7 +369,8 @@ void FillFields(v1::BaseSpec* base) {
 }
 
 void FillDefaults(bool cuda, v1::BaseSpec* base) {
-  if (base->has_program()) return FillProgram(base);
+  if (base->has_program()) FillProgram(base);
+  if (!IsModel(*base)) return;
   v1::TrainingSpec* training = base->mutable_training();
   if (!training->has_trainer()) training->set_trainer(v1::Trainer::auto_);
   FillFields(base);
@@ -382,11 +384,11 @@ bool LeavesDeviceOpen(const v1::TrainingSpec& training) {
 }
 
 bool ReadStoredRun(const std::string& bytes, v1::RunSpec* run) {
-  // Every run has a task or a program. Without this check, bytes that aren't a spec would become
+  // Every run has a task, or isn't a model. Without this check, bytes that aren't a spec would become
   // one of defaults.
   const bool read =
       run->ParseFromString(bytes) &&
-      (run->spec().has_program() || run->spec().task().kind_case() != v1::TaskSpec::KIND_NOT_SET);
+      (!IsModel(run->spec()) || run->spec().task().kind_case() != v1::TaskSpec::KIND_NOT_SET);
   if (read) FillFields(run->mutable_spec());
   return read;
 }

@@ -175,6 +175,13 @@ std::vector<std::string> CommandOf(const v1::RunSpec& run, const std::string& se
   return command;
 }
 
+std::string ImportedIdentity(const v1::BaseSpec& spec) {
+  Value settings;
+  *settings.mutable_struct_value() = spec.settings();
+  return absl::StrCat("source=", spec.imported().source(), "\nsettings=", CanonicalJson(settings),
+                      "\n");
+}
+
 std::string ProgramIdentity(const v1::BaseSpec& filled, const ProgramContents& contents) {
   const v1::ProgramSpec& program = filled.program();
   Value command, settings;

@@ -1,5 +1,5 @@
-// Reads the specs of runs that are programs: defaults, settings as text, the command of a run, its
-// identity.
+// Reads the specs of runs that aren't models: defaults, settings as text, the command of a program's
+// run, the identity of a run.
 #ifndef ABLATE_SERVER_CONFIG_PROGRAM_H_
 #define ABLATE_SERVER_CONFIG_PROGRAM_H_
 
@@ -27,6 +27,12 @@ bool IsProgramTrainer(absl::string_view trainer);
 
 // Returns its environment: "default" or "jax".
 std::string EnvironmentOf(absl::string_view trainer);
+
+// The trainer of runs that were trained elsewhere; no worker has it.
+inline constexpr char kImportedTrainer[] = "imported";
+
+// Returns true if runs of this spec train a model of ours, and are neither programs nor imported.
+inline bool IsModel(const v1::BaseSpec& spec) { return !spec.has_program() && !spec.has_imported(); }
 
 // Returns how many lanes of a worker a run takes: its threads; 1 for a program on a GPU.
 uint32_t LanesOf(const v1::BaseSpec& spec);
@@ -59,6 +65,9 @@ struct ProgramContents {
   std::string data_sha256;   // empty: none
   std::string environment;   // its version
 };
+
+// Returns what an imported run was trained with, as far as its tool says. It is shared by all seeds.
+std::string ImportedIdentity(const v1::BaseSpec& spec);
 
 // Returns what a run's numbers depend on, as text. Without a seed it is shared by all seeds.
 std::string ProgramIdentity(const v1::BaseSpec& filled, const ProgramContents& contents);

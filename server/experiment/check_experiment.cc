@@ -12,6 +12,7 @@
 #include "proto/reflect/option.h"
 #include "proto/reflect/read.h"
 #include "proto/reflect/text.h"
+#include "server/config/program.h"
 #include "server/experiment/analysis_numbers.h"
 #include "server/experiment/axes.h"
 #include "server/experiment/checks.h"
@@ -62,7 +63,7 @@ void CheckWindow(const v1::ExperimentSpec& spec, const v1::Window& window, const
                                " is a number of an analysis, which has no series to summarize"),
                   MetricNames());
   } else {
-    CheckMetric(key, window.key(), spec.base().has_program(), problems);
+    CheckMetric(key, window.key(), !IsModel(spec.base()), problems);
   }
   if (window.has_first() && window.has_last()) {
     problems->Add(path, "", "first and last exclude each other", "first, last or neither");
@@ -75,7 +76,7 @@ void CheckPrimary(const v1::ExperimentSpec& spec, Problems* problems) {
   const std::string& primary = spec.report().primary();
   const auto entry = AnalysisOf(spec, primary);
   if (!entry.has_value()) {
-    return CheckMetric("report.primary", primary, spec.base().has_program(), problems);
+    return CheckMetric("report.primary", primary, !IsModel(spec.base()), problems);
   }
   const size_t slash = std::min(primary.find('/'), primary.size());
   const std::string number = primary.substr(std::min(slash + 1, primary.size()));
@@ -197,8 +198,8 @@ bool CheckBounds(const Message& message, const std::string& path, Problems* prob
 
 void CheckExperiment(const v1::ExperimentSpec& spec, Problems* problems) {
   CheckName("name", spec.name(), problems);
-  if (!spec.base().has_program()) CheckProgram(spec.base(), problems);
-  if (spec.base().has_program() && spec.analyses_size() > 0) {
+  if (IsModel(spec.base())) CheckProgram(spec.base(), problems);
+  if (!IsModel(spec.base()) && spec.analyses_size() > 0) {
     problems->Add("analyses", absl::StrCat(spec.analyses_size()),
                   "the runs are programs, which have no model to analyze", "no analyses");
   }

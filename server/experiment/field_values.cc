@@ -198,7 +198,7 @@ FieldValues EvaluationData(const v1::BaseSpec& filled, const std::string& datase
 
 FieldValues ScoredData(const v1::BaseSpec& filled, const std::string& dataset_sha256,
                        uint64_t longest, absl::string_view metric) {
-  if (filled.has_program()) return {};  // it chooses its own data
+  if (!IsModel(filled)) return {};  // only its author knows its data
   FieldValues scored = EvaluationData(filled, dataset_sha256, longest);
   if (absl::StartsWith(metric, "train/")) {
     scored.erase("evaluation.batches");

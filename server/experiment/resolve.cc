@@ -43,6 +43,9 @@ class Resolver {
     // These problems aren't about cells, so cells are checked whatever is found here.
     Problems apart;
     CheckExperiment(resolution_.spec, &apart);
+    if (resolution_.spec.base().has_imported()) {
+      apart.Add("base.imported", "", "results can't be submitted", "`ablate import` with their files");
+    }
     CheckAnalyses(resolution_.spec, &apart);
     // Reported, and too many to check each.
     if (resolution_.spec.analyses_size() > kMaxAnalyses) resolution_.spec.clear_analyses();

@@ -143,12 +143,7 @@ absl::StatusOr<ComparedGrid> Compare(storage::Store* store,
                                      const std::vector<std::string>& experiments, TrainedGrid grid,
                                      const report::CompareOptions& options) {
   RETURN_IF_ERROR(FindSequences(store, experiments, options.cancelled, grid, &grid.input));
-  ASSIGN_OR_RETURN(auto comparison, report::Compare(grid.input, options));
-  ComparedGrid compared{std::move(grid), std::move(comparison), {}, {}, {}, {}, {}};
-  compared.rows = CellsOfRows(compared.grid, compared.comparison);
-  compared.chosen = ChosenRuns(compared.grid, compared.comparison);
-  compared.first_cells = FirstCells(compared.grid, compared.comparison);
-  return compared;
+  return CompareLoaded(std::move(grid), options);
 }
 
 absl::StatusOr<ComparedGrid> CompareOne(storage::Store* store, StoredExperiment experiment,
@@ -209,6 +204,16 @@ absl::StatusOr<ComparedGrid> CompareMerged(const lookup::View& view,
 }
 
 }  // namespace
+
+absl::StatusOr<ComparedGrid> CompareLoaded(TrainedGrid grid,
+                                           const report::CompareOptions& options) {
+  ASSIGN_OR_RETURN(auto comparison, report::Compare(grid.input, options));
+  ComparedGrid compared{std::move(grid), std::move(comparison), {}, {}, {}, {}, {}};
+  compared.rows = CellsOfRows(compared.grid, compared.comparison);
+  compared.chosen = ChosenRuns(compared.grid, compared.comparison);
+  compared.first_cells = FirstCells(compared.grid, compared.comparison);
+  return compared;
+}
 
 absl::StatusOr<ComparedGrid> CompareGrid(storage::Store* store, StoredExperiment experiment,
                                          const v1::CompareRequest& request,

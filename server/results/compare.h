@@ -44,6 +44,8 @@ absl::StatusOr<ComparedGrid> CompareGrid(storage::Store* store, StoredExperiment
                                          const v1::CompareRequest& request,
                                          const report::CompareOptions& options,
                                          AnalysisNumbers analyses);
+// Compares a grid that is complete, without a store. Errors as report::Compare's.
+absl::StatusOr<ComparedGrid> CompareLoaded(TrainedGrid grid, const report::CompareOptions& options);
 // Compares a number of the experiment's analyses at a step, by default at each run's last one,
 // along the axes by which `grid` was loaded, with the same baselines: rows in the same order, with
 // their differences, without tests (report::CompareOptions). `by_sequence`: the kind stores the

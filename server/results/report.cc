@@ -20,6 +20,7 @@
 #include "server/analysis/samples.h"
 #include "server/config/engine_config.h"
 #include "server/config/fields.h"
+#include "server/config/program.h"
 #include "server/lookup/names.h"
 #include "server/report/figure/kinds.h"
 #include "server/report/figure/style.h"
@@ -149,7 +150,7 @@ std::string ReadAtText(const ComparedGrid& compared) {
 // Returns "one data set, one model size, 1,000 steps. Seeds vary the held-out documents, the order
 // of the data and the initial weights jointly".
 std::string ScopeText(const TrainedGrid& grid) {
-  if (grid.spec.base().has_program()) return "";  // only its author knows what seeds vary
+  if (!spec::IsModel(grid.spec.base())) return "";  // only its author knows what seeds vary
   const std::map<std::string, bool> data = DatasetNames(grid);
   const bool documents =
       std::any_of(data.begin(), data.end(), [](const auto& one) { return one.second; });
@@ -166,7 +167,7 @@ std::string ScopeText(const TrainedGrid& grid) {
                        : data.empty() ? "the sequences"
                                       : "the order of the data";
   const std::string scope = absl::StrJoin(bounds, ", ");
-  if (grid.input.unit == report::Unit::kSequence) {
+  if (grid.input.unit != report::Unit::kSeed) {
     return absl::StrCat(scope, ", and one training seed.");
   }
   return absl::StrCat(scope, ". Seeds vary ", varied, " and the initial weights jointly.");

@@ -435,6 +435,10 @@ class Loader {
     labels_ = labels;
     changed_ = ChangedFrom(grid_.base, run_spec);
     follows_ = FollowsFor(labels);
+    if (run_spec.has_imported()) {
+      spec_hash_ = spec::ShortHash(spec::ImportedIdentity(run_spec));
+      return absl::OkStatus();
+    }
     if (run_spec.has_program()) {
       spec_hash_ = spec::ShortHash(spec::ProgramIdentity(
           run_spec,
@@ -506,7 +510,7 @@ class Loader {
     v1::BaseSpec base = grid_.spec.base();
     const auto trainer = base.training().trainer();
     const bool resolved = trainer == v1::Trainer::torch || trainer == v1::Trainer::native;
-    if (!resolved && !first.has_program()) {
+    if (!resolved && spec::IsModel(first)) {
       base.mutable_training()->set_trainer(first.training().trainer());
     }
     grid_.base = spec::FilledValues(base, {}, cuda);
@@ -532,7 +536,7 @@ class Loader {
     // With damage it is unknown which values existed.
     if (any_value_ || any_damage_) return absl::OkStatus();
     // A primary number of analyses that aren't computed yet, or have failed.
-    const bool trains_models = !grid_.spec.base().has_program();
+    const bool trains_models = spec::IsModel(grid_.spec.base());
     if (query_.key.empty() && trains_models && IsOfAnalyses(value_.key)) return absl::OkStatus();
     if (!done_.empty()) {
       return NoSuchValue(store_, grid_.metrics, grid_.record.id,
@@ -652,12 +656,12 @@ std::string PrimaryMetric(const v1::ExperimentSpec& spec) {
 std::string ChoiceMetric(const v1::ExperimentSpec& spec) {
   const std::string primary = PrimaryMetric(spec);
   const bool is_evaluation = absl::StartsWith(primary, "eval/");
-  return is_evaluation || spec.base().has_program() ? primary : "eval/loss";
+  return is_evaluation || !spec::IsModel(spec.base()) ? primary : "eval/loss";
 }
 
 report::MetricSource SourceOf(const v1::ExperimentSpec& spec) {
-  return spec.base().has_program() ? report::MetricSource::kProgram
-                                   : report::MetricSource::kTrainer;
+  return spec::IsModel(spec.base()) ? report::MetricSource::kTrainer
+                                    : report::MetricSource::kProgram;
 }
 
 report::Better BetterOf(const v1::ExperimentSpec& spec, const std::string& key) {

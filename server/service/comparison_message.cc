@@ -316,7 +316,9 @@ std::string SpecsText(const results::ComparedGrid& compared) {
 absl::StatusOr<v1::Comparison> ToMessage(const results::ComparedGrid& compared) {
   const report::Comparison& comparison = compared.comparison;
   v1::Comparison message;
-  message.set_experiment(lookup::ExperimentName(compared.operands.empty() ? compared.grid.record.id
+  const bool is_stored = !compared.operands.empty() || !compared.grid.record.id.empty();
+  if (is_stored)
+    message.set_experiment(lookup::ExperimentName(compared.operands.empty() ? compared.grid.record.id
                                                                           : compared.operands[0]));
   for (size_t i = 1; i < compared.operands.size(); ++i) message.add_others(compared.operands[i]);
   message.set_key(comparison.key);
@@ -324,8 +326,9 @@ absl::StatusOr<v1::Comparison> ToMessage(const results::ComparedGrid& compared) 
   message.set_better(PartMessage(comparison.better));
   message.set_scale(comparison.scale == report::Scale::kRatio ? v1::Scale::ratio
                                                               : v1::Scale::difference);
-  message.set_unit(comparison.unit == report::Unit::kSequence ? v1::PairUnit::SEQUENCE
-                                                              : v1::PairUnit::SEED);
+  message.set_unit(comparison.unit == report::Unit::kSeed   ? v1::PairUnit::SEED
+                   : comparison.unit == report::Unit::kItem ? v1::PairUnit::ITEM
+                                                            : v1::PairUnit::SEQUENCE);
   for (const std::string& axis : comparison.row_axes) message.add_row_axes(axis);
   for (const std::string& axis : comparison.tuned_axes) message.add_tuned_axes(axis);
   for (size_t i = 0; i < comparison.rows.size(); ++i) {

@@ -192,6 +192,7 @@ std::unique_ptr<grpc::Service> MakeExperimentsService(Backend* backend) {
   auto methods = std::make_unique<Methods>("Experiments", backend);
   // A spec stays bytes until its size is known (create.cc).
   methods->BeginBytes("CreateExperiment", AnswerCreate);
+  methods->Upload(StartImport);
   methods->Answer(GetExperiment);
   methods->Answer(ListExperiments);
   methods->Compare(DiffExperiments);

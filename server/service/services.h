@@ -145,6 +145,11 @@ absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(const Backend& bac
 grpc::ServerUnaryReactor* AnswerCreate(Backend* backend, grpc::CallbackServerContext* context,
                                        const grpc::ByteBuffer* request, grpc::ByteBuffer* response);
 
+// Import: results that were trained elsewhere, kept or compared.
+grpc::ServerReadReactor<v1::ImportRequest>* StartImport(Backend* backend,
+                                                        grpc::CallbackServerContext* context,
+                                                        v1::ImportResponse* response);
+
 // CreateAnalysis. `asked_by` is the experiment whose spec asks for it, or empty; the viewer of
 // `view` owns a new one. INVALID_ARGUMENT lists every problem, unless it is validate_only. Blocks
 // on the store.

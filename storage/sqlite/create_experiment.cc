@@ -19,6 +19,7 @@
 #include "storage/sqlite/experiments.h"
 #include "storage/sqlite/ids.h"
 #include "storage/sqlite/origins.h"
+#include "storage/sqlite/row_groups.h"
 #include "storage/sqlite/runs.h"
 #include "storage/sqlite/shares.h"
 #include "storage/store.h"
@@ -70,6 +71,22 @@ absl::StatusOr<int64_t> FindDatasetRow(Transaction& t, const std::string& blob,
   return dataset.Int(0);
 }
 
+// Ends a new run with its result.
+absl::Status StoreResult(Transaction& t, int64_t id, const ImportedResult& result) {
+  std::optional<RunRow> run = LoadRun(t.db, id);
+  if (!run.has_value()) return NotFound("run", absl::StrCat(id));
+  RETURN_IF_ERROR(AddRowGroup(t, {run->id, run->name}, t.NextChange(), result.series));
+  Statement(t.db, "INSERT INTO uncompacted VALUES (?1)", run->id).Run();
+  t.needs_maintenance = true;
+  run->state = result.state;
+  run->step = run->steps;
+  run->start_time = result.start_time;
+  run->end_time = result.end_time;
+  RecordEvent(t, *run, "imported");
+  SaveRun(t, *run, RunState::kQueued);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<ChosenRun> InsertRun(Transaction& t, const NewRun& run, int64_t generation,
                                     const NewExperiment& experiment) {
   const std::string& private_to = experiment.private_to;
@@ -96,6 +113,10 @@ absl::StatusOr<ChosenRun> InsertRun(Transaction& t, const NewRun& run, int64_t g
   if (insert.Row()) chosen.id = insert.Int(0);
   insert.Run();
   Statement(t.db, "INSERT INTO run_specs VALUES (?1, ?2)", chosen.id, Bytes{run.spec}).Run();
+  if (run.result != nullptr) {
+    RETURN_IF_ERROR(StoreResult(t, chosen.id, *run.result));
+    return chosen;
+  }
   SetOrigin(t, chosen.id, run);
   RunRow row;
   row.id = chosen.id;
@@ -366,8 +387,22 @@ std::optional<CreatedExperiment> FindRepeated(Connection& db, const NewExperimen
   return std::nullopt;
 }
 
-// Cells that one transaction adds: some 30 ms, for which other writes wait.
+// Cells and imported points that one transaction adds: some 30 ms, for which other writes wait.
 constexpr size_t kCellsAtOnce = 500;
+constexpr size_t kPointsAtOnce = 1 << 18;
+
+size_t PointsOf(const NewRun& run) {
+  size_t points = 0;
+  if (run.result == nullptr) return points;
+  for (const Column& column : run.result->series) points += column.values.size();
+  return points;
+}
+
+bool FitsOneTransaction(const NewExperiment& experiment) {
+  size_t points = 0;
+  for (const NewRun& run : experiment.runs) points += PointsOf(run);
+  return experiment.cells.size() <= kCellsAtOnce && points <= kPointsAtOnce;
+}
 
 // Creates one experiment in steps, each a transaction's work: Begin, AddCells until it is complete,
 // Finish. A step that fails has changed this object, so that only Abandon may follow.
@@ -375,14 +410,15 @@ class Creation {
  public:
   // `experiment` must outlive it.
   explicit Creation(const NewExperiment& experiment)
-      : experiment_(experiment), at_once_(experiment.cells.size() <= kCellsAtOnce) {
+      : experiment_(experiment), at_once_(FitsOneTransaction(experiment)) {
     for (const NewRun& run : experiment.runs) wanted_[run.fingerprint] = &run;
   }
 
   // Begins a hidden experiment. Returns an answer instead if it exists already.
   absl::StatusOr<std::optional<CreatedExperiment>> Begin(Transaction& t);
+  bool at_once() const { return at_once_; }
   bool complete() const { return added_ == experiment_.cells.size(); }
-  // Adds up to kCellsAtOnce cells with their runs.
+  // Adds up to kCellsAtOnce cells with their runs, fewer once there are kPointsAtOnce points.
   absl::Status AddCells(Transaction& t);
   // Makes it visible.
   absl::StatusOr<CreatedExperiment> Finish(Transaction& t);
@@ -399,7 +435,7 @@ class Creation {
   void QueueEndedRunsAgain(Transaction& t);
 
   const NewExperiment& experiment_;
-  const bool at_once_;                                     // all steps are one transaction
+  const bool at_once_;  // all steps are one transaction
   std::unordered_map<std::string, const NewRun*> wanted_;  // by fingerprint
   CreatedExperiment created_;
   int64_t id_ = 0;
@@ -425,7 +461,8 @@ absl::StatusOr<std::optional<CreatedExperiment>> Creation::Begin(Transaction& t)
 
 absl::Status Creation::AddCells(Transaction& t) {
   const size_t end = std::min(experiment_.cells.size(), added_ + kCellsAtOnce);
-  for (; added_ < end; ++added_) {
+  size_t points = 0;
+  for (; added_ < end && points <= kPointsAtOnce; ++added_) {
     const NewCell& cell = experiment_.cells[added_];
     auto chosen = runs_.find(cell.fingerprint);
     if (chosen == runs_.end()) {
@@ -436,6 +473,7 @@ absl::Status Creation::AddCells(Transaction& t) {
         QueueRunAgain(t, run.id, wanted);
         run.reused = false;
       }
+      if (!run.reused) points += PointsOf(wanted);
       SetFirstExperiment(t, run.id, id_);
       chosen = runs_.emplace(cell.fingerprint, std::move(run)).first;
     }
@@ -511,7 +549,7 @@ absl::StatusOr<CreatedExperiment> Store::CreateExperiment(const NewExperiment& e
     if (!creation.refused().ok()) created = creation.refused();
     return created;
   };
-  if (experiment.cells.size() <= kCellsAtOnce) {
+  if (creation.at_once()) {
     return refusal(db_->Write([&](Transaction& t) { return CreateAtOnce(t, &creation); }));
   }
   ASSIGN_OR_RETURN(auto answer, db_->Write([&](Transaction& t) { return creation.Begin(t); }));

@@ -184,7 +184,7 @@ ComparisonRow DescribeRow(const ComparisonInput& input, Scale scale, const CellG
                 {}});
     result.diverged += diverged;
     if (diverged) continue;
-    if (input.unit == Unit::kSequence) {
+    if (input.unit != Unit::kSeed) {
       added.by_sequence = LinearParts(*run.cell);
       values.insert(values.end(), added.by_sequence.begin(), added.by_sequence.end());
     } else {
@@ -386,7 +386,7 @@ void CompareRows(const Measure& measure, const std::vector<std::vector<PickedRun
       row.p = NoNumber(Undefined::kIsBaseline);
       row.p_holm = NoNumber(Undefined::kIsBaseline);
     } else if (row.baseline.has_value()) {
-      const auto compare = measure.unit == Unit::kSequence ? CompareSequences : CompareRow;
+      const auto compare = measure.unit != Unit::kSeed ? CompareSequences : CompareRow;
       compare(runs[i], runs[*row.baseline], measure, options, &row);
       if (options.tests) Judge(measure, &row);
     }

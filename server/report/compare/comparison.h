@@ -44,8 +44,9 @@ enum class RunOutcome {
   kFailed,
 };
 
-// The unit of pairs: runs of equal seed, or results of two models on one sequence that both read.
-enum class Unit { kSeed, kSequence };
+// The unit of pairs: runs of equal seed, or results of two models on one sequence that both read,
+// or on one item of results that were imported. kItem is as kSequence in all that follows.
+enum class Unit { kSeed, kSequence, kItem };
 
 // One cell of the grid and its run's result.
 struct Cell {

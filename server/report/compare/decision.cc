@@ -100,7 +100,7 @@ Grade GradeOf(const Comparison& comparison, const ComparisonRow& row, const Deci
 }  // namespace
 
 bool DivergedBySequence(Unit unit, const ComparisonRow& row, const ComparisonRow& baseline) {
-  return unit == Unit::kSequence && row.diverged + baseline.diverged > 0;
+  return unit != Unit::kSeed && row.diverged + baseline.diverged > 0;
 }
 
 bool HasDoubtfulNoise(const Comparison& comparison, const ComparisonRow& row) {

@@ -26,7 +26,7 @@ class Rows {
     for (const ComparisonRow& row : comparison.rows) {
       ValuesBySeed& values = values_[row.labels];
       for (const SeedRun& run : row.runs) {
-        if (comparison.unit == Unit::kSequence) {
+        if (comparison.unit != Unit::kSeed) {
           for (const double value : run.by_sequence) values[values.size()] = value;
         } else if (!run.diverged) {
           values[run.seed] = OnScale(comparison.scale, run.value);

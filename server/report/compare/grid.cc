@@ -244,7 +244,7 @@ absl::StatusOr<CellGrid> ArrangeCells(const ComparisonInput& input) {
     const auto found = positions.find(BaselineLabels(input, grid, row.labels));
     if (found != positions.end()) row.baseline = found->second;
   }
-  if (input.unit == Unit::kSequence) {
+  if (input.unit != Unit::kSeed) {
     if (absl::Status status = CheckSequences(input, grid); !status.ok()) return status;
   }
   return grid;

@@ -45,9 +45,12 @@ double ExactShare(Sizes sizes, double threshold) {
   return static_cast<double>(count) / static_cast<double>(sorted.size() * others.size());
 }
 
+// From here on fewer patterns are drawn, because each takes a while.
+constexpr size_t kManyPairs = 10'000;
+
 // Returns (c+1)/(B+1), where c of B drawn patterns reach the threshold.
 double DrawnShare(Sizes sizes, double threshold) {
-  constexpr size_t kDraws = 100000;
+  const size_t draws = sizes.size() > kManyPairs ? 10'000 : 100'000;
   constexpr size_t kSigns = 8;
   std::vector<std::vector<double>> tables;
   for (size_t first = 0; first < sizes.size(); first += kSigns) {
@@ -55,7 +58,7 @@ double DrawnShare(Sizes sizes, double threshold) {
   }
   RandomStream random(kResamplingSeed);
   size_t count = 0;
-  for (size_t draw = 0; draw < kDraws; ++draw) {
+  for (size_t draw = 0; draw < draws; ++draw) {
     double sum = 0;
     uint64_t signs = 0;
     for (size_t i = 0; i < tables.size(); ++i) {
@@ -64,7 +67,7 @@ double DrawnShare(Sizes sizes, double threshold) {
     }
     count += std::abs(sum) >= threshold;
   }
-  return static_cast<double>(count + 1) / static_cast<double>(kDraws + 1);
+  return static_cast<double>(count + 1) / static_cast<double>(draws + 1);
 }
 
 }  // namespace
@@ -90,6 +93,14 @@ SignFlipResult SignFlipTest(absl::Span<const double> differences, size_t exact_u
   if (!std::isfinite(largest_sum.Total())) {
     result.p = NoNumber(Undefined::kNonFinite);
     return result;
+  }
+  const auto zeros = std::find(sizes.begin(), sizes.end(), 0.0);
+  if (zeros != sizes.begin() && *(zeros - 1) >= sizes[0] * (1 - kTie)) {
+    // McNemar's exact test.
+    const auto more = static_cast<size_t>(std::count_if(differences.begin(), differences.end(),
+                                                        [](double value) { return value > 0; }));
+    const auto nonzero = static_cast<size_t>(zeros - sizes.begin());
+    return {SignTest(more, nonzero - more), /*exact=*/true};
   }
   const double threshold = observed - kTie * std::max(observed, sizes[0]);
   if (threshold <= 0) {

@@ -47,13 +47,15 @@ inline constexpr uint64_t kResamplingSeed = 0;
 
 struct SignFlipResult {
   Number p;  // undefined: kTooFewPairs (below 2), kNonFinite
-  bool exact =
-      false;  // all 2^n sign patterns counted; otherwise (c+1)/100001, of 100,000 drawn ones
+  // All 2^n sign patterns are counted. Otherwise (c+1)/(B+1), of B drawn ones: 100,000, or 10,000
+  // for more than 10,000 pairs.
+  bool exact = false;
 };
 
 // Two-sided paired permutation (sign-flip) test of the mean. Sums within kTie, relative to the
 // larger of the observed sum and the largest difference, count as equal to it, so that rounding
-// can't split ties. Depends neither on the order nor on the sign (p of -d is p of d). With more
+// can't split ties. If all differences other than 0 have one size, it is McNemar's exact test, for
+// any number of pairs. Depends neither on the order nor on the sign (p of -d is p of d). With more
 // than `exact_up_to` pairs signs are drawn. Pure, safe from any thread.
 SignFlipResult SignFlipTest(absl::Span<const double> differences, size_t exact_up_to = 20);
 

@@ -40,15 +40,26 @@ std::string MeasuredIn(const Comparison& comparison) {
                       absl::StrJoin(remarks, ", "), ")");
 }
 
-absl::string_view UnitName(Unit unit) { return unit == Unit::kSequence ? "sequence" : "seed"; }
+absl::string_view UnitName(Unit unit) {
+  switch (unit) {
+    case Unit::kSeed:
+      return "seed";
+    case Unit::kSequence:
+      return "sequence";
+    case Unit::kItem:
+      break;
+  }
+  return "item";
+}
 
 std::string UnitNote(const Comparison& comparison) {
   const bool any = std::any_of(comparison.rows.begin(), comparison.rows.end(),
                                [](const ComparisonRow& row) { return row.pairs.all > 0; });
   if (comparison.unit == Unit::kSeed || !any) return "";
-  return absl::StrCat("pairs are the sequences that the models read: intervals ",
-                      comparison.exploratory.empty() ? "and p " : "",
-                      "are about other sequences of the same kind for these very models, not about "
+  const std::string units = absl::StrCat(UnitName(comparison.unit), "s");
+  return absl::StrCat("pairs are the ", units, " that the models read: intervals ",
+                      comparison.exploratory.empty() ? "and p " : "", "are about other ", units,
+                      " of the same kind for these very models, not about "
                       "other training seeds");
 }
 

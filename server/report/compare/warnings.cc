@@ -141,7 +141,7 @@ Warnings NotPositive(const Facts& facts) {
 }
 
 Warnings UnbalancedSeeds(const Facts& facts) {
-  if (facts.comparison.unit == Unit::kSequence) return {};  // other warnings name missing runs
+  if (facts.comparison.unit != Unit::kSeed) return {};  // other warnings name missing runs
   Parts parts;
   for (const ComparisonRow& row : facts.comparison.rows) {
     // While runs go on, pairs may still be completed.

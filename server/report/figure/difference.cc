@@ -110,7 +110,7 @@ void AddStepRule(uint32_t step, Figure* figure) {
 }
 
 std::string DifferenceCaption(const Input& input) {
-  const bool by_sequence = input.comparison->unit == report::Unit::kSequence;
+  const bool by_sequence = input.comparison->unit != report::Unit::kSeed;
   return absl::StrCat(
       DifferenceName(input.comparison->scale, input.Metric()), " to the baseline over training, ",
       by_sequence
@@ -192,7 +192,7 @@ absl::StatusOr<Drawing> DrawDifference(const Input& input) {
   const report::MetricName name = input.Metric();
   const std::string baseline = OneBaseline(comparison);
   const bool ratio = comparison.scale == report::Scale::kRatio;
-  const bool by_sequence = comparison.unit == report::Unit::kSequence;
+  const bool by_sequence = comparison.unit != report::Unit::kSeed;
   std::vector<std::string> parts = {by_sequence ? "one run per setting" : SeedsText(input)};
   if (const std::string average = SmoothingText(input, 0); !average.empty()) {
     parts.push_back(average);

@@ -38,11 +38,11 @@ void WriteValues(bool differences, report::Scale scale, DotGroup* group) {
 }
 
 std::string UnitsTitle(report::Unit unit) {
-  return unit == report::Unit::kSequence ? absl::StrCat(report::UnitName(unit), "s") : "n";
+  return unit != report::Unit::kSeed ? absl::StrCat(report::UnitName(unit), "s") : "n";
 }
 
 std::string UnitsText(report::Unit unit, const std::string& number) {
-  return unit == report::Unit::kSequence ? absl::StrCat(number, " ", UnitsTitle(unit))
+  return unit != report::Unit::kSeed ? absl::StrCat(number, " ", UnitsTitle(unit))
                                          : absl::StrCat("n = ", number);
 }
 

@@ -31,7 +31,7 @@ constexpr absl::string_view kScoredOnOtherData = "other evaluation data";
 // sequences: one seed's is the mean.
 std::vector<DotSeed> Differences(report::Unit unit, report::Scale scale, const ComparisonRow& row,
                                  const ComparisonRow& baseline) {
-  if (unit == report::Unit::kSequence) return {};
+  if (unit != report::Unit::kSeed) return {};
   std::map<uint32_t, double> of_baseline;
   for (const report::SeedRun& run : baseline.runs) {
     if (!run.diverged) of_baseline[run.seed] = report::OnScale(scale, run.value);
@@ -192,7 +192,7 @@ std::string VerdictName(const Comparison& comparison, const Source& source,
 
 // Returns the number of the row's runs in the mean: by sequence its only one, or none.
 size_t PairedRuns(report::Unit unit, const report::Pairs& pairs) {
-  return unit == report::Unit::kSequence ? std::min<size_t>(pairs.converged, 1) : pairs.converged;
+  return unit != report::Unit::kSeed ? std::min<size_t>(pairs.converged, 1) : pairs.converged;
 }
 
 void AddCsv(const Comparison& comparison, const Source& source, std::string* csv) {
@@ -246,7 +246,7 @@ void AddWords(const Comparison& comparison, const RowLook& look, double width, D
   }
   const std::string named = BaselineNote(comparison.scale, name, baseline, width - 2 * kEdge);
   dots->footnote =
-      comparison.unit == report::Unit::kSequence
+      comparison.unit != report::Unit::kSeed
           ? absl::StrCat("over sequences; bar: 95 % interval of the mean, by ",
                          IntervalsText(comparison))
           : absl::StrCat(ratio ? "ratios" : "differences", " by seed; bar: 95 % interval of the ",
@@ -264,7 +264,7 @@ std::string ForestCaption(const Input& input) {
   return absl::StrCat(
       DifferenceName(comparison.scale, comparison.Metric()),
       " to the baseline: ", report::MeanName(comparison.scale),
-      comparison.unit == report::Unit::kSequence
+      comparison.unit != report::Unit::kSeed
           ? " and 95 % interval over the sequences that the models read. Intervals are by "
           : " and 95 % interval over the seeds on which both converged; dots are single seeds. "
             "Intervals are by ",

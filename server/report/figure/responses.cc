@@ -262,7 +262,7 @@ std::string FootnoteOf(const Responses& responses, bool counted) {
   const bool multiples = responses.settings.size() > kMaxInOnePanel;
   std::string text = absl::StrCat(
       multiples ? responses.colours : "",
-      responses.unit == report::Unit::kSequence ? "mean and 95 % interval over sequences"
+      responses.unit != report::Unit::kSeed ? "mean and 95 % interval over sequences"
       : n == 1                                  ? "one seed, no interval"
                : absl::StrCat(report::MeanName(responses.scale), ", 95 % interval and seeds"));
   if (ringed) absl::StrAppend(&text, "; ring: baseline");

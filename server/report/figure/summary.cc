@@ -30,7 +30,7 @@ DotRow RowOf(const std::string& label, size_t style, std::vector<DotSeed> values
   row.interval = own.interval;
   const size_t all = own.n + without;
   // By sequence the only run, without any sequence, is left out.
-  const std::string n = without == 0 || unit == report::Unit::kSequence
+  const std::string n = without == 0 || unit != report::Unit::kSeed
                             ? text::Grouped(own.n)
                             : absl::StrCat(own.n, " of ", all);
   row.columns = {n};
@@ -70,7 +70,7 @@ DotGroup SummaryGroup(const Input& input, std::optional<size_t> window, std::str
   const Comparison& comparison = *input.comparison;
   const bool compared = !window.has_value(), many = HasManySettings(comparison);
   const report::Unit unit = compared ? comparison.unit : report::Unit::kSeed;  // of the mean
-  const bool by_sequence = unit == report::Unit::kSequence;
+  const bool by_sequence = unit != report::Unit::kSeed;
   const std::vector<size_t> styles = StyleIndices(comparison);
   DotGroup group;
   group.title = compared ? "" : WindowName(input, *window);
@@ -114,7 +114,7 @@ std::string MeanNameOf(const Input& input) {
 
 // Returns true if intervals are over sequences, and no dots are shown.
 bool IsBySequence(const Input& input) {
-  return !HasWindows(input) && input.comparison->unit == report::Unit::kSequence;
+  return !HasWindows(input) && input.comparison->unit != report::Unit::kSeed;
 }
 
 std::string SummaryCaption(const Input& input) {

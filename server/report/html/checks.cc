@@ -78,7 +78,7 @@ std::string DivergedText(const Comparison& comparison) {
   if (diverged == 0) return "";
   return absl::StrCat(diverged, " of ", report::Counted(runs, "run"),
                       " diverged: ", diverged == 1 ? "it" : "each",
-                      comparison.unit == report::Unit::kSequence ? " has no pairs"
+                      comparison.unit != report::Unit::kSeed ? " has no pairs"
                                                                  : " loses to a converged partner",
                       " and is left out of the means");
 }

@@ -20,7 +20,7 @@ std::string UnitsOf(const Comparison& comparison) {
 
 // Returns why pairs are pairs.
 std::string DesignText(const Comparison& comparison, bool shared_weights) {
-  if (comparison.unit == report::Unit::kSequence) {
+  if (comparison.unit != report::Unit::kSeed) {
     return absl::StrCat(
         "Paired design: each setting has one model, and all models read the same sequences, so "
         "settings are compared sequence by sequence. A sequence's value is its sum over targets, "
@@ -184,7 +184,7 @@ std::string DivergenceText(const Comparison& comparison) {
           : "a loss became infinite or not a number, or if its final evaluation is worse than both "
             "a uniform guess and its own evaluation at step 0",
       ". Diverged runs are counted but never averaged: ",
-      comparison.unit == report::Unit::kSequence
+      comparison.unit != report::Unit::kSeed
           ? "a setting whose run diverged has no pairs."
           : "means, intervals and effect sizes are over pairs of runs that both converged. Wins "
             "are over all pairs, and a diverged run loses.");

@@ -203,7 +203,7 @@ TableCell MatchedCell(Scale scale, const MatchedBlock& block, const std::string&
 
 Table MainTable(const Comparison& comparison) {
   const Scale scale = comparison.scale;
-  const bool by_sequence = comparison.unit == Unit::kSequence;
+  const bool by_sequence = comparison.unit != Unit::kSeed;
   Builder table(comparison);
   table.AddSettings("baseline");
   table.Group("Runs");

@@ -146,7 +146,7 @@ std::string NumbersLegend(const std::vector<HeadlineNumbers>& analyses) {
         const bool differs = entry.difference.mean.defined();
         ++all;
         tested += entry.p.defined();
-        by_sequence = by_sequence || (differs && entry.unit == Unit::kSequence);
+        by_sequence = by_sequence || (differs && entry.unit != Unit::kSeed);
         ratios = ratios || (differs && entry.scale == Scale::kRatio);
         equal = equal || (differs && entry.difference.p_t.undefined == Undefined::kZeroVariance);
         lacking = lacking || (entry.own.mean.defined() && LacksInterval(entry.own.interval));

@@ -1,0 +1,440 @@
+#include "client/imports/table_runs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "proto/reflect/text.h"
+
+namespace ablate::client {
+namespace {
+
+constexpr const char* kKeyColumns[] = {"key", "metric"};
+constexpr const char* kStepColumns[] = {"step", "_step", "global_step", "iteration", "epoch"};
+constexpr const char* kNameColumns[] = {"run", "run_name", "name", "run_id", "id"};
+constexpr const char* kStateColumns[] = {"state", "status"};
+// Times, which are neither settings nor results.
+constexpr const char* kTimeColumns[] = {"wall time", "wall_time", "time",    "timestamp",
+                                        "_timestamp", "_runtime", "runtime", "created"};
+
+struct StateRow {
+  absl::string_view word;
+  v1::ImportedState::Value state;
+};
+constexpr StateRow kStates[] = {
+    {"finished", v1::ImportedState::finished},   {"completed", v1::ImportedState::finished},
+    {"complete", v1::ImportedState::finished},   {"done", v1::ImportedState::finished},
+    {"diverged", v1::ImportedState::finished},   {"failed", v1::ImportedState::failed},
+    {"crashed", v1::ImportedState::failed},      {"killed", v1::ImportedState::failed},
+    {"running", v1::ImportedState::unfinished},  {"queued", v1::ImportedState::unfinished},
+    {"cancelled", v1::ImportedState::unfinished}, {"pruned", v1::ImportedState::pruned}};
+
+template <size_t n>
+const TableColumn* FindAny(const ResultTable& table, const char* const (&names)[n]) {
+  for (const char* name : names) {
+    if (const TableColumn* column = table.Find(name)) return column;
+  }
+  return nullptr;
+}
+
+std::string Names(const std::vector<const TableColumn*>& columns) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < std::min<size_t>(columns.size(), 8); ++i) {
+    names.push_back(reflect::ShortText(columns[i]->name, 60));
+  }
+  if (columns.size() > names.size()) names.push_back("…");
+  return absl::StrJoin(names, ", ");
+}
+
+// The parts of a long or wide table.
+struct Layout {
+  const TableColumn* key = nullptr;    // of a long table
+  const TableColumn* value = nullptr;  // likewise
+  const TableColumn* step = nullptr;
+  const TableColumn* name = nullptr;
+  const TableColumn* state = nullptr;
+  const TableColumn* item = nullptr;
+  const TableColumn* group = nullptr;
+  std::vector<const TableColumn*> settings;  // with the seed
+  std::vector<const TableColumn*> metrics;   // of a wide table
+};
+
+// Finds the parts of a table.
+class LayoutFinder {
+ public:
+  LayoutFinder(const ResultTable& table, const TableOptions& options, TableRuns* runs)
+      : table_(table), options_(options), runs_(*runs) {}
+
+  absl::StatusOr<Layout> Find() {
+    ASSIGN_OR_RETURN(layout_.item, Named("item", options_.item));
+    ASSIGN_OR_RETURN(layout_.group, Named("group", options_.group));
+    ASSIGN_OR_RETURN(const TableColumn* seed, Named("seed", options_.seed));
+    if (seed == nullptr) seed = table_.Find("seed");
+    ASSIGN_OR_RETURN(const auto named, NamedSettings());
+    if (options_.metric.empty() || table_.Find(options_.metric) == nullptr) FindLong();
+    layout_.step = Unless(FindAny(table_, kStepColumns), named);
+    layout_.state = Unless(FindAny(table_, kStateColumns), named);
+    layout_.name = Unless(FindAny(table_, kNameColumns), named);
+    if (seed != nullptr && seed != layout_.item) layout_.settings.push_back(seed);
+    RETURN_IF_ERROR(named.empty() ? FindSettings() : UseSettings(named));
+    return layout_;
+  }
+
+ private:
+  absl::StatusOr<const TableColumn*> Named(const char* option, const std::string& name) const {
+    if (name.empty()) return nullptr;
+    const TableColumn* column = table_.Find(name);
+    // The seed may also be in the names of runs.
+    if (column != nullptr || option == absl::string_view("seed")) return column;
+    return NoColumn(option, name);
+  }
+
+  absl::Status NoColumn(const char* option, const std::string& name) const {
+    std::vector<std::string> names;
+    for (const TableColumn& column : table_.columns) names.push_back(column.name);
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", option, ": ", table_.file, " has no column ", reflect::Quoted(name),
+                     reflect::DidYouMean(name, names), "; expected one of ",
+                     reflect::ShortText(absl::StrJoin(names, ", "))));
+  }
+
+  absl::StatusOr<std::vector<const TableColumn*>> NamedSettings() const {
+    std::vector<const TableColumn*> named;
+    for (const std::string& name : options_.settings) {
+      // A setting may also be in the names of runs, or come from the file's name.
+      if (const TableColumn* column = table_.Find(name)) named.push_back(column);
+    }
+    return named;
+  }
+
+  static const TableColumn* Unless(const TableColumn* column,
+                                   const std::vector<const TableColumn*>& named) {
+    return std::find(named.begin(), named.end(), column) == named.end() ? column : nullptr;
+  }
+
+  void FindLong() {
+    const TableColumn* key = FindAny(table_, kKeyColumns);
+    const TableColumn* value = table_.Find("value");
+    if (key == nullptr || value == nullptr) return;
+    layout_.key = key;
+    layout_.value = value;
+  }
+
+  bool HasRole(const TableColumn& column) const {
+    for (const TableColumn* role :
+         {layout_.key, layout_.value, layout_.step, layout_.name, layout_.state, layout_.item,
+          layout_.group}) {
+      if (role == &column) return true;
+    }
+    return std::find(layout_.settings.begin(), layout_.settings.end(), &column) !=
+           layout_.settings.end();
+  }
+
+  bool IsTime(const TableColumn& column) const {
+    const auto is = [&column](const char* name) {
+      return absl::EqualsIgnoreCase(column.name, name);
+    };
+    return std::any_of(std::begin(kTimeColumns), std::end(kTimeColumns), is) ||
+           std::any_of(std::begin(kStepColumns), std::end(kStepColumns), is);
+  }
+
+  // Takes the named columns as settings, and other columns of numbers as metrics.
+  absl::Status UseSettings(const std::vector<const TableColumn*>& named) {
+    std::vector<const TableColumn*> others;
+    for (const TableColumn* column : named) {
+      if (!HasRole(*column)) layout_.settings.push_back(column);
+    }
+    for (const TableColumn& column : table_.columns) {
+      if (HasRole(column) || IsTime(column)) continue;
+      const bool is_metric = layout_.key == nullptr && column.numeric;
+      (is_metric ? layout_.metrics : others).push_back(&column);
+    }
+    if (!others.empty()) {
+      runs_.notes.push_back(absl::StrCat("left out: columns that are no settings: ",
+                                         Names(others)));
+    }
+    return CheckMetrics();
+  }
+
+  absl::Status FindSettings() {
+    std::vector<const TableColumn*> numbers;
+    for (const TableColumn& column : table_.columns) {
+      if (HasRole(column) || IsTime(column)) continue;
+      const bool is_metric =
+          layout_.key == nullptr && absl::EqualsIgnoreCase(column.name, options_.metric);
+      if (is_metric) {
+        layout_.metrics.push_back(&column);
+      } else if (layout_.key != nullptr || !column.numeric || column.constant) {
+        layout_.settings.push_back(&column);
+      } else {
+        numbers.push_back(&column);
+      }
+    }
+    if (layout_.key != nullptr) return absl::OkStatus();
+    if (layout_.metrics.empty() && options_.metric.empty() && numbers.size() == 1) {
+      layout_.metrics = std::move(numbers);
+    } else if (!numbers.empty()) {
+      const bool known = !layout_.metrics.empty();
+      return absl::InvalidArgumentError(absl::StrCat(
+          known ? "--setting" : "--metric", ": ", table_.file, " has columns of numbers that may ",
+          "be settings or metrics: ", Names(numbers), "; expected ",
+          known ? "" : "--metric KEY, and ", "--setting with the keys of the settings"));
+    }
+    return CheckMetrics();
+  }
+
+  absl::Status CheckMetrics() const {
+    if (layout_.key != nullptr || !layout_.metrics.empty()) return absl::OkStatus();
+    if (!options_.metric.empty()) return NoColumn("metric", options_.metric);
+    return absl::InvalidArgumentError(
+        absl::StrCat(table_.file, ": no column has the values of a metric; expected one of numbers"));
+  }
+
+  const ResultTable& table_;
+  const TableOptions& options_;
+  TableRuns& runs_;
+  Layout layout_;
+};
+
+google::protobuf::Value ValueOf(const TableColumn& column, absl::string_view cell) {
+  google::protobuf::Value value;
+  double number = 0;
+  if (cell.empty()) {
+    value.set_null_value(google::protobuf::NULL_VALUE);
+  } else if (column.numeric && ReadNumber(cell, &number)) {
+    value.set_number_value(number);
+  } else if (cell == "true" || cell == "True" || cell == "false" || cell == "False") {
+    value.set_bool_value(absl::ascii_tolower(static_cast<unsigned char>(cell[0])) == 't');
+  } else {
+    value.set_string_value(std::string(cell));
+  }
+  return value;
+}
+
+// Collects the rows of a table as runs.
+class RowCollector {
+ public:
+  RowCollector(const ResultTable& table, const Layout& layout, TableRuns* runs)
+      : table_(table), layout_(layout), runs_(*runs) {
+    identity_ = layout.settings;
+    if (layout.name != nullptr) identity_.push_back(layout.name);
+  }
+
+  absl::Status Collect() {
+    for (size_t row = 0; row < table_.rows; ++row) {
+      ASSIGN_OR_RETURN(const size_t run, RunOf(row));
+      if (layout_.key != nullptr) {
+        const absl::string_view key = layout_.key->cells[row];
+        if (key.empty()) return Wrong(row, "the key of the metric is empty");
+        RETURN_IF_ERROR(AddPoint(row, run, key, *layout_.value));
+        continue;
+      }
+      for (const TableColumn* metric : layout_.metrics) {
+        RETURN_IF_ERROR(AddPoint(row, run, metric->name, *metric));
+      }
+    }
+    return SortPoints();
+  }
+
+ private:
+  absl::Status Wrong(size_t row, absl::string_view problem) const {
+    return absl::InvalidArgumentError(
+        absl::StrCat(table_.file, ": line ", table_.lines[row], ": ", problem));
+  }
+
+  // Returns the index of the row's run, a new one if the table has neither steps nor items.
+  absl::StatusOr<size_t> RunOf(size_t row) {
+    std::string identity;
+    for (const TableColumn* column : identity_) {
+      absl::StrAppend(&identity, column->cells[row], "\x1f");
+    }
+    // Rows of one run mostly follow each other.
+    if (identity == last_ && !runs_.runs.empty()) return last_run_;
+    const bool own = layout_.step == nullptr && layout_.item == nullptr && layout_.key == nullptr;
+    const auto [place, is_new] = places_.emplace(identity, runs_.runs.size());
+    if (!is_new && !own) {
+      last_ = std::move(identity);
+      return last_run_ = place->second;
+    }
+    v1::ImportedRun& run = runs_.runs.emplace_back();
+    for (const TableColumn* column : layout_.settings) {
+      (*run.mutable_settings())[column->name] = ValueOf(*column, column->cells[row]);
+    }
+    run.set_name(NameOf(row));
+    RETURN_IF_ERROR(SetState(row, &run));
+    if (!own) last_ = std::move(identity);
+    return last_run_ = runs_.runs.size() - 1;
+  }
+
+  // Returns the name of the run in its column, or else "line 12".
+  std::string NameOf(size_t row) {
+    const std::string line = absl::StrCat("line ", table_.lines[row]);
+    if (layout_.name == nullptr || layout_.name->cells[row].empty()) return line;
+    std::string name(layout_.name->cells[row]);
+    if (names_.insert(name).second) return name;
+    return absl::StrCat(name, " (", line, ")");
+  }
+
+  absl::Status SetState(size_t row, v1::ImportedRun* run) const {
+    run->set_state(v1::ImportedState::finished);
+    if (layout_.state == nullptr || layout_.state->cells[row].empty()) return absl::OkStatus();
+    const absl::string_view word = layout_.state->cells[row];
+    for (const StateRow& known : kStates) {
+      if (!absl::EqualsIgnoreCase(known.word, word)) continue;
+      run->set_state(known.state);
+      return absl::OkStatus();
+    }
+    return Wrong(row, absl::StrCat(layout_.state->name, " ", reflect::Quoted(word),
+                                   " is unknown; expected a word such as finished, failed or "
+                                   "running, or the column as --setting"));
+  }
+
+  absl::Status AddPoint(size_t row, size_t run, absl::string_view key, const TableColumn& column) {
+    const absl::string_view cell = column.cells[row];
+    if (cell.empty()) return absl::OkStatus();
+    double value = 0;
+    if (!ReadNumber(cell, &value)) {
+      return Wrong(row, absl::StrCat(reflect::Quoted(cell), " in column ", column.name,
+                                     " isn't a number"));
+    }
+    v1::ImportedSeries* series = SeriesOf(run, key);
+    series->add_values(value);
+    if (layout_.item != nullptr) {
+      series->add_items(std::string(layout_.item->cells[row]));
+      if (layout_.group != nullptr) series->add_groups(std::string(layout_.group->cells[row]));
+      return absl::OkStatus();
+    }
+    double step = 0;
+    if (layout_.step != nullptr && !ReadNumber(layout_.step->cells[row], &step)) {
+      return Wrong(row, absl::StrCat("step ", reflect::Quoted(layout_.step->cells[row]),
+                                     " isn't a number"));
+    }
+    if (!(step >= 0) || step > std::numeric_limits<uint32_t>::max() || step != std::floor(step)) {
+      return Wrong(row, absl::StrCat("step ", layout_.step->cells[row],
+                                     " is out of range; expected a whole number below 2³²"));
+    }
+    series->add_steps(static_cast<uint32_t>(step));
+    return absl::OkStatus();
+  }
+
+  v1::ImportedSeries* SeriesOf(size_t run, absl::string_view key) {
+    // A run has few metrics.
+    for (v1::ImportedSeries& series : *runs_.runs[run].mutable_series()) {
+      if (series.key() == key) return &series;
+    }
+    v1::ImportedSeries* series = runs_.runs[run].add_series();
+    series->set_key(std::string(key));
+    return series;
+  }
+
+  // Puts the points of each series in order of their steps.
+  absl::Status SortPoints() {
+    for (v1::ImportedRun& run : runs_.runs) {
+      for (v1::ImportedSeries& series : *run.mutable_series()) {
+        RETURN_IF_ERROR(SortSeries(run, &series));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status SortSeries(const v1::ImportedRun& run, v1::ImportedSeries* series) const {
+    auto& steps = *series->mutable_steps();
+    if (!std::is_sorted(steps.begin(), steps.end())) {
+      std::vector<std::pair<uint32_t, double>> points;
+      for (int i = 0; i < steps.size(); ++i) points.emplace_back(steps[i], series->values(i));
+      std::stable_sort(points.begin(), points.end(),
+                       [](const auto& a, const auto& b) { return a.first < b.first; });
+      for (int i = 0; i < steps.size(); ++i) {
+        steps[i] = points[static_cast<size_t>(i)].first;
+        series->set_values(i, points[static_cast<size_t>(i)].second);
+      }
+    }
+    const auto twice = std::adjacent_find(steps.begin(), steps.end());
+    if (twice == steps.end()) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        table_.file, ": ", reflect::ShortText(run.name()), " has ", series->key(), " twice",
+        layout_.step == nullptr ? "" : absl::StrCat(" at step ", *twice),
+        "; expected one value. Name the settings or the seed that tell these rows apart"));
+  }
+
+  const ResultTable& table_;
+  const Layout& layout_;
+  TableRuns& runs_;
+  std::vector<const TableColumn*> identity_;
+  std::unordered_map<std::string, size_t> places_;
+  std::set<std::string> names_;
+  std::string last_;  // identity of the last row
+  size_t last_run_ = 0;
+};
+
+// A panel that W&B exported: each column is a metric of a run, or its extremes.
+bool IsPanel(const ResultTable& table) {
+  return table.columns.size() > 1 && table.Find("step") == &table.columns[0] &&
+         std::all_of(table.columns.begin() + 1, table.columns.end(), [](const auto& column) {
+           return absl::StrContains(column.name, " - ");
+         });
+}
+
+absl::Status ReadPanel(const ResultTable& table, TableRuns* runs) {
+  std::map<std::string, size_t> places;
+  Layout layout;
+  layout.step = &table.columns[0];
+  for (size_t i = 1; i < table.columns.size(); ++i) {
+    const TableColumn& column = table.columns[i];
+    if (absl::EndsWith(column.name, "__MIN") || absl::EndsWith(column.name, "__MAX")) continue;
+    if (absl::StartsWith(column.name, "Group: ")) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          table.file, ": ", column.name, " is the mean of a group, whose seeds are lost; expected "
+          "a panel without groups"));
+    }
+    const size_t dash = column.name.rfind(" - ");
+    const std::string name = column.name.substr(0, dash);
+    const auto [place, is_new] = places.emplace(name, runs->runs.size());
+    if (is_new) runs->runs.emplace_back().set_name(name);
+    v1::ImportedSeries* series = runs->runs[place->second].add_series();
+    series->set_key(column.name.substr(dash + 3));
+    for (size_t row = 0; row < table.rows; ++row) {
+      double step = 0, value = 0;
+      if (column.cells[row].empty()) continue;
+      const bool read = ReadNumber(layout.step->cells[row], &step) && step >= 0 &&
+                        step <= std::numeric_limits<uint32_t>::max() &&
+                        ReadNumber(column.cells[row], &value);
+      const auto number = static_cast<uint32_t>(read ? step : 0);
+      const bool ascends = series->steps().empty() || number > *series->steps().rbegin();
+      if (!read || !ascends) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            table.file, ": line ", table.lines[row], ": expected numbers, with steps that ascend"));
+      }
+      series->add_steps(number);
+      series->add_values(value);
+    }
+  }
+  runs->notes.push_back(
+      "a panel of W&B has at most some hundred points of a run, and no states of runs");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<TableRuns> RunsOf(const ResultTable& table, const TableOptions& options) {
+  TableRuns runs;
+  if (IsPanel(table)) {
+    RETURN_IF_ERROR(ReadPanel(table, &runs));
+    return runs;
+  }
+  ASSIGN_OR_RETURN(const Layout layout, LayoutFinder(table, options, &runs).Find());
+  RETURN_IF_ERROR(RowCollector(table, layout, &runs).Collect());
+  return runs;
+}
+
+}  // namespace ablate::client
