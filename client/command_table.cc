@@ -84,6 +84,8 @@ constexpr CommandRow kCommands[] = {
     {kExperiments, nullptr, "import", "Keep results of other tools as an experiment",
      DefineImport},
     {kResults, nullptr, "compare", "Compare settings with their baseline", DefineCompare},
+    {kResults, nullptr, "judge",
+     "Judge results of any tool, or an experiment, by exit code", DefineJudge},
     {kResults, nullptr, "best", "List the cells with the best values of a metric", DefineBest},
     {kResults, nullptr, "report", "Write a report of experiments as one HTML page", DefineReport},
     {kResults, nullptr, "figure", "Draw a figure as SVG, PDF or PNG", DefineFigure},
@@ -150,7 +152,9 @@ Exit codes:
   0   success; wait, watch: every run is DONE or DIVERGED; analyze: all are DONE
   1   failure, or problems were found; wait, watch, analyze: at least one FAILED
   2   cancelled: the experiment, a run or an analysis that was waited for
+  3   judge, compare --gate: more pairs are needed; of these, 0 is better, 1 not shown, 2 worse
   64  invalid command line or setting, such as ABLATE_SERVER
+  65  judge, compare --gate: the results can't be judged
   69  no server answers, or it is busy: try again later
   70  wait, watch, analyze: waiting failed; the outcome is unknown
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "client/command_table.h"
+#include "client/commands/gate.h"
 #include "client/names.h"
 #include "client/output/wrap.h"
 #include "proto/reflect/text.h"
@@ -34,6 +35,8 @@ absl::Status AddBaseline(const std::string& text, v1::CompareRequest* request) {
 
 struct CompareOptions {
   ComparisonOptions comparison;
+  GateOptions gate;
+  bool decide = false;  // as a gate
   bool json = false;
 };
 
@@ -97,6 +100,8 @@ Action DefineCompare(Command* command) {
   command->OptionalArguments(&options->comparison.others, "MORE",
                              "More of these, compared as further settings");
   AddComparisonChoices(command, &options->comparison);
+  command->Flag(&options->decide, "--gate", "Return the decision as exit code, as `ablate judge`");
+  AddGateOptions(command, &options->gate);
   command->Flag(&options->json, "--json", "Print the server's message as JSON, with all digits");
   command->Footer(
       "Runs of equal seed are paired. The value of a tuned axis is selected for each seed on the "
@@ -109,7 +114,19 @@ Action DefineCompare(Command* command) {
       "  ablate compare names-norm/pre names-longer/pre names-longer/post\n"
       "  ablate compare names-norm --by placement --baseline placement=none --at 100\n"
       "  ablate compare names-norm --json | jq '.rows[] | {\"label\": .label, n, mean}'");
-  return WithServer(*command, options, MakeRequest, Compare);
+  const Action compare = WithServer(*command, options, MakeRequest, Compare);
+  return [options, compare](const Context& context) {
+    const GateOptions& gate = options->gate;
+    const bool decides = options->decide || gate.looks || gate.next || gate.level.has_value() ||
+                         !gate.session.empty();
+    if (!decides) return compare(context);
+    return RunGate(context, [&](Connection* connection) -> absl::StatusOr<int> {
+      ASSIGN_OR_RETURN(v1::CompareRequest request, MakeRequest(*options));
+      ASSIGN_OR_RETURN(*request.mutable_gate(), MakeGateRequest(gate));
+      ASSIGN_OR_RETURN(const v1::Comparison comparison, connection->Call(kCompare, request));
+      return PrintGate(comparison, gate, options->json, context);
+    });
+  };
 }
 
 }  // namespace ablate::client

@@ -58,7 +58,7 @@ absl::Status ReadAt(const std::string& at, v1::ImportOptions* options) {
 }
 
 // Returns a name of letters, digits and hyphens for an experiment.
-std::string NameOf(const std::string& path) {
+std::string ExperimentNameOf(const std::string& path) {
   std::string name;
   for (const char c : std::filesystem::path(path).stem().string()) {
     name.push_back(absl::ascii_isalnum(c) ? absl::ascii_tolower(c) : '-');
@@ -176,7 +176,7 @@ absl::StatusOr<v1::ImportResponse> SendResults(const ReadingOptions& reading,
 void IdentifyImport(const ReadingOptions& reading, const std::string& name,
                     v1::ImportOptions* options) {
   options->set_request_id(process::RandomId());
-  options->set_name(name.empty() ? NameOf(reading.source.paths.front()) : name);
+  options->set_name(name.empty() ? ExperimentNameOf(reading.source.paths.front()) : name);
 }
 
 Action DefineImport(Command* command) {

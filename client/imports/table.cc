@@ -76,7 +76,7 @@ class CsvReader {
       }
       const absl::string_view part = rest_.substr(0, quote);
       line_ += static_cast<size_t>(std::count(part.begin(), part.end(), '\n'));
-      text.append(part);
+      absl::StrAppend(&text, part);
       rest_.remove_prefix(quote + 1);
       if (!absl::ConsumePrefix(&rest_, "\"")) break;
       text.push_back('"');
@@ -139,7 +139,7 @@ std::string QuoteNonFinite(absl::string_view line) {
     if (line.empty()) break;
     const size_t size = in_text && line[0] == '\\' ? std::min<size_t>(2, line.size()) : 1;
     in_text ^= line[0] == '"';
-    quoted.append(line.substr(0, size));
+    absl::StrAppend(&quoted, line.substr(0, size));
     line.remove_prefix(size);
   }
   return quoted;

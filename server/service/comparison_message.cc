@@ -6,8 +6,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/clean.h"
+#include "base/status_macros.h"
+#include "server/lookup/errors.h"
 #include "server/lookup/limits.h"
 #include "server/lookup/names.h"
+#include "server/report/compare/gate.h"
+#include "server/report/compare/phrases.h"
 #include "server/report/compare/verdict.h"
 #include "server/report/compare/wording.h"
 #include "server/report/table/comparison_tables.h"
@@ -100,6 +104,10 @@ void PutStatistics(const report::ComparisonRow& row, v1::ComparisonRow* message)
   Put(difference.effect_unbiased, &R::set_effect_unbiased, "effect_unbiased", message);
   Put(difference.correlation, &R::set_correlation, "correlation", message);
   Put(row.noise_ratio, &R::set_noise_ratio, "noise_ratio", message);
+  if (row.looks.has_value()) {
+    message->set_p_any_look(row.looks->p);
+    message->set_p_better_any_look(row.looks->p_better);
+  }
   PutPairs(row, message);
 }
 
@@ -362,6 +370,57 @@ absl::StatusOr<v1::Comparison> ToMessage(const results::ComparedGrid& compared) 
         absl::StrCat("a comparison of ", comparison.rows.size(), " rows exceeds the limit of ",
                      lookup::kPageBytes >> 20, " MiB per answer. Use `ablate table --format csv`"));
   }
+  return message;
+}
+
+namespace {
+
+constexpr int kMaxSessionChanges = 1'000;
+
+absl::StatusOr<report::GateOptions> ReadGate(const report::Comparison& comparison,
+                                             const v1::GateRequest& request) {
+  report::GateOptions options;
+  options.looks = request.looks();
+  options.session = request.session();
+  if (request.has_level()) options.level = request.level();
+  if (!(options.level > 0 && options.level <= report::kAlpha)) {
+    return lookup::InvalidField("gate.level", absl::StrCat(options.level, " is out of range"),
+                                absl::StrCat("above 0, at most ", report::kAlpha));
+  }
+  if (request.changes_size() > kMaxSessionChanges) {
+    return lookup::TooMany("gate.changes", request.changes_size(), kMaxSessionChanges);
+  }
+  if (comparison.better == report::Better::kNeither) {
+    return lookup::InvalidField("gate",
+                                absl::StrCat("nothing says which values of ", comparison.key,
+                                             " are better"),
+                                "a metric with report.better, or a loss or accuracy");
+  }
+  if ((options.looks || options.session) && comparison.unit != report::Unit::kSeed) {
+    return lookup::InvalidField("gate.looks",
+                                absl::StrCat("pairs are ", report::UnitName(comparison.unit),
+                                             "s, which are all there at once"),
+                                "one look, and no session");
+  }
+  options.changes.assign(request.changes().begin(), request.changes().end());
+  return options;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Comparison> ToMessage(const results::ComparedGrid& compared,
+                                         const v1::GateRequest& gate) {
+  ASSIGN_OR_RETURN(const auto options, ReadGate(compared.comparison, gate));
+  ASSIGN_OR_RETURN(v1::Comparison message, ToMessage(compared));
+  static_assert(static_cast<int>(report::GateDecision::kBetter) + 1 == v1::Gate::BETTER);
+  static_assert(static_cast<int>(report::GateDecision::kCannotSay) + 1 == v1::Gate::CANNOT_SAY);
+  const report::Gate decided = report::DecideGate(compared.comparison, options);
+  v1::Gate* to = message.mutable_gate();
+  to->set_decision(static_cast<v1::Gate::Decision>(static_cast<int>(decided.decision) + 1));
+  to->set_text(decided.text);
+  to->set_more_pairs(static_cast<uint32_t>(decided.more_pairs));
+  to->set_next(decided.next);
+  to->mutable_changes()->Add(decided.changes.begin(), decided.changes.end());
   return message;
 }
 

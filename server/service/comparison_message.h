@@ -12,6 +12,10 @@ namespace ablate::service {
 // RESOURCE_EXHAUSTED if it still does.
 absl::StatusOr<v1::Comparison> ToMessage(const results::ComparedGrid& compared);
 
+// The same with the gate's decision. INVALID_ARGUMENT at `gate.level` and `gate.changes`.
+absl::StatusOr<v1::Comparison> ToMessage(const results::ComparedGrid& compared,
+                                         const v1::GateRequest& gate);
+
 }  // namespace ablate::service
 
 #endif  // ABLATE_SERVER_SERVICE_COMPARISON_MESSAGE_H_

@@ -106,7 +106,7 @@ class ImportReactor final : public rpc::PushStream<v1::ImportRequest> {
     report::CompareOptions compare;
     compare.cancelled = [this] { return ended(); };
     ASSIGN_OR_RETURN(const auto compared, results::CompareLoaded(std::move(grid), compare));
-    ASSIGN_OR_RETURN(*response_->mutable_comparison(), ToMessage(compared));
+    ASSIGN_OR_RETURN(*response_->mutable_comparison(), ToMessage(compared, options_.gate()));
     return absl::OkStatus();
   }
 

@@ -330,6 +330,10 @@ absl::Status CompareSettings(const lookup::View& view, const v1::CompareRequest&
   ASSIGN_OR_RETURN(auto compared, results::CompareGrid(view, request, {cancelled},
                                                        results::AnalysisNumbers::kOfComparison));
   RETURN_IF_ERROR(results::AddWindows(view.store, cancelled, &compared));
+  if (request.has_gate()) {
+    ASSIGN_OR_RETURN(*response, ToMessage(compared, request.gate()));
+    return absl::OkStatus();
+  }
   ASSIGN_OR_RETURN(*response, ToMessage(compared));
   return absl::OkStatus();
 }

@@ -222,7 +222,8 @@ Number NoiseRatio(const std::vector<double>& values, const std::vector<double>& 
 // interval over the pairs in which both converged, if there are any.
 void CompareRow(const std::vector<PickedRun>& runs, const std::vector<PickedRun>& baseline,
                 const Measure& measure, const CompareOptions& options, ComparisonRow* row) {
-  std::vector<double> values, baseline_values;
+  std::vector<double> values, baseline_values, differences;
+  const double worst = measure.better == Better::kLower ? INFINITY : -INFINITY;
   row->pairs = Pairs();
   auto other = baseline.begin();
   for (const PickedRun& run : runs) {
@@ -230,10 +231,16 @@ void CompareRow(const std::vector<PickedRun>& runs, const std::vector<PickedRun>
     if (other == baseline.end()) break;
     if (other->seed != run.seed) continue;
     CountPair(run, *other, measure.better, &row->pairs);
-    if (Diverged(run) || Diverged(*other)) continue;
+    if (Diverged(run) || Diverged(*other)) {
+      const bool both = Diverged(run) && Diverged(*other);
+      differences.push_back(both ? 0 : Diverged(run) ? worst : -worst);
+      continue;
+    }
     values.push_back(OnScale(measure.scale, run.trial.value));
     baseline_values.push_back(OnScale(measure.scale, other->trial.value));
+    differences.push_back(values.back() - baseline_values.back());
   }
+  if (!differences.empty()) row->looks = LookAtEachPair(differences, measure.better);
   const bool all_diverged = values.empty() && row->pairs.all > 0;
   row->difference = all_diverged ? NoPairs(Undefined::kAllDiverged)
                                  : ComparePairs(values, baseline_values, options.resamples,
@@ -364,6 +371,7 @@ void CompareSequences(const std::vector<PickedRun>& run, const std::vector<Picke
   std::vector<PickedRun> own, other;
   if (paired) own = SequencesOf(run), other = SequencesOf(baseline);
   CompareRow(own, other, measure, {{}, /*resamples=*/0, options.tests}, row);
+  row->looks.reset();
   if (row->pairs.converged == 0) return;
   const PairedStatistics parts = row->difference;
   row->difference = ComparePairs(LinearParts(*run[0].cell), LinearParts(*baseline[0].cell),

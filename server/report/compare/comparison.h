@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/report/compare/factorial.h"
+#include "server/report/compare/looks.h"
 #include "server/report/compare/metric_names.h"
 #include "server/report/compare/paired.h"
 #include "server/report/compare/power.h"
@@ -216,6 +217,9 @@ struct ComparisonRow {
   // is within the margin, adjusted over the family. kNotRecorded without a margin; kTestedByWins
   // for a row by_wins.
   Number p_equivalence = {std::numeric_limits<double>::quiet_NaN(), Undefined::kNotRecorded};
+  // Of the pairs in order of their seeds. None without pairs, for sequences and items, and if tuned
+  // values are selected by another metric or of ratios.
+  std::optional<Looks> looks;
   // For the main rows: the seeds that the difference needs, and the smallest one that these pairs
   // detect with kPower, in the unit of `difference`.
   SeedsNeeded needed;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "server/report/compare/looks.h"
 #include "server/report/compare/paired.h"
 #include "server/report/compare/power.h"
 #include "server/report/compare/reselection.h"
@@ -31,12 +32,54 @@ void Judge(const Measure& measure, ComparisonRow* row) {
   }
 }
 
+namespace {
+
+// Returns the losses of the seeds on which all candidates of both settings have a result, [seed]
+// [candidate].
+std::vector<std::vector<double>> LossesOf(const std::vector<Trial>& trials, const TunedPair& pair,
+                                          Better better) {
+  std::vector<std::vector<double>> losses;
+  for (size_t seed = 0; seed < pair.seeds; ++seed) {
+    std::vector<double> row;
+    for (size_t i = 0; i < pair.candidates; ++i) {
+      const size_t place = i * pair.seeds + seed;
+      const bool whole = pair.setting[place].state != Trial::State::kNone &&
+                         pair.baseline[place].state != Trial::State::kNone;
+      if (!whole) break;
+      const double sign = better == Better::kHigher ? -1 : 1;
+      row.push_back(trials[place].state == Trial::State::kDiverged ? INFINITY
+                                                                   : sign * trials[place].value);
+    }
+    if (row.size() == pair.candidates) losses.push_back(std::move(row));
+  }
+  return losses;
+}
+
+// Looks at a tuned row: each p is the larger one of its two sequences of differences.
+std::optional<Looks> LookAtTuned(const TunedPair& pair, Better better) {
+  if (!pair.setting_choices.empty()) return std::nullopt;
+  const TunedLooks differences = SelectOnEarlierSeeds(LossesOf(pair.setting, pair, better),
+                                                      LossesOf(pair.baseline, pair, better));
+  if (differences.selected.empty()) return std::nullopt;
+  Looks looks = LookAtEachPair(differences.selected, Better::kLower);
+  const Looks other = LookAtEachPair(differences.exchangeable, Better::kLower);
+  if (other.LogBetter() < looks.LogBetter()) looks.better = other.better;
+  if (other.LogWorse() < looks.LogWorse()) looks.worse = other.worse;
+  looks.p = std::max(looks.p, other.p);
+  looks.p_better = std::max(looks.p_better, other.p_better);
+  looks.p_worse = std::max(looks.p_worse, other.p_worse);
+  return looks;
+}
+
+}  // namespace
+
 void JudgeTuned(const ComparisonInput& input, const Measure& measure, const GridRow& grid_row,
                 const GridRow& baseline, ComparisonRow* row) {
   ReselectionOptions options;
   options.margin = measure.margin;
   const TunedPair pair = PairTrials(input, measure.scale, grid_row, baseline);
   const ReselectionResult test = TestByReselection(pair, measure.better, options);
+  row->looks = LookAtTuned(pair, measure.better);
   PairedStatistics& difference = row->difference;
   if (difference.p_sign_flip.defined()) {
     difference.p_sign_flip = test.p_difference;

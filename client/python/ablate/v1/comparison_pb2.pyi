@@ -316,31 +316,37 @@ class FactorialEffect(_message.Message):
     def __init__(self, levels: _Optional[_Iterable[_Union[FactorialEffect.Level, _Mapping]]] = ..., combinations: _Optional[int] = ..., pairs: _Optional[int] = ..., difference: _Optional[_Union[Difference, _Mapping]] = ..., p_sign_flip: _Optional[float] = ..., p_holm: _Optional[float] = ..., undefined: _Optional[_Mapping[str, Undefined.Value]] = ...) -> None: ...
 
 class Gate(_message.Message):
-    __slots__ = ["decision", "more_pairs", "next", "text"]
+    __slots__ = ["changes", "decision", "more_pairs", "next", "text"]
     class Decision(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = []
     BETTER: Gate.Decision
     CANNOT_SAY: Gate.Decision
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
     DECISION_FIELD_NUMBER: _ClassVar[int]
     MORE_PAIRS_FIELD_NUMBER: _ClassVar[int]
     NEXT_FIELD_NUMBER: _ClassVar[int]
     NOT_SHOWN: Gate.Decision
     TEXT_FIELD_NUMBER: _ClassVar[int]
     WORSE: Gate.Decision
+    changes: _containers.RepeatedScalarFieldContainer[str]
     decision: Gate.Decision
     more_pairs: int
     next: str
     text: str
     unspecified: Gate.Decision
-    def __init__(self, decision: _Optional[_Union[Gate.Decision, str]] = ..., text: _Optional[str] = ..., more_pairs: _Optional[int] = ..., next: _Optional[str] = ...) -> None: ...
+    def __init__(self, decision: _Optional[_Union[Gate.Decision, str]] = ..., text: _Optional[str] = ..., more_pairs: _Optional[int] = ..., next: _Optional[str] = ..., changes: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class GateRequest(_message.Message):
-    __slots__ = ["level", "looks"]
+    __slots__ = ["changes", "level", "looks", "session"]
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
     LEVEL_FIELD_NUMBER: _ClassVar[int]
     LOOKS_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    changes: _containers.RepeatedScalarFieldContainer[str]
     level: float
     looks: bool
-    def __init__(self, looks: bool = ..., level: _Optional[float] = ...) -> None: ...
+    session: bool
+    def __init__(self, looks: bool = ..., level: _Optional[float] = ..., session: bool = ..., changes: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class MatchedComparison(_message.Message):
     __slots__ = ["is_reference", "labels", "rows"]
