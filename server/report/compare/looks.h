@@ -37,8 +37,8 @@ struct Looks {
 
 // Bets on each difference, row minus baseline, in the order given, which must not depend on the
 // results. The factor of pair i is 2/(1 + exp(-2 bet d_i/s)), where s is the root mean square of
-// the finite d_1 … d_i. Ties don't change E. A difference of ±infinity, of a pair in which one run
-// diverged, bets as ±s. With Better::kNeither, higher counts as better. NaN isn't allowed.
+// the finite d_1 … d_i. Ties have the factor 1. A difference of ±infinity, of a pair in which one
+// run diverged, bets as ±s. With Better::kNeither, higher counts as better. NaN isn't allowed.
 Looks LookAtEachPair(absl::Span<const double> differences, Better better);
 
 enum class Sides { kBetter, kEither };
@@ -51,9 +51,9 @@ size_t MorePairsToDecide(const Looks& looks, Sides sides, double level);
 // 2^(1−n) <= level.
 size_t FewestPairsOfSignFlip(double level);
 
-// Returns the one-sided level of the j-th change of a session, j >= 1, that is planned for `planned`
-// >= 1 changes: level·m/((j+m−1)(j+m)). All levels of an endless session add up to `level`, and its
-// error is at most their sum.
+// Returns the one-sided level of the j-th change of a session, j >= 1, for which m = `planned` >= 1
+// changes are planned: level·m/((j+m−1)(j+m)). The levels of an endless session add up to `level`,
+// and the probability that it keeps any change without an effect is at most their sum.
 double LevelOfChange(size_t j, size_t planned, double level);
 
 // A session drops a change if E for "better" is below this, or without a decision after as many

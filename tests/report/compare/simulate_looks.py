@@ -38,8 +38,8 @@ def draw(rng, kind, shape):
     return {
         "normal": lambda: rng.normal(size=shape),
         "t3": lambda: rng.standard_t(3, shape) / 3 ** .5,
-        "10 % with 5 sigma": lambda: (rng.normal(size=shape) * np.where(rng.random(shape) < .1, 5, 1)
-                                      / 3.4 ** .5),
+        "10 % with 5 sigma": lambda: (rng.normal(size=shape) / 3.4 ** .5 *
+                                      np.where(rng.random(shape) < .1, 5, 1)),
         "rounded": lambda: np.round(rng.normal(size=shape)),
         "shrinking": lambda: rng.normal(size=shape) * np.exp(np.linspace(1, -1, pairs)),
         "growing": lambda: rng.normal(size=shape) * np.exp(np.linspace(-1, 1, pairs)),
@@ -275,7 +275,8 @@ def session_table():
     for effect in (.5, 1.5, 2):
         some = session(np.random.default_rng(2), 2000, changes, 5, LEVELS["open end"],
                        effect=effect)
-        print(f"E, open end, effect {effect}: found {some[1].mean():.2f}, runs {some[2].mean():.0f}")
+        print(f"E, open end, effect {effect}: found {some[1].mean():.2f},"
+              f" runs {some[2].mean():.0f}")
 
 
 def session_noise():
