@@ -16,11 +16,11 @@ from ablate.errors import (Conflict, DataLoss, DeadlineExceeded, Error, Exhauste
                            InvalidArgument, NotFound, PermissionDenied, Unavailable)
 from ablate.experiment import Experiment
 from ablate.figure import Figure
-from ablate.lab import Lab, Plan, connect
+from ablate.lab import Lab, Plan, connect, judge
 from ablate.run import Checkpoint, Run, Series
 
 __all__ = [
     "Analysis", "Array", "Checkpoint", "Comparison", "Conflict", "DataLoss", "DeadlineExceeded",
     "Error", "Exhausted", "Experiment", "Figure", "FieldProblem", "InvalidArgument", "Lab",
-    "NotFound", "PermissionDenied", "Plan", "Run", "Series", "Unavailable", "connect",
+    "NotFound", "PermissionDenied", "Plan", "Run", "Series", "Unavailable", "connect", "judge",
 ]

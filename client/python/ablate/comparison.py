@@ -24,6 +24,15 @@ class Comparison:
         return self.message.verdict.text
 
     @property
+    def gate(self) -> str:
+        """Returns the decision: better, not shown, worse or cannot say; empty if none was asked
+        for. `message.gate` has its reason."""
+        if not self.message.HasField("gate"):
+            return ""
+        return comparison_pb2.Gate.Decision.Name(self.message.gate.decision
+                                                 ).lower().replace("_", " ")
+
+    @property
     def warnings(self) -> list[str]:
         return [warning.text for warning in self.message.warnings]
 

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, overload
 
-from ablate import _address, _datasets, _display, _submission, _values
+from ablate import _address, _datasets, _display, _imports, _submission, _values
 from ablate._connection import Connection
 from ablate._frames import Library, axis_columns, frame
+from ablate.comparison import Comparison
 from ablate.errors import DeadlineExceeded, FieldProblem, InvalidArgument, Unavailable
 from ablate.experiment import Experiment
 from ablate.run import Run
@@ -233,6 +234,58 @@ class Lab:
             result[unique] = list(values)
         return frame(result, library)
 
+    def judge(self, results: Any, *, setting: str | Sequence[str] = (), pair: str = "",
+              metric: str | Sequence[str] = "", at: _imports.At = "last", names: str = "",
+              better: Literal["", "lower", "higher"] = "",
+              baseline: Mapping[str, str] | str | None = None, margin: float | None = None,
+              tune: str | Sequence[str] = (), looks: bool = False, level: float | None = None,
+              session: Sequence[str] | None = None, **table: Any) -> Comparison:
+        """Compares results of any tool; keeps nothing.
+
+        `results` is a frame of `ablate.read`, a path or paths of files, or a table: a DataFrame, or
+        dicts. `setting` has the keys of the settings, by default those that vary; `pair` the key of
+        the seed; `metric` the metric. A table needs all three, and may have columns `step`, `group`
+        and, with items=True, items as pairs. `better` is needed if the metric's name doesn't say
+        it. `looks` and `session` are as in `ablate judge`; a session is the list
+        `message.gate.changes` of the last comparison, at first an empty one.
+
+        >>> rows = [{"norm": n, "seed": s, "loss": s % 3 + (n == "post")}
+        ...         for n in ("pre", "post") for s in range(8)]
+        >>> lab.judge(rows, setting="norm", pair="seed", metric="loss").gate
+        'worse'
+        """
+        found = _imports.results_of(results, setting, pair, metric, table)
+        gate = {"looks": looks, "level": level, "session": session is not None,
+                "changes": session or []}
+        response = _imports.send(
+            self._connection, found, setting=setting, pair=pair, metric=metric, names=names, at=at,
+            better=better, baseline={"": baseline} if isinstance(baseline, str) else baseline or {},
+            margin=margin, tune=_values.listed(tune), validate_only=True,
+            gate={key: value for key, value in gate.items() if value is not None})
+        return Comparison(response.comparison)
+
+    def import_results(self, results: Any, name: str, *, setting: str | Sequence[str] = (),
+                       pair: str = "", metric: str | Sequence[str] = "", at: _imports.At = "last",
+                       names: str = "", better: Literal["", "lower", "higher"] = "",
+                       baseline: Mapping[str, str] | str | None = None,
+                       margin: float | None = None, tune: str | Sequence[str] = (),
+                       question: str = "", tags: str | Sequence[str] = (), note: str = "",
+                       private: bool = False, **table: Any) -> Experiment:
+        """Keeps results of any tool as an experiment of this name. The rest is as for `judge`.
+
+        >>> rows = [{"norm": n, "seed": s, "loss": s % 3 + (n == "post")}
+        ...         for n in ("pre", "post") for s in range(8)]
+        >>> lab.import_results(rows, "kept", setting="norm", pair="seed", metric="loss").state
+        'ENDED'
+        """
+        found = _imports.results_of(results, setting, pair, metric, table)
+        response = _imports.send(
+            self._connection, found, setting=setting, pair=pair, metric=metric, names=names, at=at,
+            better=better, baseline={"": baseline} if isinstance(baseline, str) else baseline or {},
+            margin=margin, tune=_values.listed(tune), name=name, question=question, note=note,
+            tags=_values.listed(tags), private=private)
+        return self.experiment(response.experiment)
+
     def upload(self, path: str | Path, *, private: bool = False,
                files: str | Path | Sequence[str | Path] = ()) -> str:
         """Uploads a data set, or a tokenizer's folder, unless the server has it. Returns its name
@@ -277,6 +330,12 @@ def connect(address: str | Path | None = None, *, start: bool = True) -> Lab:
                 raise
             found = _address.start_personal()
     return Lab(Connection(found))
+
+
+def judge(results: Any, **options: Any) -> Comparison:
+    """Compares results of any tool by the server of `connect()`; see `Lab.judge`."""
+    with connect() as lab:
+        return lab.judge(results, **options)
 
 
 def _scalar(message: Any, oneof: str) -> Any:
