@@ -64,6 +64,8 @@ std::string ExperimentNameOf(const std::string& path) {
     name.push_back(absl::ascii_isalnum(c) ? absl::ascii_tolower(c) : '-');
   }
   if (name.empty() || !absl::ascii_isalpha(name.front())) name.insert(0, "results-");
+  // Names of resources have these words before their IDs.
+  if (name == "runs" || name == "experiments") name += "-imported";
   return name.substr(0, 40);
 }
 

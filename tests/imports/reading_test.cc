@@ -213,7 +213,7 @@ TEST(ResultsTest, RefusesMalformedRuns) {
               HasSubstr("x has 1 values, 0 steps"));
   EXPECT_THAT(refusal("runs { name: 'a' series { key: 'x' values: 1 items: 'i' steps: 1 } }"),
               HasSubstr("1 steps, 1 items"));
-  EXPECT_THAT(refusal("runs { name: 'a' settings { key: '' } }"),
+  EXPECT_THAT(refusal("runs { name: 'a' settings { key: '' value { bool_value: true } } }"),
               HasSubstr("has an invalid name"));
 }
 
