@@ -1,6 +1,6 @@
 // Import: keeps results that were trained elsewhere as an experiment, or compares them.
-#include <map>
-#include <memory>
+#include <cmath>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -8,7 +8,6 @@
 
 #include "ablate/v1/import.pb.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
@@ -47,6 +46,10 @@ absl::Status CheckOptions(const v1::ImportOptions& options) {
   }
   if (options.notes_size() > kMaxNotes) {
     problems.Add("notes", absl::StrCat(options.notes_size()), "too many notes", "at most 1,000");
+  }
+  if (options.has_margin() && !(options.margin() > 0 && std::isfinite(options.margin()))) {
+    problems.Add("margin", absl::StrCat(options.margin()),
+                 absl::StrCat(options.margin(), " is out of range"), "a number above 0");
   }
   const std::string& id = options.request_id();
   const bool may_be_absent = options.validate_only() && id.empty();

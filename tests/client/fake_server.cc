@@ -98,6 +98,7 @@ class Methods : public grpc::Service {
     AddStream(kQueryMetrics, &Answers::query);
     Add(kCompare, &Answers::compare);
     AddStream(kSql, &Answers::sql);
+    AddUpload(kImport, &Answers::import);
     AddUpload(kUploadDataset, &Answers::upload);
     Add(kGetUpload, &Answers::get_upload);
     Add(kGetDataset, &Answers::dataset);
@@ -173,7 +174,7 @@ class Methods : public grpc::Service {
   }
 
   template <typename Request, typename Response>
-  void AddUpload(const UploadRpc<Request, Response>&,
+  void AddUpload(const UploadRpc<Request, Response>& rpc,
                  Answer<std::vector<Request>, Response> Answers::*answer) {
     const auto run = [answer](Answers* answers, ServerContext*, grpc::ServerReader<Request>* reader,
                               Response* response) {
@@ -183,7 +184,7 @@ class Methods : public grpc::Service {
       return Run(answers->*answer, &messages, response);
     };
     AddTyped<Request, Response>(
-        RpcMethod::CLIENT_STREAMING, nullptr,
+        RpcMethod::CLIENT_STREAMING, rpc.service,
         new grpc::internal::ClientStreamingHandler<Answers, Request, Response>(run, answers_));
   }
 

@@ -58,6 +58,8 @@ struct Answers {
   StreamAnswer<v1::SqlRequest, v1::SqlRows> sql;
   Answer<v1::CompareRequest, v1::Comparison> compare;
   // All messages of the upload.
+  Answer<std::vector<v1::ImportRequest>, v1::ImportResponse> import;
+  // Likewise.
   Answer<std::vector<v1::UploadDatasetRequest>, v1::Dataset> upload;
   Answer<v1::GetUploadRequest, v1::PartialUpload> get_upload;
   Answer<v1::GetDatasetRequest, v1::Dataset> dataset;

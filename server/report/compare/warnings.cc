@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -466,12 +468,44 @@ Warnings UnequalNoise(const Facts& facts) {
 // With more pairs that differ, their mean is closer to normal.
 constexpr size_t kPairsForNormal = 10;
 
+// Returns the value at which all equal pairs are, if they are half of the pairs or more and no run
+// of the row or its baseline has a better one: the metric's ceiling, or its floor.
+std::optional<double> CeilingOf(const Comparison& comparison, const ComparisonRow& row) {
+  const ComparisonRow& baseline = comparison.rows[*row.baseline];
+  const size_t equal = row.pairs.equal();
+  const bool many = equal > 0 && 2 * equal >= row.pairs.converged;
+  if (!many || comparison.better == Better::kNeither || comparison.unit != Unit::kSeed) {
+    return std::nullopt;
+  }
+  const double sign = comparison.better == Better::kLower ? -1 : 1;
+  double best = -std::numeric_limits<double>::infinity();
+  std::map<uint32_t, size_t> at_best;  // number of runs by seed
+  for (const ComparisonRow* of : {&row, &baseline}) {
+    for (const SeedRun& run : of->runs) {
+      if (run.diverged || sign * run.value < best) continue;
+      if (sign * run.value > best) at_best.clear();
+      best = sign * run.value;
+      ++at_best[run.seed];
+    }
+  }
+  const auto both = std::count_if(at_best.begin(), at_best.end(),
+                                  [](const auto& seed) { return seed.second == 2; });
+  if (static_cast<size_t>(both) != equal) return std::nullopt;
+  return sign * best;
+}
+
 Warnings ManyTies(const Facts& facts) {
   Parts parts;
   for (const ComparisonRow* row : JudgedRows(facts)) {
     const size_t equal = row->pairs.equal(), all = row->pairs.converged;
-    if (equal == all || 2 * equal < all || all - equal >= kPairsForNormal) continue;
-    parts.push_back(absl::StrCat(Quoted(row->label), " ", equal, " of ", all));
+    const std::optional<double> ceiling = CeilingOf(facts.comparison, *row);
+    const bool many = equal < all && 2 * equal >= all && all - equal < kPairsForNormal;
+    if (!many && !ceiling.has_value()) continue;
+    parts.push_back(absl::StrCat(
+        Quoted(row->label), " ", equal, " of ", all,
+        ceiling.has_value()
+            ? absl::StrCat(" at ", Plain(*ceiling), ", the best value of any run: a ceiling")
+            : ""));
   }
   return Spoken(WarningKind::kManyTies,
                 "many pairs are equal, as at the ceiling of a metric; intervals may then cover the "

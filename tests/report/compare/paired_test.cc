@@ -96,9 +96,21 @@ TEST(SignFlipTest, DrawsComeNearEnumeration) {
 }
 
 TEST(SignFlipTest, ADrawnPIsNeverZero) {
-  const SignFlipResult result = SignFlipTest(std::vector<double>(100, 1.5));
+  std::vector<double> differences(100, 1.5);
+  differences[0] = 1;
+  const SignFlipResult result = SignFlipTest(differences);
   EXPECT_FALSE(result.exact);
   EXPECT_EQ(result.p.value, 1 / 100001.);
+}
+
+// SciPy's binomtest(12, 42), as McNemar's exact test of 30 against 12 discordant pairs.
+TEST(SignFlipTest, IsMcNemarsTestIfDifferencesHaveOneSize) {
+  std::vector<double> differences(1000, 0.0);
+  std::fill(differences.begin(), differences.begin() + 30, 1);
+  std::fill(differences.begin() + 30, differences.begin() + 42, -1);
+  const SignFlipResult result = SignFlipTest(differences);
+  EXPECT_TRUE(result.exact);
+  EXPECT_NEAR(result.p.value, 0.007915897334896727, 1e-14);
 }
 
 TEST(SignFlipTest, IsUndefinedWithReason) {

@@ -360,6 +360,13 @@ TEST(FindWarningsTest, CountsEqualPairsIfTheyAreHalf) {
   EXPECT_THAT(Texts(Differing({0, 0, 0, 0, .1, -.1, .2, .1}), WarningKind::kManyTies),
               ElementsAre(EndsWith("; equal pairs: “post” 4 of 8")));
   EXPECT_THAT(Texts(Differing({0, 0, 0, .3, .1, -.1, .2, .1}), WarningKind::kManyTies), IsEmpty());
+  ComparisonInput accuracy = OneAxis({{"pre", {1, 1, 1, .9}}, {"post", {1, 1, 1, 1}}});
+  accuracy.better = Better::kHigher;
+  EXPECT_THAT(Texts(accuracy, WarningKind::kManyTies),
+              ElementsAre(EndsWith("“post” 3 of 4 at 1.00, the best value of any run: a ceiling")));
+  accuracy.better = Better::kLower;
+  EXPECT_THAT(Texts(accuracy, WarningKind::kManyTies),
+              ElementsAre(EndsWith("“post” 3 of 4")));
   EXPECT_THAT(Texts(Differing({0, 0, 0, 0, 0, 0, 0, 0}), WarningKind::kManyTies), IsEmpty())
       << "identical, and so inconclusive";
   std::vector<double> many(20, 0);
