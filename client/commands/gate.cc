@@ -76,9 +76,10 @@ const char* NameOf(v1::Gate::Decision decision) {
 void AddGateOptions(Command* command, GateOptions* options) {
   command->Flag(&options->looks, "--looks",
                 "Keep the error rate although the gate is asked again after each new seed");
-  command->Option(&options->session, "--session", "FILE",
-                  "Judge changes against a moving baseline, and remember them in FILE: all together "
-                  "keep one without effect in 5 % of sessions at most");
+  command->Option(
+      &options->session, "--session", "FILE",
+      "Judge changes against a moving baseline, and remember them in FILE: all together "
+      "keep one without effect in 5 % of sessions at most");
   command->Option(&options->level, "--level", "LEVEL",
                   "Error rate of the gate, above 0 and at most 0.05 [0.05]");
   command->Flag(&options->next, "--next",
@@ -101,8 +102,8 @@ absl::StatusOr<int> PrintGate(const v1::Comparison& comparison, const GateOption
   if (!options.session.empty()) {
     ASSIGN_OR_RETURN(const v1::GateRequest request, MakeGateRequest(options));
     constexpr double kLevel = 0.05;
-    RETURN_IF_ERROR(WriteSession(options.session, request.has_level() ? request.level() : kLevel,
-                                 gate));
+    RETURN_IF_ERROR(
+        WriteSession(options.session, request.has_level() ? request.level() : kLevel, gate));
   }
   const Console& console = context.console;
   if (json) {
@@ -110,8 +111,8 @@ absl::StatusOr<int> PrintGate(const v1::Comparison& comparison, const GateOption
   } else if (options.next) {
     if (!gate.next().empty()) *console.out << gate.next() << "\n";
   } else {
-    const std::string text = absl::StrCat(comparison.text(), "gate: ", NameOf(gate.decision()),
-                                          ". ", gate.text(), "\n");
+    const std::string text =
+        absl::StrCat(comparison.text(), "gate: ", NameOf(gate.decision()), ". ", gate.text(), "\n");
     *console.out << (console.out_is_terminal ? WrapProse(text, console.width) : text);
   }
   return ExitCodeOf(gate.decision());

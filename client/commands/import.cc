@@ -69,9 +69,8 @@ std::string ExperimentNameOf(const std::string& path) {
   return name.substr(0, 40);
 }
 
-absl::StatusOr<int> Import(const ImportCommandOptions& options,
-                           const v1::ImportOptions& request, const Context& context,
-                           Connection* connection) {
+absl::StatusOr<int> Import(const ImportCommandOptions& options, const v1::ImportOptions& request,
+                           const Context& context, Connection* connection) {
   ASSIGN_OR_RETURN(const v1::ImportResponse response,
                    SendResults(options.reading, request, context, connection));
   if (options.json) return PrintJson(context, response);
@@ -134,9 +133,9 @@ absl::StatusOr<v1::ImportOptions> MakeImportOptions(ReadingOptions* options) {
   request.set_names(options->names);
   RETURN_IF_ERROR(ReadAt(options->at, &request));
   v1::Better::Value better = v1::Better::unspecified;
-  const bool known = options->better.empty() ||
-                     (v1::Better::Value_Parse(options->better, &better) &&
-                      better != v1::Better::unspecified);
+  const bool known =
+      options->better.empty() ||
+      (v1::Better::Value_Parse(options->better, &better) && better != v1::Better::unspecified);
   if (!known) return WrongOption("--better", options->better, "lower or higher");
   request.set_better(better);
   if (options->margin.has_value()) {
@@ -166,11 +165,12 @@ absl::StatusOr<v1::ImportResponse> SendResults(const ReadingOptions& reading,
   all.mutable_notes()->Swap(first->mutable_notes());
   *first = std::move(all);
   size_t next = 0;
-  ASSIGN_OR_RETURN(auto response,
-                   connection->Send(kImport, [&]() -> absl::StatusOr<std::optional<v1::ImportRequest>> {
-                     if (next == messages.size()) return std::nullopt;
-                     return std::move(messages[next++]);
-                   }));
+  ASSIGN_OR_RETURN(
+      auto response,
+      connection->Send(kImport, [&]() -> absl::StatusOr<std::optional<v1::ImportRequest>> {
+        if (next == messages.size()) return std::nullopt;
+        return std::move(messages[next++]);
+      }));
   for (const std::string& note : response.notes()) context.console.Note(note);
   return response;
 }

@@ -39,7 +39,8 @@ absl::StatusOr<v1::Comparison> CompareStored(const JudgeOptions& options, Connec
   if (!reading.settings.empty() || !reading.names.empty() || !reading.better.empty() ||
       !reading.tune.empty() || reading.margin.has_value() || options.keep) {
     return absl::InvalidArgumentError(
-        absl::StrCat(reading.source.paths[0], " isn't a file but an experiment, which has its own "
+        absl::StrCat(reading.source.paths[0],
+                     " isn't a file but an experiment, which has its own "
                      "settings; expected --metric, --at and --baseline only"));
   }
   ComparisonOptions compare;
@@ -88,16 +89,15 @@ Action DefineJudge(Command* command) {
   command->Flag(&options->keep, "--keep", "Keep the results as an experiment, too");
   command->Option(&options->name, "--name", "NAME", "Its name, with --keep [of the first file]");
   command->Flag(&options->json, "--json", "Print the comparison as JSON, with its gate");
-  command->Footer(absl::StrCat(
-      "Nothing is kept without --keep. ", kGateExitCodes,
-      "\n\nExamples:\n  ablate judge runs.csv --setting norm --metric val_loss\n"
-      "  ablate judge samples_a.jsonl samples_b.jsonl\n"
-      "  ablate judge results.csv --looks --json && git commit -a\n"
-      "  ablate judge results.csv --session session.json"));
+  command->Footer(
+      absl::StrCat("Nothing is kept without --keep. ", kGateExitCodes,
+                   "\n\nExamples:\n  ablate judge runs.csv --setting norm --metric val_loss\n"
+                   "  ablate judge samples_a.jsonl samples_b.jsonl\n"
+                   "  ablate judge results.csv --looks --json && git commit -a\n"
+                   "  ablate judge results.csv --session session.json"));
   return [options](const Context& context) {
-    return RunGate(context, [&](Connection* connection) {
-      return Judge(*options, context, connection);
-    });
+    return RunGate(context,
+                   [&](Connection* connection) { return Judge(*options, context, connection); });
   };
 }
 

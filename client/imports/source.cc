@@ -75,7 +75,8 @@ absl::StatusOr<TableRuns> ReadTable(const SourceOptions& options, const std::str
   ASSIGN_OR_RETURN(std::string text, ReadText(path, context));
   const bool is_json = absl::EndsWith(path, ".jsonl") || absl::EndsWith(path, ".ndjson");
   const std::string file = path == kStandardInput ? "standard input" : path;
-  ASSIGN_OR_RETURN(const ResultTable table, (is_json ? ReadJsonLines : ReadCsv)(file, std::move(text)));
+  ASSIGN_OR_RETURN(const ResultTable table,
+                   (is_json ? ReadJsonLines : ReadCsv)(file, std::move(text)));
   ASSIGN_OR_RETURN(TableRuns runs, RunsOf(table, options.table));
   if (options.paths.size() == 1) return runs;
   const std::string stem = fs::path(path).stem();
@@ -168,7 +169,8 @@ absl::Status EndOf(pid_t pid, const std::string& python) {
     return absl::InvalidArgumentError("nothing was read");
   }
   return absl::FailedPreconditionError(
-      absl::StrCat(python, " can't read the files; expected the package after `pip install "
+      absl::StrCat(python,
+                   " can't read the files; expected the package after `pip install "
                    "client/python`, or --python with another Python. Tables in .csv, .tsv and "
                    ".jsonl need none"));
 }
@@ -186,8 +188,8 @@ absl::StatusOr<Messages> ReadByPython(const SourceOptions& options) {
   arguments.emplace_back("--");
   arguments.insert(arguments.end(), options.paths.begin(), options.paths.end());
   pid_t pid = 0;
-  const int failed = process::SpawnConnected(kEnv, arguments, process::OwnEnvironment(),
-                                             other.get(), &pid);
+  const int failed =
+      process::SpawnConnected(kEnv, arguments, process::OwnEnvironment(), other.get(), &pid);
   other = process::FileDescriptor();
   if (failed != 0) {
     return absl::UnavailableError(absl::StrCat(kEnv, " can't be started: ", std::strerror(failed)));

@@ -231,8 +231,9 @@ absl::StatusOr<ResultTable> ReadCsv(const std::string& file, std::string text) {
     RETURN_IF_ERROR(reader.ReadLine(&cells));
     if (cells.size() == 1 && cells[0].empty()) continue;
     if (cells.size() != table.columns.size()) {
-      return Wrong(file, line, absl::StrCat(cells.size(), " cells; expected ", table.columns.size(),
-                                            " as in the first line"));
+      return Wrong(file, line,
+                   absl::StrCat(cells.size(), " cells; expected ", table.columns.size(),
+                                " as in the first line"));
     }
     for (size_t i = 0; i < cells.size(); ++i) table.columns[i].cells.push_back(cells[i]);
     table.lines.push_back(line);

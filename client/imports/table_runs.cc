@@ -24,19 +24,19 @@ constexpr const char* kStepColumns[] = {"step", "_step", "global_step", "iterati
 constexpr const char* kNameColumns[] = {"run", "run_name", "name", "run_id", "id"};
 constexpr const char* kStateColumns[] = {"state", "status"};
 // Times, which are neither settings nor results.
-constexpr const char* kTimeColumns[] = {"wall time", "wall_time", "time",    "timestamp",
-                                        "_timestamp", "_runtime", "runtime", "created"};
+constexpr const char* kTimeColumns[] = {"wall time",  "wall_time", "time",    "timestamp",
+                                        "_timestamp", "_runtime",  "runtime", "created"};
 
 struct StateRow {
   absl::string_view word;
   v1::ImportedState::Value state;
 };
 constexpr StateRow kStates[] = {
-    {"finished", v1::ImportedState::finished},   {"completed", v1::ImportedState::finished},
-    {"complete", v1::ImportedState::finished},   {"done", v1::ImportedState::finished},
-    {"diverged", v1::ImportedState::finished},   {"failed", v1::ImportedState::failed},
-    {"crashed", v1::ImportedState::failed},      {"killed", v1::ImportedState::failed},
-    {"running", v1::ImportedState::unfinished},  {"queued", v1::ImportedState::unfinished},
+    {"finished", v1::ImportedState::finished},    {"completed", v1::ImportedState::finished},
+    {"complete", v1::ImportedState::finished},    {"done", v1::ImportedState::finished},
+    {"diverged", v1::ImportedState::finished},    {"failed", v1::ImportedState::failed},
+    {"crashed", v1::ImportedState::failed},       {"killed", v1::ImportedState::failed},
+    {"running", v1::ImportedState::unfinished},   {"queued", v1::ImportedState::unfinished},
     {"cancelled", v1::ImportedState::unfinished}, {"pruned", v1::ImportedState::pruned}};
 
 template <size_t n>
@@ -131,9 +131,8 @@ class LayoutFinder {
   }
 
   bool HasRole(const TableColumn& column) const {
-    for (const TableColumn* role :
-         {layout_.key, layout_.value, layout_.step, layout_.name, layout_.state, layout_.item,
-          layout_.group}) {
+    for (const TableColumn* role : {layout_.key, layout_.value, layout_.step, layout_.name,
+                                    layout_.state, layout_.item, layout_.group}) {
       if (role == &column) return true;
     }
     return std::find(layout_.settings.begin(), layout_.settings.end(), &column) !=
@@ -160,8 +159,8 @@ class LayoutFinder {
       (is_metric ? layout_.metrics : others).push_back(&column);
     }
     if (!others.empty()) {
-      runs_.notes.push_back(absl::StrCat("left out: columns that are no settings: ",
-                                         Names(others)));
+      runs_.notes.push_back(
+          absl::StrCat("left out: columns that are no settings: ", Names(others)));
     }
     return CheckMetrics();
   }
@@ -196,8 +195,8 @@ class LayoutFinder {
   absl::Status CheckMetrics() const {
     if (layout_.key != nullptr || !layout_.metrics.empty()) return absl::OkStatus();
     if (!options_.metric.empty()) return NoColumn("metric", options_.metric);
-    return absl::InvalidArgumentError(
-        absl::StrCat(table_.file, ": no column has the values of a metric; expected one of numbers"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        table_.file, ": no column has the values of a metric; expected one of numbers"));
   }
 
   const ResultTable& table_;
@@ -304,8 +303,8 @@ class RowCollector {
     if (cell.empty()) return absl::OkStatus();
     double value = 0;
     if (!ReadNumber(cell, &value)) {
-      return Wrong(row, absl::StrCat(reflect::Quoted(cell), " in column ", column.name,
-                                     " isn't a number"));
+      return Wrong(
+          row, absl::StrCat(reflect::Quoted(cell), " in column ", column.name, " isn't a number"));
     }
     v1::ImportedSeries* series = SeriesOf(run, key);
     series->add_values(value);
@@ -316,8 +315,8 @@ class RowCollector {
     }
     double step = 0;
     if (layout_.step != nullptr && !ReadNumber(layout_.step->cells[row], &step)) {
-      return Wrong(row, absl::StrCat("step ", reflect::Quoted(layout_.step->cells[row]),
-                                     " isn't a number"));
+      return Wrong(
+          row, absl::StrCat("step ", reflect::Quoted(layout_.step->cells[row]), " isn't a number"));
     }
     if (!(step >= 0) || step > std::numeric_limits<uint32_t>::max() || step != std::floor(step)) {
       return Wrong(row, absl::StrCat("step ", layout_.step->cells[row],
@@ -380,9 +379,8 @@ class RowCollector {
 // A panel that W&B exported: each column is a metric of a run, or its extremes.
 bool IsPanel(const ResultTable& table) {
   return table.columns.size() > 1 && table.Find("step") == &table.columns[0] &&
-         std::all_of(table.columns.begin() + 1, table.columns.end(), [](const auto& column) {
-           return absl::StrContains(column.name, " - ");
-         });
+         std::all_of(table.columns.begin() + 1, table.columns.end(),
+                     [](const auto& column) { return absl::StrContains(column.name, " - "); });
 }
 
 absl::Status ReadPanel(const ResultTable& table, TableRuns* runs) {
@@ -393,9 +391,10 @@ absl::Status ReadPanel(const ResultTable& table, TableRuns* runs) {
     const TableColumn& column = table.columns[i];
     if (absl::EndsWith(column.name, "__MIN") || absl::EndsWith(column.name, "__MAX")) continue;
     if (absl::StartsWith(column.name, "Group: ")) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          table.file, ": ", column.name, " is the mean of a group, whose seeds are lost; expected "
-          "a panel without groups"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(table.file, ": ", column.name,
+                       " is the mean of a group, whose seeds are lost; expected "
+                       "a panel without groups"));
     }
     const size_t dash = column.name.rfind(" - ");
     const std::string name = column.name.substr(0, dash);

@@ -384,8 +384,8 @@ bool LeavesDeviceOpen(const v1::TrainingSpec& training) {
 }
 
 bool ReadStoredRun(const std::string& bytes, v1::RunSpec* run) {
-  // Every run has a task, or isn't a model. Without this check, bytes that aren't a spec would become
-  // one of defaults.
+  // Every run has a task, or isn't a model. Without this check, bytes that aren't a spec would
+  // become one of defaults.
   const bool read =
       run->ParseFromString(bytes) &&
       (!IsModel(run->spec()) || run->spec().task().kind_case() != v1::TaskSpec::KIND_NOT_SET);

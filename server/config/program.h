@@ -1,5 +1,5 @@
-// Reads the specs of runs that aren't models: defaults, settings as text, the command of a program's
-// run, the identity of a run.
+// Reads the specs of runs that aren't models: defaults, settings as text, the command of a
+// program's run, the identity of a run.
 #ifndef ABLATE_SERVER_CONFIG_PROGRAM_H_
 #define ABLATE_SERVER_CONFIG_PROGRAM_H_
 
@@ -32,7 +32,9 @@ std::string EnvironmentOf(absl::string_view trainer);
 inline constexpr char kImportedTrainer[] = "imported";
 
 // Returns true if runs of this spec train a model of ours, and are neither programs nor imported.
-inline bool IsModel(const v1::BaseSpec& spec) { return !spec.has_program() && !spec.has_imported(); }
+inline bool IsModel(const v1::BaseSpec& spec) {
+  return !spec.has_program() && !spec.has_imported();
+}
 
 // Returns how many lanes of a worker a run takes: its threads; 1 for a program on a GPU.
 uint32_t LanesOf(const v1::BaseSpec& spec);
@@ -66,7 +68,8 @@ struct ProgramContents {
   std::string environment;   // its version
 };
 
-// Returns what an imported run was trained with, as far as its tool says. It is shared by all seeds.
+// Returns what an imported run was trained with, as far as its tool says. It is shared by all
+// seeds.
 std::string ImportedIdentity(const v1::BaseSpec& spec);
 
 // Returns what a run's numbers depend on, as text. Without a seed it is shared by all seeds.

@@ -44,7 +44,8 @@ class Resolver {
     Problems apart;
     CheckExperiment(resolution_.spec, &apart);
     if (resolution_.spec.base().has_imported()) {
-      apart.Add("base.imported", "", "results can't be submitted", "`ablate import` with their files");
+      apart.Add("base.imported", "", "results can't be submitted",
+                "`ablate import` with their files");
     }
     CheckAnalyses(resolution_.spec, &apart);
     // Reported, and too many to check each.

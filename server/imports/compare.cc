@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <iterator>
+#include <map>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -53,10 +53,11 @@ absl::StatusOr<Items> SortedItems(const Run& run, const Series& series) {
                                   "one value of each item");
     }
     if (!std::isfinite(series.values[i])) {
-      return lookup::InvalidField("runs",
-                                  absl::StrCat(reflect::ShortText(run.name), " has no finite value ",
-                                               "of item ", reflect::Quoted(series.items[i])),
-                                  "a number for each item");
+      return lookup::InvalidField(
+          "runs",
+          absl::StrCat(reflect::ShortText(run.name), " has no finite value ", "of item ",
+                       reflect::Quoted(series.items[i])),
+          "a number for each item");
     }
     items.names.push_back(series.items[i]);
     items.values.push_back(series.values[i]);

@@ -182,9 +182,8 @@ class Maker {
     absl::StrAppend(&cell.name, cell.name.empty() ? "s" : "-s", seed);
     cell.seed = seed;
     cell.run.set_seed(seed);
-    const std::string hash =
-        spec::ShortHash(absl::StrCat("ablate imported run 1\n", identity, "seed=", seed,
-                                     "\npoints=", HashOf(*result), "\n"));
+    const std::string hash = spec::ShortHash(absl::StrCat(
+        "ablate imported run 1\n", identity, "seed=", seed, "\npoints=", HashOf(*result), "\n"));
     cell.fingerprint = spec::PrivateTo(private_to_, hash);
     storage::NewRun run;
     run.fingerprint = run.trajectory = cell.fingerprint;
@@ -219,7 +218,8 @@ absl::StatusOr<Imported> MakeExperiment(const v1::ImportOptions& options, const 
   if (seeds.size() > kMaxSeeds) {
     return lookup::InvalidField(
         "runs",
-        absl::StrCat("there are ", text::Grouped(seeds.size()), reading.by_item ? " items" : " seeds"),
+        absl::StrCat("there are ", text::Grouped(seeds.size()),
+                     reading.by_item ? " items" : " seeds"),
         absl::StrCat("at most ", text::Grouped(kMaxSeeds), ". `ablate judge` takes more"));
   }
   return maker.Make(SpecOf(options, reading, seeds));

@@ -134,8 +134,8 @@ absl::StatusOr<std::vector<std::string>> FindSettings(const Keys& keys, const st
     return names;
   }
   if (!names.empty()) {
-    notes->push_back(absl::StrCat("not taken as settings, because each run has its own: ",
-                                  Listed(names)));
+    notes->push_back(
+        absl::StrCat("not taken as settings, because each run has its own: ", Listed(names)));
   }
   std::vector<std::string> settings, follow;
   for (size_t i = 0; i < vary.size(); ++i) {

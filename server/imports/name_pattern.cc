@@ -18,8 +18,7 @@ constexpr size_t kMaxPatternBytes = 1'000;
 constexpr size_t kMaxParts = 20;
 
 absl::Status WrongPattern(absl::string_view text, absl::string_view complaint) {
-  return lookup::InvalidField("names",
-                              absl::StrCat(reflect::Quoted(text), " ", complaint),
+  return lookup::InvalidField("names", absl::StrCat(reflect::Quoted(text), " ", complaint),
                               "a pattern such as {norm}-s{seed}");
 }
 
@@ -42,10 +41,9 @@ absl::StatusOr<NamePattern> NamePattern::Parse(absl::string_view text, absl::str
       part.literal = std::string(rest.substr(0, rest.find('{')));
       rest.remove_prefix(part.literal.size());
     }
-    const bool repeated =
-        !part.key.empty() &&
-        std::any_of(pattern.parts_.begin(), pattern.parts_.end(),
-                    [&part](const Part& other) { return other.key == part.key; });
+    const bool repeated = !part.key.empty() &&
+                          std::any_of(pattern.parts_.begin(), pattern.parts_.end(),
+                                      [&part](const Part& other) { return other.key == part.key; });
     if (repeated) return WrongPattern(text, "has a key twice");
     pattern.parts_.push_back(std::move(part));
   }

@@ -84,9 +84,10 @@ class Reader {
     RETURN_IF_ERROR(FindMetric());
     const Keys keys(runs_, used_);
     ASSIGN_OR_RETURN(seed_, FindSeed(keys, options_.seed(), &reading_.notes));
-    ASSIGN_OR_RETURN(settings_, FindSettings(keys, seed_,
-                                             {options_.settings().begin(), options_.settings().end()},
-                                             &reading_.notes));
+    ASSIGN_OR_RETURN(
+        settings_,
+        FindSettings(keys, seed_, {options_.settings().begin(), options_.settings().end()},
+                     &reading_.notes));
     RETURN_IF_ERROR(MakeAxes());
     RETURN_IF_ERROR(MakeCells());
     RETURN_IF_ERROR(ReadValues(options_, runs_, &reading_));
@@ -143,10 +144,9 @@ class Reader {
 
   absl::Status FindMetric() {
     if (used_.empty()) {
-      return lookup::InvalidField("runs",
-                     reading_.notes.empty() ? "there are none"
-                                            : absl::StrJoin(reading_.notes, "; "),
-                     "a run that finished");
+      return lookup::InvalidField(
+          "runs", reading_.notes.empty() ? "there are none" : absl::StrJoin(reading_.notes, "; "),
+          "a run that finished");
     }
     std::set<std::string> keys;
     for (const size_t i : used_) {
@@ -154,17 +154,19 @@ class Reader {
     }
     const std::vector<std::string> names(keys.begin(), keys.end());
     reading_.metric = options_.metric();
-    if (names.empty()) return lookup::InvalidField("metric", "no run has a value", "runs with metrics");
+    if (names.empty())
+      return lookup::InvalidField("metric", "no run has a value", "runs with metrics");
     if (reading_.metric.empty() && names.size() == 1) reading_.metric = names[0];
     if (reading_.metric.empty()) {
-      return lookup::InvalidField("metric", absl::StrCat("the runs have ", names.size(), " metrics"),
-                     absl::StrCat("one of ", Listed(names)));
+      return lookup::InvalidField("metric",
+                                  absl::StrCat("the runs have ", names.size(), " metrics"),
+                                  absl::StrCat("one of ", Listed(names)));
     }
     if (keys.count(reading_.metric) == 0) {
       return lookup::InvalidField("metric",
-                     absl::StrCat("no run has ", reflect::Quoted(reading_.metric),
-                                  reflect::DidYouMean(reading_.metric, names)),
-                     absl::StrCat("one of ", Listed(names)));
+                                  absl::StrCat("no run has ", reflect::Quoted(reading_.metric),
+                                               reflect::DidYouMean(reading_.metric, names)),
+                                  absl::StrCat("one of ", Listed(names)));
     }
     LeaveOut([this](const imports::Run& run) -> std::string {
       return run.series.count(reading_.metric) == 0 ? absl::StrCat("have no ", reading_.metric)
@@ -200,29 +202,30 @@ class Reader {
     std::set<std::string> names;
     for (const std::string& key : options_.tune()) {
       if (std::find(settings_.begin(), settings_.end(), key) != settings_.end()) continue;
-      return lookup::InvalidField("tune", absl::StrCat(reflect::Quoted(key), " isn't a setting that varies"),
-                     settings_.empty() ? "none" : absl::StrCat("one of ", Listed(settings_)));
+      return lookup::InvalidField(
+          "tune", absl::StrCat(reflect::Quoted(key), " isn't a setting that varies"),
+          settings_.empty() ? "none" : absl::StrCat("one of ", Listed(settings_)));
     }
     for (const std::string& key : settings_) {
       Axis axis;
       axis.key = key;
       axis.name = NameOfAxis(key, &names);
       axis.path = paths_.Add(key);
-      axis.tuned = std::find(options_.tune().begin(), options_.tune().end(), key) !=
-                   options_.tune().end();
+      axis.tuned =
+          std::find(options_.tune().begin(), options_.tune().end(), key) != options_.tune().end();
       AddValues(&axis);
       RETURN_IF_ERROR(PutBaselineFirst(&axis));
       reading_.axes.push_back(std::move(axis));
     }
     for (const auto& [name, label] : options_.baseline()) {
       if (name.empty() && settings_.size() == 1) continue;
-      const bool known = std::any_of(reading_.axes.begin(), reading_.axes.end(),
-                                     [&name = name](const Axis& axis) {
-                                       return name == axis.name || name == axis.key;
-                                     });
+      const bool known = std::any_of(
+          reading_.axes.begin(), reading_.axes.end(),
+          [&name = name](const Axis& axis) { return name == axis.name || name == axis.key; });
       if (!known) {
-        return lookup::InvalidField("baseline", absl::StrCat(reflect::Quoted(name), " isn't a setting"),
-                       settings_.empty() ? "none" : absl::StrCat("one of ", Listed(settings_)));
+        return lookup::InvalidField(
+            "baseline", absl::StrCat(reflect::Quoted(name), " isn't a setting"),
+            settings_.empty() ? "none" : absl::StrCat("one of ", Listed(settings_)));
       }
     }
     return absl::OkStatus();
@@ -240,9 +243,8 @@ class Reader {
         std::all_of(axis->values.begin(), axis->values.end(),
                     [kind](const Value& value) { return value.kind_case() == kind; });
     if (one_kind && kind == Value::kNumberValue) {
-      std::sort(axis->values.begin(), axis->values.end(), [](const Value& a, const Value& b) {
-        return a.number_value() < b.number_value();
-      });
+      std::sort(axis->values.begin(), axis->values.end(),
+                [](const Value& a, const Value& b) { return a.number_value() < b.number_value(); });
     }
     std::set<std::string> taken;
     for (Value& value : axis->values) {
@@ -263,9 +265,9 @@ class Reader {
       return absl::OkStatus();
     }
     return lookup::InvalidField(absl::StrCat("baseline", reflect::Subscript(axis->name)),
-                   absl::StrCat(reflect::Quoted(*wanted), " isn't a value of ", axis->key,
-                                reflect::DidYouMean(*wanted, axis->labels)),
-                   reflect::AnyOf(axis->labels));
+                                absl::StrCat(reflect::Quoted(*wanted), " isn't a value of ",
+                                             axis->key, reflect::DidYouMean(*wanted, axis->labels)),
+                                reflect::AnyOf(axis->labels));
   }
 
   absl::StatusOr<uint32_t> SeedOf(size_t run) const {
@@ -280,9 +282,9 @@ class Reader {
       return static_cast<uint32_t>(number);
     }
     return lookup::InvalidField("seed",
-                   absl::StrCat(reflect::Quoted(value), " of run ",
-                                reflect::ShortText(runs_[run].name), " isn't a seed"),
-                   "a whole number from 0 to 4,294,967,295 in every run");
+                                absl::StrCat(reflect::Quoted(value), " of run ",
+                                             reflect::ShortText(runs_[run].name), " isn't a seed"),
+                                "a whole number from 0 to 4,294,967,295 in every run");
   }
 
   std::string SettingsText(const Cell& cell) const {
@@ -300,10 +302,9 @@ class Reader {
       const Series &one = x.second, &other = y.second;
       // Bits are compared, so that NaN is equal to itself.
       return x.first == y.first && one.steps == other.steps && one.items == other.items &&
-             std::equal(one.values.begin(), one.values.end(), other.values.begin(),
-                        other.values.end(), [](double u, double v) {
-                          return u == v || (std::isnan(u) && std::isnan(v));
-                        });
+             std::equal(
+                 one.values.begin(), one.values.end(), other.values.begin(), other.values.end(),
+                 [](double u, double v) { return u == v || (std::isnan(u) && std::isnan(v)); });
     };
     return std::equal(a.series.begin(), a.series.end(), b.series.begin(), b.series.end(), same);
   }
@@ -330,11 +331,12 @@ class Reader {
       } else if (AreEqual(runs_[place->second], runs_[run])) {
         repeated.push_back(runs_[run].name);
       } else {
-        return lookup::InvalidField("runs",
-                       absl::StrCat(reflect::ShortText(runs_[place->second].name), " and ",
-                                    reflect::ShortText(runs_[run].name),
-                                    " have the same settings (", SettingsText(cell), ")"),
-                       "one run of each. Name further settings or the seed, or leave one out");
+        return lookup::InvalidField(
+            "runs",
+            absl::StrCat(reflect::ShortText(runs_[place->second].name), " and ",
+                         reflect::ShortText(runs_[run].name), " have the same settings (",
+                         SettingsText(cell), ")"),
+            "one run of each. Name further settings or the seed, or leave one out");
       }
     }
     if (!repeated.empty()) {

@@ -44,7 +44,7 @@ struct Reading {
   std::vector<Axis> axes;
   std::vector<Cell> cells;  // in grid order: last axis fastest, then seeds
   std::map<std::string, google::protobuf::Value> constants;  // equal in all cells, by path
-  bool by_item = false;           // pairs are items of each cell's run, and seeds are all 0
+  bool by_item = false;            // pairs are items of each cell's run, and seeds are all 0
   std::vector<std::string> notes;  // what was taken for what, and what was left out
 };
 

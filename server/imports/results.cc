@@ -59,7 +59,8 @@ absl::Status Results::AddRun(const v1::ImportedRun& message) {
   if (message.has_start_time()) run.start_time = MicrosOf(message.start_time());
   if (message.has_end_time()) run.end_time = MicrosOf(message.end_time());
   RETURN_IF_ERROR(AddSettings(message, &run));
-  for (const v1::ImportedSeries& series : message.series()) RETURN_IF_ERROR(AddSeries(series, &run));
+  for (const v1::ImportedSeries& series : message.series())
+    RETURN_IF_ERROR(AddSeries(series, &run));
   return absl::OkStatus();
 }
 
@@ -99,8 +100,8 @@ absl::Status Results::AddSeries(const v1::ImportedSeries& message, Run* run) {
   if (places != message.values_size() || (by_item && message.steps_size() > 0) || !grouped) {
     return Wrong(*run,
                  absl::StrCat(key, " has ", message.values_size(), " values, ",
-                              message.steps_size(), " steps, ", message.items_size(),
-                              " items and ", message.groups_size(), " groups"),
+                              message.steps_size(), " steps, ", message.items_size(), " items and ",
+                              message.groups_size(), " groups"),
                  "a step or an item for each value");
   }
   Series& series = run->series[key];
@@ -110,8 +111,7 @@ absl::Status Results::AddSeries(const v1::ImportedSeries& message, Run* run) {
   if (!fits) return Wrong(*run, absl::StrCat(key, " is given by step and by item"), "one of them");
   for (const uint32_t step : message.steps()) {
     if (!series.steps.empty() && step <= series.steps.back()) {
-      return Wrong(*run,
-                   absl::StrCat(key, " has step ", step, " after step ", series.steps.back()),
+      return Wrong(*run, absl::StrCat(key, " has step ", step, " after step ", series.steps.back()),
                    "steps that ascend");
     }
     series.steps.push_back(step);

@@ -17,8 +17,8 @@ namespace ablate::imports {
 
 inline constexpr size_t kMaxPoints = 30'000'000;  // of all series: 360 MB
 inline constexpr size_t kMaxRuns = 100'000;
-inline constexpr size_t kMaxSettings = 2'000;  // of a run
-inline constexpr size_t kMaxSeries = 2'000;    // likewise
+inline constexpr size_t kMaxSettings = 2'000;                 // of a run
+inline constexpr size_t kMaxSeries = 2'000;                   // likewise
 inline constexpr size_t kMaxSettingBytes = size_t{64} << 20;  // of all runs, values and keys
 
 struct Series {

@@ -24,10 +24,10 @@ class ValueReader {
     for (Cell& cell : reading_.cells) {
       const Series& series = SeriesOf(cell);
       if (series.items.empty() == reading_.by_item) {
-        return lookup::InvalidField("metric",
-                       absl::StrCat(reading_.metric, " is by item in some runs and by step in ",
-                                    "others"),
-                       "one of them");
+        return lookup::InvalidField(
+            "metric",
+            absl::StrCat(reading_.metric, " is by item in some runs and by step in ", "others"),
+            "one of them");
       }
       if (reading_.by_item) continue;
       Set(series, series.values.size() - 1, &cell);
@@ -36,9 +36,9 @@ class ValueReader {
       last = std::max(last.value_or(cell.step), cell.step);
     }
     if (first == last) return absl::OkStatus();
-    return lookup::InvalidField("at",
-                   absl::StrCat("the runs end at different steps, from ", *first, " to ", *last),
-                   CommonStep());
+    return lookup::InvalidField(
+        "at", absl::StrCat("the runs end at different steps, from ", *first, " to ", *last),
+        CommonStep());
   }
 
   absl::Status ReadAt(uint32_t step) {
@@ -51,14 +51,15 @@ class ValueReader {
       // A run that diverged before may have no such step.
       const bool ended = found == series.steps.end() && !std::isfinite(series.values.back());
       if (has || ended) {
-        Set(series, has ? static_cast<size_t>(found - series.steps.begin()) : series.steps.size() - 1,
+        Set(series,
+            has ? static_cast<size_t>(found - series.steps.begin()) : series.steps.size() - 1,
             &cell);
         continue;
       }
       return lookup::InvalidField("at",
-                     absl::StrCat("run ", reflect::ShortText(runs_[cell.run].name), " has no ",
-                                  reading_.metric, " at step ", step),
-                     CommonStep());
+                                  absl::StrCat("run ", reflect::ShortText(runs_[cell.run].name),
+                                               " has no ", reading_.metric, " at step ", step),
+                                  CommonStep());
     }
     return absl::OkStatus();
   }
@@ -134,9 +135,9 @@ std::optional<v1::Better::Value> DirectionOf(const std::string& metric) {
 }
 
 absl::Status NoDirection(const std::string& metric) {
-  return lookup::InvalidField(
-      "better", absl::StrCat("nothing says which values of ", metric, " are better"),
-      "lower or higher");
+  return lookup::InvalidField("better",
+                              absl::StrCat("nothing says which values of ", metric, " are better"),
+                              "lower or higher");
 }
 
 absl::Status ReadValues(const v1::ImportOptions& options, const std::vector<Run>& runs,

@@ -326,8 +326,8 @@ absl::StatusOr<v1::Comparison> ToMessage(const results::ComparedGrid& compared) 
   v1::Comparison message;
   const bool is_stored = !compared.operands.empty() || !compared.grid.record.id.empty();
   if (is_stored)
-    message.set_experiment(lookup::ExperimentName(compared.operands.empty() ? compared.grid.record.id
-                                                                          : compared.operands[0]));
+    message.set_experiment(lookup::ExperimentName(
+        compared.operands.empty() ? compared.grid.record.id : compared.operands[0]));
   for (size_t i = 1; i < compared.operands.size(); ++i) message.add_others(compared.operands[i]);
   message.set_key(comparison.key);
   message.set_at(comparison.at.has_value() ? static_cast<int32_t>(*comparison.at) : -1);
@@ -391,10 +391,9 @@ absl::StatusOr<report::GateOptions> ReadGate(const report::Comparison& compariso
     return lookup::TooMany("gate.changes", request.changes_size(), kMaxSessionChanges);
   }
   if (comparison.better == report::Better::kNeither) {
-    return lookup::InvalidField("gate",
-                                absl::StrCat("nothing says which values of ", comparison.key,
-                                             " are better"),
-                                "a metric with report.better, or a loss or accuracy");
+    return lookup::InvalidField(
+        "gate", absl::StrCat("nothing says which values of ", comparison.key, " are better"),
+        "a metric with report.better, or a loss or accuracy");
   }
   if ((options.looks || options.session) && comparison.unit != report::Unit::kSeed) {
     return lookup::InvalidField("gate.looks",

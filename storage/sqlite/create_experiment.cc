@@ -435,7 +435,7 @@ class Creation {
   void QueueEndedRunsAgain(Transaction& t);
 
   const NewExperiment& experiment_;
-  const bool at_once_;  // all steps are one transaction
+  const bool at_once_;                                     // all steps are one transaction
   std::unordered_map<std::string, const NewRun*> wanted_;  // by fingerprint
   CreatedExperiment created_;
   int64_t id_ = 0;

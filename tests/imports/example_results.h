@@ -49,9 +49,9 @@ inline v1::ImportRequest TwoSettings(uint32_t seeds) {
   for (uint32_t seed = 0; seed < seeds; ++seed) {
     for (const bool post : {false, true}) {
       const std::string norm = post ? "post" : "pre";
-      *request.add_runs() = RunOf(absl::StrCat(norm, "-s", seed),
-                                  {{"norm", norm}, {"seed", absl::StrCat(seed)}},
-                                  {9, 5 + 0.1 * seed * seed - (post ? 1 : 0)});
+      *request.add_runs() =
+          RunOf(absl::StrCat(norm, "-s", seed), {{"norm", norm}, {"seed", absl::StrCat(seed)}},
+                {9, 5 + 0.1 * seed * seed - (post ? 1 : 0)});
     }
   }
   return request;

@@ -77,9 +77,8 @@ TEST_F(ImportServiceTest, JudgesWithoutKeepingByTheSameNumbers) {
   EXPECT_EQ(judged.gate().decision(), v1::Gate::BETTER);
   EXPECT_THAT(judged.experiment(), IsEmpty());
   v1::ListExperimentsRequest list;
-  EXPECT_THAT(
-      AnswerOf(*experiments_, &v1::Experiments::Stub::ListExperiments, list).experiments(),
-      IsEmpty());
+  EXPECT_THAT(AnswerOf(*experiments_, &v1::Experiments::Stub::ListExperiments, list).experiments(),
+              IsEmpty());
   v1::Comparison stored = CompareStored(Import(TwoSettings(8), Kept("1")).experiment());
   judged.clear_gate();
   stored.clear_experiment();
@@ -103,8 +102,8 @@ TEST_F(ImportServiceTest, SharesRunsAndFindsWhatItHas) {
 
 TEST_F(ImportServiceTest, CountsDivergedRuns) {
   v1::ImportRequest results = TwoSettings(6);
-  results.mutable_runs(1)->mutable_series(0)->set_values(
-      1, std::numeric_limits<double>::quiet_NaN());
+  results.mutable_runs(1)->mutable_series(0)->set_values(1,
+                                                         std::numeric_limits<double>::quiet_NaN());
   const v1::Comparison compared = CompareStored(Import(results, Kept("1")).experiment());
   EXPECT_EQ(compared.rows(1).diverged(), 1u);
 }
@@ -134,9 +133,8 @@ TEST_F(ImportServiceTest, RefusesWithoutKeepingAnything) {
   EXPECT_THAT(refusal(TwoSettings(2), "validate_only: true gate { level: 0.5 }"),
               HasSubstr("gate.level: 0.5 is out of range"));
   v1::ListExperimentsRequest list;
-  EXPECT_THAT(
-      AnswerOf(*experiments_, &v1::Experiments::Stub::ListExperiments, list).experiments(),
-      IsEmpty());
+  EXPECT_THAT(AnswerOf(*experiments_, &v1::Experiments::Stub::ListExperiments, list).experiments(),
+              IsEmpty());
 }
 
 TEST_F(ImportServiceTest, RefusesASubmittedSpecOfResults) {

@@ -51,8 +51,8 @@ RowGate DecideOnce(const Comparison& comparison, const ComparisonRow& row, doubl
     if (row.withheld != Withheld::kScoredDifferently && pairs < fewest) {
       gate.more_pairs = fewest - pairs;
     }
-    gate.text = absl::StrCat(OutcomeName(verdict.outcome), MoreText(gate.more_pairs,
-                                                                     comparison.unit));
+    gate.text =
+        absl::StrCat(OutcomeName(verdict.outcome), MoreText(gate.more_pairs, comparison.unit));
     if (row.withheld == Withheld::kNo) {
       gate.text = absl::StrCat("too few pairs", MoreText(gate.more_pairs, comparison.unit));
     }
@@ -62,9 +62,8 @@ RowGate DecideOnce(const Comparison& comparison, const ComparisonRow& row, doubl
   if (row.needed.estimate.defined() && row.needed.estimate.value > static_cast<double>(pairs)) {
     gate.more_pairs = static_cast<size_t>(row.needed.estimate.value) - pairs;
   }
-  gate.text = absl::StrCat("not shown", row.p_holm.defined()
-                                            ? absl::StrCat(" (", PText(row.p_holm.value), ")")
-                                            : "");
+  gate.text = absl::StrCat(
+      "not shown", row.p_holm.defined() ? absl::StrCat(" (", PText(row.p_holm.value), ")") : "");
   return gate;
 }
 
@@ -124,10 +123,10 @@ class GateMaker {
       most = evidence;
       gate_.next = row.label;
     }
-    gate_.decision = better                     ? GateDecision::kBetter
-                     : undecided || rows == 0   ? GateDecision::kCannotSay
-                     : worse == rows ? GateDecision::kWorse
-                                                : GateDecision::kNotShown;
+    gate_.decision = better                   ? GateDecision::kBetter
+                     : undecided || rows == 0 ? GateDecision::kCannotSay
+                     : worse == rows          ? GateDecision::kWorse
+                                              : GateDecision::kNotShown;
     gate_.text = texts.empty() ? "nothing is compared with a baseline" : absl::StrJoin(texts, "; ");
     return std::move(gate_);
   }

@@ -34,7 +34,7 @@ enum class GateDecision {
 
 struct Gate {
   GateDecision decision = GateDecision::kCannotSay;
-  std::string text;      // one sentence
+  std::string text;       // one sentence
   size_t more_pairs = 0;  // the fewest with which an undecided row could be established; 0: unknown
   std::string next;  // undecided row with the most evidence for "better"; empty if there is none
   std::vector<std::string> changes;  // as in GateOptions, with this comparison's rows

@@ -45,7 +45,7 @@ double ExactShare(Sizes sizes, double threshold) {
   return static_cast<double>(count) / static_cast<double>(sorted.size() * others.size());
 }
 
-// From here on fewer patterns are drawn, because each takes a while.
+// With more pairs fewer patterns are drawn, and no resamples, because each takes a while.
 constexpr size_t kManyPairs = 10'000;
 
 // Returns (c+1)/(B+1), where c of B drawn patterns reach the threshold.
@@ -255,7 +255,9 @@ PairedStatistics ComparePairs(absl::Span<const double> setting, absl::Span<const
   // Differences that differ by rounding only have no interval of any kind.
   result.bca =
       NoInterval(result.deviation.defined() ? Undefined::kTooFewPairs : result.deviation.undefined);
-  if (result.deviation.defined() && resamples > 0) {
+  if (result.n > kManyPairs) {
+    result.bca = NoInterval(Undefined::kBeyondLimit);
+  } else if (result.deviation.defined() && resamples > 0) {
     result.bca = OverPairs(Bootstrap(differences, resamples).interval);
   }
   return result;

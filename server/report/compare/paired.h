@@ -92,7 +92,7 @@ struct PairedStatistics {
 };
 
 // Compares pairs. `setting` and `baseline` have equal lengths; element i of both is one seed's, all
-// finite. `resamples` is for the bootstrap, 0 to omit it (bca is then undefined). Undefined
+// finite. `resamples` is for the bootstrap, 0 or over 10,000 pairs: bca is undefined. Undefined
 // numbers: kTooFewPairs, kZeroVariance (differences equal up to the rounding of the original
 // numbers), kNonFinite. Pure, safe from any thread.
 enum class Signs { kFlip, kLeaveOut };  // kLeaveOut: p_sign_flip is kNotRecorded

@@ -43,7 +43,7 @@ std::string UnitsTitle(report::Unit unit) {
 
 std::string UnitsText(report::Unit unit, const std::string& number) {
   return unit != report::Unit::kSeed ? absl::StrCat(number, " ", UnitsTitle(unit))
-                                         : absl::StrCat("n = ", number);
+                                     : absl::StrCat("n = ", number);
 }
 
 MeanMark MarkOf(const report::Comparison& comparison, const report::ComparisonRow& row) {

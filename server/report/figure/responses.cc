@@ -263,7 +263,7 @@ std::string FootnoteOf(const Responses& responses, bool counted) {
   std::string text = absl::StrCat(
       multiples ? responses.colours : "",
       responses.unit != report::Unit::kSeed ? "mean and 95 % interval over sequences"
-      : n == 1                                  ? "one seed, no interval"
+      : n == 1                              ? "one seed, no interval"
                : absl::StrCat(report::MeanName(responses.scale), ", 95 % interval and seeds"));
   if (ringed) absl::StrAppend(&text, "; ring: baseline");
   if (hollow) absl::StrAppend(&text, "; hollow: some seeds diverged, mean of the others");

@@ -76,11 +76,10 @@ std::string DivergedText(const Comparison& comparison) {
   for (const ComparisonRow& row : comparison.rows) runs += row.n;
   const size_t diverged = DivergedRuns(comparison);
   if (diverged == 0) return "";
-  return absl::StrCat(diverged, " of ", report::Counted(runs, "run"),
-                      " diverged: ", diverged == 1 ? "it" : "each",
-                      comparison.unit != report::Unit::kSeed ? " has no pairs"
-                                                                 : " loses to a converged partner",
-                      " and is left out of the means");
+  return absl::StrCat(
+      diverged, " of ", report::Counted(runs, "run"), " diverged: ", diverged == 1 ? "it" : "each",
+      comparison.unit != report::Unit::kSeed ? " has no pairs" : " loses to a converged partner",
+      " and is left out of the means");
 }
 
 // Returns "16 of 144 analyses are done: their results are preliminary".

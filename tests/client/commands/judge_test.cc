@@ -126,8 +126,10 @@ TEST_F(JudgeTest, PrintsTheNextSettingAlone) {
 TEST_F(JudgeTest, ReadsStandardInputAndSeveralTables) {
   EXPECT_EQ(Run({"judge", "-"}, kTable).code, 0);
   EXPECT_THAT(sent_.at(1).runs(), SizeIs(2));
-  EXPECT_EQ(Run({"judge", Write("b.csv", "seed,loss\n0,2\n1,3\n"),
-                 Write("a.csv", "seed,loss\n0,1\n")}).code, 0);
+  EXPECT_EQ(
+      Run({"judge", Write("b.csv", "seed,loss\n0,2\n1,3\n"), Write("a.csv", "seed,loss\n0,1\n")})
+          .code,
+      0);
   ASSERT_THAT(sent_.at(1).runs(), SizeIs(3));
   EXPECT_EQ(sent_[1].runs(0).settings().at("file").string_value(), "b");
   EXPECT_EQ(sent_[1].runs(0).name(), "b: line 2");

@@ -30,7 +30,9 @@ const google::protobuf::Value& Setting(const v1::ImportedRun& run, const std::st
 }
 
 TEST(TableTest, ReadsQuotedCellsAndOtherSeparators) {
-  const auto table = ReadCsv("a.csv", "\xEF\xBB\xBF" "a;b\r\n\"x;\"\"y\"\"\nz\";2\r\n\r\n;3");
+  const auto table = ReadCsv("a.csv",
+                             "\xEF\xBB\xBF"
+                             "a;b\r\n\"x;\"\"y\"\"\nz\";2\r\n\r\n;3");
   ASSERT_TRUE(table.ok()) << table.status();
   EXPECT_THAT(table->columns[0].cells, ElementsAre("x;\"y\"\nz", ""));
   EXPECT_THAT(table->columns[1].cells, ElementsAre("2", "3"));

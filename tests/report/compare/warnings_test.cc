@@ -365,8 +365,7 @@ TEST(FindWarningsTest, CountsEqualPairsIfTheyAreHalf) {
   EXPECT_THAT(Texts(accuracy, WarningKind::kManyTies),
               ElementsAre(EndsWith("“post” 3 of 4 at 1.00, the best value of any run: a ceiling")));
   accuracy.better = Better::kLower;
-  EXPECT_THAT(Texts(accuracy, WarningKind::kManyTies),
-              ElementsAre(EndsWith("“post” 3 of 4")));
+  EXPECT_THAT(Texts(accuracy, WarningKind::kManyTies), ElementsAre(EndsWith("“post” 3 of 4")));
   EXPECT_THAT(Texts(Differing({0, 0, 0, 0, 0, 0, 0, 0}), WarningKind::kManyTies), IsEmpty())
       << "identical, and so inconclusive";
   std::vector<double> many(20, 0);
