@@ -13,11 +13,11 @@ namespace ablate::client {
 
 // Names columns of a table; empty: those that are called so.
 struct TableOptions {
-  std::vector<std::string> settings;
-  std::string seed;
-  std::string metric;
-  std::string item;   // column of what each value is about, such as a document
-  std::string group;  // column of the items' groups
+  std::vector<std::string> settings = {};
+  std::string seed = {};
+  std::string metric = {};
+  std::string item = {};   // column of what each value is about, such as a document
+  std::string group = {};  // column of the items' groups
 };
 
 struct TableRuns {

@@ -12,7 +12,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 // Returns a comparison of settings whose differences from "pre" are these, by seed.
-Comparison Differing(const std::vector<std::vector<double>>& settings) {
+Comparison WithDifferences(const std::vector<std::vector<double>>& settings) {
   std::vector<std::pair<std::string, std::vector<double>>> rows = {
       {"pre", std::vector<double>(settings[0].size(), 2.0)}};
   for (size_t i = 0; i < settings.size(); ++i) {
@@ -34,7 +34,7 @@ std::vector<double> Around(double mean, size_t n) {
 
 GateDecision DecisionOf(const std::vector<std::vector<double>>& settings,
                         const GateOptions& options = {}) {
-  return DecideGate(Differing(settings), options).decision;
+  return DecideGate(WithDifferences(settings), options).decision;
 }
 
 GateOptions Looking() {
@@ -50,7 +50,7 @@ TEST(GateTest, IsBetterWorseOrNotShownByTheVerdict) {
 }
 
 TEST(GateTest, CannotSayWithTooFewPairs) {
-  const Gate gate = DecideGate(Differing({Around(-1, 4)}), {});
+  const Gate gate = DecideGate(WithDifferences({Around(-1, 4)}), {});
   EXPECT_EQ(gate.decision, GateDecision::kCannotSay);
   EXPECT_EQ(gate.more_pairs, 2u) << "2^(1-6) <= 0.05";
   EXPECT_THAT(gate.text, HasSubstr("at least 2 more seeds needed"));
@@ -98,11 +98,12 @@ TEST(GateTest, RemembersTheChangesOfASession) {
   GateOptions options;
   options.session = true;
   options.changes = {"old"};
-  const Gate gate = DecideGate(Differing({Around(-1, 20)}), options);
+  const Gate gate = DecideGate(WithDifferences({Around(-1, 20)}), options);
   EXPECT_EQ(gate.decision, GateDecision::kBetter);
   EXPECT_THAT(gate.changes, ElementsAre("old", "new1"));
   options.changes = gate.changes;
-  EXPECT_THAT(DecideGate(Differing({Around(-1, 3)}), options).changes, ElementsAre("old", "new1"));
+  EXPECT_THAT(DecideGate(WithDifferences({Around(-1, 3)}), options).changes,
+              ElementsAre("old", "new1"));
 }
 
 TEST(GateTest, IsStricterInASessionThanForOneComparison) {
@@ -113,7 +114,8 @@ TEST(GateTest, IsStricterInASessionThanForOneComparison) {
 }
 
 TEST(GateTest, ChoosesTheRowWithMostEvidenceForTheNextSeed) {
-  EXPECT_EQ(DecideGate(Differing({{-1, 1, -1}, {-1, -1, -1}, {1, -1, 1}}), Looking()).next, "new2");
+  EXPECT_EQ(DecideGate(WithDifferences({{-1, 1, -1}, {-1, -1, -1}, {1, -1, 1}}), Looking()).next,
+            "new2");
 }
 
 }  // namespace
