@@ -33,7 +33,6 @@ _MARKS = {
     "inspect": rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"',
     "autoresearch": rb"commit\t(.*\t)?status\tdescription",
     "mlflow": rb"artifact_(location|uri):",
-    "lightning": rb"((?!__MAX).)*\b(step|epoch)\b((?!__MAX).)*\n",
 }
 _TABLES = {"mlflow": ("experiments", "runs", "params", "metrics"),
            "optuna": ("studies", "trials", "trial_params"), "trackio": ("metrics", "configs")}
@@ -73,7 +72,11 @@ def read(*paths: PathLike, tool: str | None = None) -> Frame:
 
 def hydra(path: PathLike) -> Frame:
     """Reads the jobs of Hydra below a folder, each with the metrics that another tool wrote."""
-    return _hydra.hydra(path, lambda job: READERS[_tool(job, ("hydra",))](job))
+    def metrics(job: pathlib.Path) -> Frame | None:
+        tools = {tool: file for tool, file in _found(job).items() if tool != "hydra"}
+        return READERS[_only(job, tools)](job) if tools else None
+
+    return _hydra.hydra(path, metrics)
 
 
 READERS: dict[str, Callable[[PathLike], Frame]] = {
@@ -82,25 +85,33 @@ READERS: dict[str, Callable[[PathLike], Frame]] = {
     "inspect": inspect, "autoresearch": autoresearch}
 
 
-def _tool(path: PathLike, without: tuple[str, ...] = ()) -> str:
+def _tool(path: PathLike) -> str:
     """Returns the tool whose files are there."""
+    found = _found(path)
+    if not found:
+        raise InvalidArgument(f"{path}: no results of a known tool are there; expected those of "
+                              f"{', '.join(READERS)}. Read a table by ablate.read.rows")
+    return "hydra" if "hydra" in found else _only(path, found)
+
+
+def _only(path: PathLike, found: dict[str, pathlib.Path]) -> str:
+    tools = list(found)
+    if len(tools) > 1:
+        there = " and ".join(f"{tool} ({file})" for tool, file in found.items())
+        raise InvalidArgument(f"{path}: results of several tools are there: {there}; expected one. "
+                              f'Choose by --tool {tools[0]}, or tool="{tools[0]}"')
+    return tools[0]
+
+
+def _found(path: PathLike) -> dict[str, pathlib.Path]:
+    """Returns the tools whose files are there, each with its first file."""
     found: dict[str, pathlib.Path] = {}
     with reading(path, "a folder or a file"):
         given = pathlib.Path(path)
         for file in [given] if given.is_file() else find(path, *_PATTERNS):
             for tool in _tools(file):
                 found.setdefault(tool, file)
-    if "hydra" in found and "hydra" not in without:
-        return "hydra"
-    tools = [tool for tool in found if tool not in without]
-    if len(tools) == 1:
-        return tools[0]
-    if not tools:
-        raise InvalidArgument(f"{path}: no results of a known tool are there; expected those of "
-                              f"{', '.join(READERS)}. Read a table by ablate.read.rows")
-    there = " and ".join(f"{tool} ({found[tool]})" for tool in tools)
-    raise InvalidArgument(f"{path}: results of several tools are there: {there}; expected one. "
-                          f'Choose by --tool {tools[0]}, or tool="{tools[0]}"')
+    return found
 
 
 def _tools(file: pathlib.Path) -> list[str]:
@@ -109,6 +120,9 @@ def _tools(file: pathlib.Path) -> list[str]:
         return ["hydra"] if file.parent.name == ".hydra" else []
     with file.open("rb") as opened:
         head = opened.read(4096)
+        if file.name == "metrics.csv":
+            columns = (head + opened.readline(1 << 20)).split(b"\n")[0].strip().split(b",")
+            return ["lightning"] if {b"step", b"epoch"} & set(columns) else []
     if head.startswith(b"SQLite format 3\0"):
         return [tool for tool, tables in _TABLES.items() if _sqlite.has(file, *tables)]
     if "tfevents" in file.name:

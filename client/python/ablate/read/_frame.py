@@ -110,7 +110,7 @@ def _parts(run: Run) -> Iterator[import_pb2.ImportedRun]:
     size = part.ByteSize()
     for key, series in run.series.items():
         for first, last in _ranges(series):
-            if size > _PART:
+            if size > _PART or first:  # a part has a key once
                 yield part
                 part, size = import_pb2.ImportedRun(name=name, state=run.state), 0
             part.series.add(key=_text(key), values=series.values[first:last].tolist(),

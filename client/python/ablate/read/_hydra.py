@@ -10,7 +10,7 @@ from ablate.read._reading import (Notes, PathLike, find, finish, flatten, plain,
                                   yaml_file)
 
 
-def hydra(path: PathLike, metrics: Callable[[pathlib.Path], Frame]) -> Frame:
+def hydra(path: PathLike, metrics: Callable[[pathlib.Path], Frame | None]) -> Frame:
     """Reads each folder that has .hydra below a folder. Settings are those of config.yaml and the
     overrides; `metrics` reads the metrics of a job."""
     notes, runs = Notes(), []
@@ -25,12 +25,16 @@ def hydra(path: PathLike, metrics: Callable[[pathlib.Path], Frame]) -> Frame:
                 if key not in settings:  # such as the choice of a group
                     settings[key] = value
         name = relative(job, path)
-        for run in _metrics(job, metrics, notes, name):
-            run.name = name if run.name in ("", job.name) else f"{name}/{run.name}"
+        found = metrics(job)
+        if found is None:
+            notes.add("jobs that have no metrics below them are unfinished", name)
+        for note in found.notes if found else []:
+            notes.add(note, name)
+        below = found.runs if found else [Run(name, state="unfinished")]
+        for run in below:
+            run.name = name if len(below) == 1 else f"{name}/{run.name}"
             run.settings |= settings
             runs.append((run, run.name))
-
-
     return finish("hydra", path, runs, notes)
 
 
@@ -38,13 +42,3 @@ def _pairs(overrides: Any) -> list[tuple[str, Any]]:
     """Returns the overrides that set something; others begin with ~."""
     split = [str(one).partition("=") for one in overrides]
     return [(key.lstrip("+"), plain(value)) for key, _, value in split if not key.startswith("~")]
-
-
-def _metrics(job: pathlib.Path, metrics: Callable[[pathlib.Path], Frame], notes: Notes,
-             name: str) -> list[Run]:
-    found = metrics(job)
-    for note in found.notes:
-        notes.add(note, name)
-    if len(found.runs) == 1:
-        found.runs[0].name = ""
-    return found.runs

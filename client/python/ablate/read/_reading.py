@@ -23,7 +23,8 @@ from ablate.read._frame import Frame, Run, Series
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 
-_MAX_SETTINGS = 10_000  # of a run; a YAML file of a few bytes may expand to billions
+_MAX_VALUES = 100_000  # in a run's settings; a YAML file of a few bytes may expand to billions
+_SCALARS = (bool, int, float, str, type(None))
 _MAX_NAMED = 5  # places that a note names
 _CONTENT = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError,
             EOFError, csv.Error, struct.error, zipfile.BadZipFile, zlib.error)
@@ -195,23 +196,29 @@ def plain(text: str) -> Any:
 def flatten(value: object, key: str = "") -> dict[str, Any]:
     """Returns settings by key; keys of nested ones have dots. Lists are kept."""
     result: dict[str, Any] = {}
-    _flatten(value, key, result, [0])
+    _check_size(value, [0])
+    _flatten(value, key, result)
     return result
 
 
-def _flatten(value: object, key: str, result: dict[str, Any], count: list[int]) -> None:
+def _check_size(value: object, count: list[int]) -> None:
     count[0] += 1
-    if count[0] > _MAX_SETTINGS:
-        raise ValueError(f"a run has more than {_MAX_SETTINGS:,} settings")
+    if count[0] > _MAX_VALUES:
+        raise ValueError(f"a run's settings have more than {_MAX_VALUES:,} values")
+    if isinstance(value, (dict, list)):
+        for one in value.values() if isinstance(value, dict) else value:
+            _check_size(one, count)
+
+
+def _flatten(value: object, key: str, result: dict[str, Any]) -> None:
     if isinstance(value, dict) and (value or not key):
         for name, nested in value.items():
-            _flatten(nested, f"{key}.{name}" if key else str(name), result, count)
+            _flatten(nested, f"{key}.{name}" if key else str(name), result)
     elif isinstance(value, list):
-        result[key] = [one if isinstance(one, (bool, int, float, str, type(None)))
-                       else json.dumps(one, default=str)[:10_000] for one in value[:_MAX_SETTINGS]]
+        result[key] = [one if isinstance(one, _SCALARS) else json.dumps(one, default=str)
+                       for one in value]
     else:
-        known = isinstance(value, (bool, int, float, str, type(None)))
-        result[key] = value if known else str(value)
+        result[key] = value if isinstance(value, _SCALARS) else str(value)
 
 
 def json_file(path: pathlib.Path) -> Any:
