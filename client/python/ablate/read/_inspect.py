@@ -81,7 +81,7 @@ def _member(archive: zipfile.ZipFile, name: str) -> Any:
     try:
         zstandard = importlib.import_module("zstandard")
     except ImportError:
-        raise InvalidArgument(f"{archive.filename}: reading it needs zstandard; run "
+        raise InvalidArgument(f"{archive.filename}: zstandard is missing; run "
                               "`pip install zstandard`") from None
     with pathlib.Path(archive.filename or "").open("rb") as file:
         file.seek(about.header_offset + 26)

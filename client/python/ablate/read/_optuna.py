@@ -60,8 +60,9 @@ def _trials(file: pathlib.Path, notes: Notes) -> list[tuple[Run, str]]:
         for key, name, text in query("SELECT trial_id, key, value_json FROM trial_user_attributes "
                                      "WHERE lower(key) LIKE '%seed'"):
             runs[key].settings |= flatten(json.loads(text), name)
-        for key, step, value, kind in query("SELECT trial_id, step, intermediate_value, "
-                                            "intermediate_value_type FROM trial_intermediate_values"):
+        for key, step, value, kind in query(
+                "SELECT trial_id, step, intermediate_value, intermediate_value_type "
+                "FROM trial_intermediate_values"):
             points[key].add("intermediate", step, _INFINITE.get(kind, value))
         objectives = list(query("SELECT trial_id, objective, value, value_type FROM trial_values"))
     several = {key for key, objective, _, _ in objectives if objective}

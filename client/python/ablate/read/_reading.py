@@ -231,7 +231,7 @@ def yaml_file(path: pathlib.Path) -> Any:
     try:
         yaml = importlib.import_module("yaml")
     except ImportError:
-        raise InvalidArgument(f"{path}: reading it needs PyYAML; run `pip install PyYAML`") from None
+        raise InvalidArgument(f"{path}: PyYAML is missing; run `pip install PyYAML`") from None
 
     class Loader(yaml.SafeLoader):  # type: ignore[name-defined, misc]
         """Makes no object of a tag."""

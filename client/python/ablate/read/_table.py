@@ -27,8 +27,8 @@ def rows(table: Any, *, setting: str | Iterable[str], pair: str, metric: str | I
     for index, row in enumerate(records):
         for column in [*settings, pair, *metrics, *(one for one in (step, group) if one)]:
             if not isinstance(row, Mapping) or column not in row:
-                raise InvalidArgument(f"row {index}: it has no column {column}; expected it in each "
-                                      "row")
+                raise InvalidArgument(f"row {index}: it has no column {column}; expected one in "
+                                      "each row")
         values = {column: _plain(row[column]) for column in [*settings, pair]}
         keys = tuple(map(repr, values.values()))
         if (place := (*keys, step and _plain(row[step]))) in seen:

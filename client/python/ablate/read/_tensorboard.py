@@ -18,8 +18,7 @@ from ablate.read._reading import (Notes, PathLike, Points, csv_rows, find, finis
 _HPARAMS = "_hparams_/session_start_info"
 _TIME = re.compile(r"\d{9,11}\.\d+")  # names the folder that PyTorch's add_hparams makes
 _TYPES = {1: "<f4", 2: "<f8"}
-_MAX_CHECKED = 1024  # bytes of a record; longer ones have images, and only their lengths are checked
-_START = np.zeros(1, np.int64)
+_MAX_CHECKED = 1024  # bytes; of longer records, such as images, only the length is checked
 
 
 def tensorboard(path: PathLike) -> Frame:
@@ -72,10 +71,12 @@ def _read(file: pathlib.Path, run: Run, points: Points, notes: Notes) -> None:
     plugins: dict[bytes, bytes] = {}
     data = file.read_bytes()
     records, whole = _records(data)
-    if not records and len(data) >= 12 and not _checked(np.frombuffer(data, np.uint8), _START, 8)[0]:
+    if not records and len(data) >= 12 and not _checked(
+            np.frombuffer(data, np.uint8), np.zeros(1, np.int64), 8)[0]:
         raise ValueError("it doesn't begin with a record")
     if not whole:
-        notes.add("event files are read up to their first damaged record", f"{run.name} {file.name}")
+        notes.add("event files are read up to their first damaged record",
+                  f"{run.name} {file.name}")
     for first, last in records:
         step, summary = 0, b""
         for field, content in fields(data[first:last]):

@@ -47,5 +47,5 @@ def _run(name: str, file: pathlib.Path, notes: Notes) -> Run:
     control = state.get("stateful_callbacks", {}).get("TrainerControl", {}).get("args", {})
     ended = (summed or state["global_step"] >= state["max_steps"]
              or control.get("should_training_stop") is True)
-    return Run(name, flatten(state.get("trial_params") or {}), "finished" if ended else "unfinished",
-               series=points.series(name, notes))
+    return Run(name, flatten(state.get("trial_params") or {}),
+               "finished" if ended else "unfinished", series=points.series(name, notes))

@@ -15,6 +15,7 @@ from ablate.read._reading import (Notes, PathLike, Points, csv_rows, find, finis
                                   reading, relative, step_of)
 
 _BLOCK = 32768
+_HEADER = b":W&B\xe1\xbe\x00"
 _HISTORY, _SUMMARY, _CONFIG, _RUN, _EXIT = 2, 3, 5, 17, 18
 
 
@@ -24,7 +25,7 @@ def wandb(path: PathLike) -> Frame:
     notes, runs = Notes(), []
     logs: dict[str, list[pathlib.Path]] = {}
     with reading(path, "a folder of wandb"):
-        for log in find(path, "*.wandb"):
+        for log in sorted(find(path, "*.wandb"), key=lambda log: log.parent.name.split("run-")[-1]):
             logs.setdefault(log.stem.removeprefix("run-"), []).append(log)
         exports = [] if logs else find(path, "*.csv")
     for identity, parts in logs.items():
@@ -62,8 +63,10 @@ def _run(identity: str, logs: list[pathlib.Path], root: PathLike, notes: Notes) 
 def _records(path: pathlib.Path, notes: Notes, name: str) -> Iterator[tuple[int, bytes]]:
     """Yields the kind and the content of each record up to the first damaged one."""
     data = path.read_bytes()
-    if data[:7] != b":W&B\xe1\xbe\x00":
+    if not _HEADER.startswith(data[:7]):
         raise ValueError("it doesn't begin with the header of version 0")
+    if len(data) < 7:
+        notes.add("logs are read up to their first damaged record", name)
     at, record = 7, list[bytes]()
     while at < len(data):
         left = _BLOCK - at % _BLOCK
@@ -146,7 +149,8 @@ def _exported(files: list[pathlib.Path], notes: Notes) -> list[tuple[Run, str]]:
         with reading(file, "a CSV file that a panel of wandb exported, with columns NAME - KEY"):
             header, rows = csv_rows(file)
             if any(cell.startswith("Group: ") for cell in header):
-                raise ValueError("its runs are grouped, so single runs are gone; export it ungrouped")
+                raise ValueError("its runs are grouped, so single runs are gone; export it "
+                                 "ungrouped")
             columns = [index for index, cell in enumerate(header[1:], 1) if " - " in cell
                        and not re.search("__(MIN|MAX)$", cell)]
             if not columns:
