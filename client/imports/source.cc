@@ -36,9 +36,10 @@ constexpr char kEnv[] = "/usr/bin/env";  // finds a program in PATH
 constexpr char kStandardInput[] = "-";
 constexpr int kUnreadable = 2;  // exit code of the package after it has printed an error
 
-// Files of lm-eval and of autoresearch, which look like tables.
+// Files of lm-eval, W&B and autoresearch, which look like tables.
 bool IsOfTool(const std::string& name) {
-  return absl::StartsWith(name, "samples_") || name == "results.tsv";
+  return absl::StartsWith(name, "samples_") || absl::StartsWith(name, "wandb_export_") ||
+         name == "results.tsv";
 }
 
 bool IsTable(const std::string& path) {

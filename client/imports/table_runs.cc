@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
-#include <map>
 #include <set>
 #include <unordered_map>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -376,61 +375,10 @@ class RowCollector {
   size_t last_run_ = 0;
 };
 
-// A panel that W&B exported: each column is a metric of a run, or its extremes.
-bool IsPanel(const ResultTable& table) {
-  return table.columns.size() > 1 && table.Find("step") == &table.columns[0] &&
-         std::all_of(table.columns.begin() + 1, table.columns.end(),
-                     [](const auto& column) { return absl::StrContains(column.name, " - "); });
-}
-
-absl::Status ReadPanel(const ResultTable& table, TableRuns* runs) {
-  std::map<std::string, size_t> places;
-  Layout layout;
-  layout.step = &table.columns[0];
-  for (size_t i = 1; i < table.columns.size(); ++i) {
-    const TableColumn& column = table.columns[i];
-    if (absl::EndsWith(column.name, "__MIN") || absl::EndsWith(column.name, "__MAX")) continue;
-    if (absl::StartsWith(column.name, "Group: ")) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(table.file, ": ", column.name,
-                       " is the mean of a group, whose seeds are lost; expected "
-                       "a panel without groups"));
-    }
-    const size_t dash = column.name.rfind(" - ");
-    const std::string name = column.name.substr(0, dash);
-    const auto [place, is_new] = places.emplace(name, runs->runs.size());
-    if (is_new) runs->runs.emplace_back().set_name(name);
-    v1::ImportedSeries* series = runs->runs[place->second].add_series();
-    series->set_key(column.name.substr(dash + 3));
-    for (size_t row = 0; row < table.rows; ++row) {
-      double step = 0, value = 0;
-      if (column.cells[row].empty()) continue;
-      const bool read = ReadNumber(layout.step->cells[row], &step) && step >= 0 &&
-                        step <= std::numeric_limits<uint32_t>::max() &&
-                        ReadNumber(column.cells[row], &value);
-      const auto number = static_cast<uint32_t>(read ? step : 0);
-      const bool ascends = series->steps().empty() || number > *series->steps().rbegin();
-      if (!read || !ascends) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            table.file, ": line ", table.lines[row], ": expected numbers, with steps that ascend"));
-      }
-      series->add_steps(number);
-      series->add_values(value);
-    }
-  }
-  runs->notes.push_back(
-      "a panel of W&B has at most some hundred points of a run, and no states of runs");
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<TableRuns> RunsOf(const ResultTable& table, const TableOptions& options) {
   TableRuns runs;
-  if (IsPanel(table)) {
-    RETURN_IF_ERROR(ReadPanel(table, &runs));
-    return runs;
-  }
   ASSIGN_OR_RETURN(const Layout layout, LayoutFinder(table, options, &runs).Find());
   RETURN_IF_ERROR(RowCollector(table, layout, &runs).Collect());
   return runs;

@@ -25,13 +25,12 @@ struct TableRuns {
   std::vector<std::string> notes;
 };
 
-// Returns the runs of a table. A table is one of three:
+// Returns the runs of a table. A table is one of two:
 //
 // - long: columns `key` (or `metric`) and `value`, and perhaps `step`. All others are settings.
 // - wide: a column per metric, and perhaps `step`. Columns of texts are settings, and so is the
 //   seed. Of the other columns of numbers, one alone is the metric. Several are metrics if the
 //   settings are named; otherwise the caller has to.
-// - a panel exported by W&B: `Step`, and `NAME - KEY` for each run.
 //
 // Rows with equal settings and names are points of one run if there are steps, and items of it if
 // there is a column of those. INVALID_ARGUMENT names the option that tells the readings apart, or

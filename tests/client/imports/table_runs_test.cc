@@ -136,17 +136,5 @@ TEST(TableRunsTest, RefusesValuesAndStepsThatAreNoNumbers) {
   EXPECT_THAT(Refusal("norm,loss\na,1\n", {.metric = "los"}), HasSubstr("did you mean loss?"));
 }
 
-TEST(TableRunsTest, ReadsAPanelOfWandb) {
-  const auto runs = FromCsv(
-      "\"Step\",\"pre-s0 - loss\",\"pre-s0 - loss__MIN\",\"pre-s0 - loss__MAX\",\"post - loss\"\n"
-      "0,3,3,3,\n1,2,2,2,4\n");
-  ASSERT_TRUE(runs.ok()) << runs.status();
-  ASSERT_THAT(runs->runs, SizeIs(2));
-  EXPECT_EQ(runs->runs[0].name(), "pre-s0");
-  EXPECT_THAT(runs->runs[0].series(0).values(), ElementsAre(3, 2));
-  EXPECT_THAT(runs->runs[1].series(0).steps(), ElementsAre(1u));
-  EXPECT_THAT(Refusal("Step,Group: a - loss\n0,1\n"), HasSubstr("whose seeds are lost"));
-}
-
 }  // namespace
 }  // namespace ablate::client

@@ -633,7 +633,7 @@ class ProgramTest(ReadTestCase):
         for arguments in ([self.folder], ["--tool", "x", self.folder], [],
                           [DATA / "trainer", self.folder / "a\nb"]):
             done = self.run_program(*arguments)
-            self.assertEqual((done.returncode, done.stdout), (1, b""), done)
+            self.assertEqual((done.returncode, done.stdout), (2, b""), done)
             self.assertRegex(done.stderr.decode(), r"\Aerror: [^\n]+\n\Z")
 
 

@@ -1,7 +1,7 @@
 """Writes results of other tools as messages: python -m ablate.read [--tool TOOL] PATH…
 
 Each ImportRequest is preceded by its length as a varint. An error is one line on stderr, with exit
-code 1 and nothing on stdout.
+code 2 and nothing on stdout.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ablate.read._detect import READERS, read
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> Any:
-        self.exit(1, f"error: {message}\n")
+        self.exit(2, f"error: {message}\n")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str]) -> int:
     except (Error, OSError) as problem:
         line = " ".join(str(problem).split())
         print(f"error: {line}".encode("utf-8", "backslashreplace").decode(), file=sys.stderr)
-        return 1
+        return 2
     for message in messages:
         sys.stdout.buffer.write(_varint(len(message)) + message)
     sys.stdout.buffer.flush()

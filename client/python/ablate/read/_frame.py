@@ -19,6 +19,7 @@ State = Literal["finished", "failed", "unfinished", "pruned"]
 _MESSAGE = 1 << 20  # bytes; a message ends before the part that would exceed them
 _PART = 400_000  # bytes of a series in a part
 _MAX_TEXT = 1000  # bytes of a name or a setting, as the server's
+_MAX_KEY = 200  # bytes of a key, an item or a group, likewise
 _MAX_NOTES = 1000
 
 
@@ -103,7 +104,7 @@ def _parts(run: Run) -> Iterator[import_pb2.ImportedRun]:
     name = _text(run.name)
     part = import_pb2.ImportedRun(name=name, state=run.state)
     for key, value in run.settings.items():
-        part.settings[_text(key)].CopyFrom(_value(value))
+        part.settings[_text(key, _MAX_KEY)].CopyFrom(_value(value))
     for moment, target in ((run.start, part.start_time), (run.end, part.end_time)):
         if moment is not None and 0 <= moment < 253402300800:  # the year 10000
             target.FromMicroseconds(round(moment * 1e6))
@@ -113,10 +114,10 @@ def _parts(run: Run) -> Iterator[import_pb2.ImportedRun]:
             if size > _PART or first:  # a part has a key once
                 yield part
                 part, size = import_pb2.ImportedRun(name=name, state=run.state), 0
-            part.series.add(key=_text(key), values=series.values[first:last].tolist(),
+            part.series.add(key=_text(key, _MAX_KEY), values=series.values[first:last].tolist(),
                             steps=series.steps[first:last].tolist(),
-                            items=[_text(item) for item in series.items[first:last]],
-                            groups=[_text(group) for group in series.groups[first:last]])
+                            items=[_text(item, _MAX_KEY) for item in series.items[first:last]],
+                            groups=[_text(group, _MAX_KEY) for group in series.groups[first:last]])
             size += part.series[-1].ByteSize() + 8
     yield part
 
@@ -132,11 +133,11 @@ def _ranges(series: Series) -> Iterator[tuple[int, int]]:
     yield from zip(bounds, bounds[1:], strict=False)
 
 
-def _text(text: str) -> str:
+def _text(text: str, most: int = _MAX_TEXT) -> str:
     """Returns a text that a message may have. A long one ends in its hash: it remains distinct."""
     data = text.encode(errors="replace")
-    if len(data) > _MAX_TEXT:
-        head = data[:_MAX_TEXT - 40].decode(errors="ignore")
+    if len(data) > most:
+        head = data[:most - 40].decode(errors="ignore")
         return f"{head}… sha256:{hashlib.sha256(data).hexdigest()[:16]}"
     return data.decode()
 
