@@ -50,10 +50,10 @@ TEST(ReadingTest, LeavesOutWhatDidNotFinishAndCopies) {
   ASSERT_TRUE(reading.ok()) << reading.status();
   EXPECT_THAT(reading->cells, SizeIs(3));
   EXPECT_THAT(reading->notes,
-              AllOf(Contains("left out: 1 run that didn't finish: pre-s0"),
-                    Contains("left out: 1 run that failed: post-s0"),
-                    Contains("left out: 1 run that were pruned because of their results: pre-s1"),
-                    Contains("left out: 1 run that are copies of others: copy")));
+              AllOf(Contains("left out: 1 run, not finished: pre-s0"),
+                    Contains("left out: 1 run, failed: post-s0"),
+                    Contains("left out: 1 run, pruned because of their results: pre-s1"),
+                    Contains("left out: 1 run, equal to others: copy")));
 }
 
 TEST(ReadingTest, RefusesDuplicatesThatDiffer) {
@@ -101,6 +101,16 @@ TEST(ReadingTest, TakesNoKeyThatNamesRunsOrFollowsFromOthers) {
                     Contains("not taken as settings, because others determine them: position")));
   ASSERT_THAT(reading->constants, SizeIs(1));
   EXPECT_EQ(reading->constants.at("width").number_value(), 64);
+}
+
+TEST(ReadingTest, DropsNoSettingWithoutANoteBecauseTheSeedDeterminesIt) {
+  v1::ImportRequest request;
+  for (int seed = 0; seed < 4; ++seed) {
+    const std::string text = absl::StrCat(seed);
+    *request.add_runs() = RunOf("r" + text, {{"norm", seed < 2 ? "a" : "b"}, {"seed", text}}, {1});
+  }
+  EXPECT_THAT(RefusalOf(request), HasSubstr("each seed has only one value of norm"));
+  EXPECT_THAT(ReadingOf(request, "settings: 'norm'")->cells, SizeIs(4));
 }
 
 TEST(ReadingTest, AsksIfEachRunHasItsOwnSettings) {

@@ -46,8 +46,9 @@ enum class RunOutcome {
 };
 
 // The unit of pairs: runs of equal seed, or results of two models on one sequence that both read,
-// or on one item of results that were imported. kItem is as kSequence in all that follows.
-enum class Unit { kSeed, kSequence, kItem };
+// on one item of results that were imported, or on a group of those. kItem and kGroup are as
+// kSequence in all that follows.
+enum class Unit { kSeed, kSequence, kItem, kGroup };
 
 // One cell of the grid and its run's result.
 struct Cell {
