@@ -174,8 +174,17 @@ class Reader {
     });
     reading_.better = options_.better() == v1::Better::unspecified ? DirectionOf(reading_.metric)
                                                                    : options_.better();
-    reading_.by_item = !runs_[used_.front()].series.at(reading_.metric).items.empty();
-    return absl::OkStatus();
+    const auto by_item = [this](size_t run) {
+      return !runs_[run].series.at(reading_.metric).items.empty();
+    };
+    reading_.by_item = by_item(used_.front());
+    if (std::all_of(used_.begin(), used_.end(),
+                    [&](size_t run) { return by_item(run) == reading_.by_item; })) {
+      return absl::OkStatus();
+    }
+    return lookup::InvalidField(
+        "metric", absl::StrCat(reading_.metric, " is by item in some runs and by step in others"),
+        "one of them");
   }
 
   // Returns a run's value of a key; null if it has none.
@@ -328,7 +337,7 @@ class Reader {
       const auto [place, is_new] = known.emplace(std::make_pair(cell.labels, cell.seed), run);
       if (is_new) {
         reading_.cells.push_back(std::move(cell));
-      } else if (AreEqual(runs_[place->second], runs_[run])) {
+      } else if (!seed_.empty() && AreEqual(runs_[place->second], runs_[run])) {
         repeated.push_back(runs_[run].name);
       } else {
         return lookup::InvalidField(

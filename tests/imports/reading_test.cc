@@ -184,6 +184,23 @@ TEST(ReadingTest, ComparesValuesOfSeveralKindsAsTexts) {
   EXPECT_EQ(reading->axes[0].values[2].string_value(), "null");
 }
 
+TEST(ReadingTest, RefusesAMetricByItemInSomeRunsOnly) {
+  v1::ImportRequest request = TwoSettings(1);
+  v1::ImportedSeries* series = request.mutable_runs(1)->mutable_series(0);
+  series->clear_steps();
+  series->add_items("a");
+  series->add_items("b");
+  for (const char* options : {"", "best: true", "at: 10"}) {
+    EXPECT_THAT(RefusalOf(request, options), HasSubstr("by item in some runs")) << options;
+  }
+}
+
+TEST(ReadingTest, TakesEqualRunsWithoutASeedAsDifferentOnes) {
+  v1::ImportRequest request;
+  for (const char* name : {"a", "b"}) *request.add_runs() = RunOf(name, {}, {1});
+  EXPECT_THAT(RefusalOf(request), HasSubstr("a and b have the same settings"));
+}
+
 TEST(ReadingTest, KnowsTheDirectionOfLossesAndAccuraciesOnly) {
   const auto better = [](const std::string& key) {
     v1::ImportRequest request;

@@ -218,7 +218,7 @@ struct ComparisonRow {
   // is within the margin, adjusted over the family. kNotRecorded without a margin; kTestedByWins
   // for a row by_wins.
   Number p_equivalence = {std::numeric_limits<double>::quiet_NaN(), Undefined::kNotRecorded};
-  // Of the pairs in order of their seeds. None without pairs, for sequences and items, and if tuned
+  // Looks at the pairs in order of seeds. None without pairs, for sequences and items, and if tuned
   // values are selected by another metric or of ratios.
   std::optional<Looks> looks;
   // For the main rows: the seeds that the difference needs, and the smallest one that these pairs
