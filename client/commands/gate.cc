@@ -1,5 +1,6 @@
 #include "client/commands/gate.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -100,9 +101,19 @@ absl::StatusOr<v1::GateRequest> MakeGateRequest(const GateOptions& options) {
 
 absl::StatusOr<int> PrintGate(const v1::Comparison& comparison, const GateOptions& options,
                               bool json, const Context& context) {
+  if (!comparison.has_gate()) {
+    return absl::FailedPreconditionError("the server is older than this client, and has no gate");
+  }
   const v1::Gate& gate = comparison.gate();
   if (!options.session.empty()) {
     ASSIGN_OR_RETURN(const v1::GateRequest request, MakeGateRequest(options));
+    const bool same =
+        request.changes_size() <= gate.changes_size() &&
+        std::equal(request.changes().begin(), request.changes().end(), gate.changes().begin());
+    if (!same) {
+      return absl::AbortedError(absl::StrCat("--session: ", options.session,
+                                             " was changed meanwhile; run the command again"));
+    }
     constexpr double kLevel = 0.05;
     RETURN_IF_ERROR(
         WriteSession(options.session, request.has_level() ? request.level() : kLevel, gate));

@@ -75,8 +75,10 @@ std::string ExperimentNameOf(const std::string& path) {
 
 absl::StatusOr<int> Import(const ImportCommandOptions& options, const v1::ImportOptions& request,
                            const Context& context, Connection* connection) {
+  ASSIGN_OR_RETURN(auto messages, ReadMessages(options.reading, request, context));
   ASSIGN_OR_RETURN(const v1::ImportResponse response,
-                   SendResults(options.reading, request, context, connection));
+                   SendResults(std::move(messages), request, connection));
+  for (const std::string& note : response.notes()) context.console.Note(note);
   if (options.json) return PrintJson(context, response);
   const std::string id = Id(response.experiment());
   *context.console.out << id << "   " << Count(response.runs(), "run") << " (" << response.reused()
@@ -160,26 +162,27 @@ absl::StatusOr<v1::ImportOptions> MakeImportOptions(ReadingOptions* options) {
   return request;
 }
 
-absl::StatusOr<v1::ImportResponse> SendResults(const ReadingOptions& reading,
+absl::StatusOr<std::vector<v1::ImportRequest>> ReadMessages(const ReadingOptions& reading,
+                                                            const v1::ImportOptions& options,
+                                                            const Context& context) {
+  SourceOptions source = reading.source;
+  source.table.settings = {options.settings().begin(), options.settings().end()};
+  return ReadResults(source, context);
+}
+
+absl::StatusOr<v1::ImportResponse> SendResults(std::vector<v1::ImportRequest> messages,
                                                const v1::ImportOptions& options,
-                                               const Context& context, Connection* connection) {
-  ReadingOptions read = reading;
-  read.source.table.settings = {options.settings().begin(), options.settings().end()};
-  ASSIGN_OR_RETURN(std::vector<v1::ImportRequest> messages, ReadResults(read.source, context));
+                                               Connection* connection) {
   v1::ImportOptions* first = messages.front().mutable_options();
   v1::ImportOptions all = options;
   all.set_source(first->source());
   all.mutable_notes()->Swap(first->mutable_notes());
   *first = std::move(all);
   size_t next = 0;
-  ASSIGN_OR_RETURN(
-      auto response,
-      connection->Send(kImport, [&]() -> absl::StatusOr<std::optional<v1::ImportRequest>> {
-        if (next == messages.size()) return std::nullopt;
-        return std::move(messages[next++]);
-      }));
-  for (const std::string& note : response.notes()) context.console.Note(note);
-  return response;
+  return connection->Send(kImport, [&]() -> absl::StatusOr<std::optional<v1::ImportRequest>> {
+    if (next == messages.size()) return std::nullopt;
+    return std::move(messages[next++]);
+  });
 }
 
 void IdentifyImport(const ReadingOptions& reading, const std::string& name,

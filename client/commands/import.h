@@ -29,10 +29,15 @@ void AddReadingOptions(Command* command, ReadingOptions* options);
 // lists of --setting and --tune.
 absl::StatusOr<v1::ImportOptions> MakeImportOptions(ReadingOptions* options);
 
-// Reads the results, sends them with these options, and prints the server's notes.
-absl::StatusOr<v1::ImportResponse> SendResults(const ReadingOptions& reading,
+// Reads the results; `options` are MakeImportOptions's. Errors as ReadResults's.
+absl::StatusOr<std::vector<v1::ImportRequest>> ReadMessages(const ReadingOptions& reading,
+                                                            const v1::ImportOptions& options,
+                                                            const Context& context);
+
+// Sends results with these options.
+absl::StatusOr<v1::ImportResponse> SendResults(std::vector<v1::ImportRequest> messages,
                                                const v1::ImportOptions& options,
-                                               const Context& context, Connection* connection);
+                                               Connection* connection);
 
 // Sets what identifies a new experiment, which is named after the first path by default.
 void IdentifyImport(const ReadingOptions& reading, const std::string& name,

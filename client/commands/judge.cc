@@ -59,16 +59,16 @@ absl::StatusOr<v1::Comparison> CompareFiles(const JudgeOptions& options, const C
   ReadingOptions reading = options.reading;
   ASSIGN_OR_RETURN(v1::ImportOptions request, MakeImportOptions(&reading));
   ASSIGN_OR_RETURN(*request.mutable_gate(), MakeGateRequest(options.gate));
-  request.set_validate_only(!options.keep);
-  if (options.keep) IdentifyImport(reading, options.name, &request);
-  ASSIGN_OR_RETURN(const v1::ImportResponse response,
-                   SendResults(reading, request, context, connection));
-  if (!options.keep) return response.comparison();
-  context.console.Note(absl::StrCat("kept as ", Id(response.experiment())));
-  v1::CompareRequest compare;
-  compare.set_experiment(response.experiment());
-  *compare.mutable_gate() = request.gate();
-  return connection->Call(kCompare, compare);
+  request.set_validate_only(true);
+  ASSIGN_OR_RETURN(const auto messages, ReadMessages(reading, request, context));
+  ASSIGN_OR_RETURN(const v1::ImportResponse judged, SendResults(messages, request, connection));
+  for (const std::string& note : judged.notes()) context.console.Note(note);
+  if (!options.keep) return judged.comparison();
+  request.set_validate_only(false);
+  IdentifyImport(reading, options.name, &request);
+  ASSIGN_OR_RETURN(const v1::ImportResponse kept, SendResults(messages, request, connection));
+  context.console.Note(absl::StrCat("kept as ", Id(kept.experiment())));
+  return judged.comparison();
 }
 
 absl::StatusOr<int> Judge(const JudgeOptions& options, const Context& context,

@@ -30,8 +30,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kPointsAtOnce = 40'000;  // some 500 kB
-constexpr int kRunsAtOnce = 500;
+constexpr size_t kBytesAtOnce = 512 << 10;
+constexpr size_t kPointBytes = 13;  // of a value and its step
 constexpr uint64_t kMaxTableBytes = uint64_t{2} << 30;
 constexpr char kEnv[] = "/usr/bin/env";  // finds a program in PATH
 constexpr char kStandardInput[] = "-";
@@ -100,69 +100,63 @@ absl::StatusOr<TableRuns> ReadTable(const SourceOptions& options, const std::str
   ASSIGN_OR_RETURN(TableRuns runs, RunsOf(table, options.table));
   if (options.paths.size() == 1) return runs;
   for (v1::ImportedRun& run : runs.runs) {
-    run.set_name(runs.runs.size() == 1 ? name : absl::StrCat(name, ": ", run.name()));
-    (*run.mutable_settings())["file"].set_string_value(name);
+    const std::string shown = reflect::ShortText(name, 400);
+    run.set_name(runs.runs.size() == 1 ? shown : absl::StrCat(shown, ": ", run.name()));
+    (*run.mutable_settings())["file"].set_string_value(shown);
   }
   return runs;
 }
 
 using Messages = std::vector<v1::ImportRequest>;
 
-// Divides runs into messages.
+// Divides runs into messages of some 512 KiB.
 class Divider {
  public:
   explicit Divider(Messages* messages) : messages_(*messages) {}
 
   void Add(v1::ImportedRun&& run) {
-    std::vector<v1::ImportedSeries> series(run.mutable_series()->begin(),
-                                           run.mutable_series()->end());
-    const std::string name = run.name();
-    run.clear_series();
+    google::protobuf::RepeatedPtrField<v1::ImportedSeries> series;
+    series.Swap(run.mutable_series());
+    name_ = run.name();
+    bytes_ += run.ByteSizeLong();
     *message_.add_runs() = std::move(run);
-    for (v1::ImportedSeries& one : series) {
-      if (points_ + one.values_size() <= kPointsAtOnce) {
-        points_ += one.values_size();
-        *Last(name)->add_series() = std::move(one);
-        continue;
-      }
-      for (int begin = 0; begin < one.values_size();) {
-        if (points_ >= kPointsAtOnce) Flush();
-        const int end = std::min(one.values_size(), begin + kPointsAtOnce - points_);
-        AddPart(one, begin, end, Last(name)->add_series());
-        points_ += end - begin;
-        begin = end;
-      }
-    }
-    if (message_.runs_size() >= kRunsAtOnce) Flush();
+    for (const v1::ImportedSeries& one : series) AddSeries(one);
+    if (bytes_ >= kBytesAtOnce) Flush();
   }
 
   void Flush() {
-    points_ = 0;
+    bytes_ = 0;
     if (message_.runs_size() > 0) messages_.push_back(std::exchange(message_, {}));
   }
 
  private:
-  // Returns the run of this name in the message, added if that begins.
-  v1::ImportedRun* Last(const std::string& name) {
-    if (message_.runs_size() == 0) message_.add_runs()->set_name(name);
-    return message_.mutable_runs(message_.runs_size() - 1);
-  }
-
-  static void AddPart(const v1::ImportedSeries& whole, int begin, int end,
-                      v1::ImportedSeries* part) {
-    part->set_key(whole.key());
-    const auto copy = [begin, end](const auto& from, auto* to) {
-      if (!from.empty()) to->Add(from.begin() + begin, from.begin() + end);
-    };
-    copy(whole.values(), part->mutable_values());
-    copy(whole.steps(), part->mutable_steps());
-    copy(whole.items(), part->mutable_items());
-    copy(whole.groups(), part->mutable_groups());
+  // Adds the points to parts of the series, each in a message of its own.
+  void AddSeries(const v1::ImportedSeries& whole) {
+    v1::ImportedSeries* part = nullptr;
+    for (int i = 0; i < whole.values_size(); ++i) {
+      if (bytes_ >= kBytesAtOnce) {
+        Flush();
+        part = nullptr;
+      }
+      if (message_.runs_size() == 0) message_.add_runs()->set_name(name_);
+      if (part == nullptr) {
+        part = message_.mutable_runs(message_.runs_size() - 1)->add_series();
+        part->set_key(whole.key());
+        bytes_ += whole.key().size();
+      }
+      part->add_values(whole.values(i));
+      if (i < whole.steps_size()) part->add_steps(whole.steps(i));
+      if (i < whole.items_size()) part->add_items(whole.items(i));
+      if (i < whole.groups_size()) part->add_groups(whole.groups(i));
+      bytes_ += kPointBytes + (i < whole.items_size() ? whole.items(i).size() : 0) +
+                (i < whole.groups_size() ? whole.groups(i).size() : 0);
+    }
   }
 
   Messages& messages_;
   v1::ImportRequest message_;
-  int points_ = 0;
+  std::string name_;  // of the last run
+  size_t bytes_ = 0;
 };
 
 absl::StatusOr<Messages> ReadTables(const SourceOptions& options, const Context& context) {

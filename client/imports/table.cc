@@ -21,6 +21,7 @@ namespace ablate::client {
 namespace {
 
 constexpr size_t kMaxColumns = 10'000;
+constexpr size_t kMaxCells = 200'000'000;
 constexpr int kMaxDepth = 50;
 constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
@@ -145,6 +146,24 @@ std::string QuoteNonFinite(absl::string_view line) {
   return quoted;
 }
 
+// Returns true if lists and objects are nested more deeply than their readers may recurse.
+bool IsTooDeep(absl::string_view line) {
+  int depth = 0;
+  bool in_text = false;
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (in_text && line[i] == '\\') {
+      ++i;
+    } else if (line[i] == '"') {
+      in_text = !in_text;
+    } else if (!in_text && (line[i] == '[' || line[i] == '{')) {
+      if (++depth > kMaxDepth) return true;
+    } else if (!in_text && (line[i] == ']' || line[i] == '}')) {
+      --depth;
+    }
+  }
+  return false;
+}
+
 nlohmann::json ParseLine(absl::string_view line) {
   // The result is discarded_t if it isn't JSON; exceptions are off.
   auto row = nlohmann::json::parse(line.begin(), line.end(), nullptr, false);
@@ -158,14 +177,11 @@ class RowReader {
   RowReader(ResultTable* table, std::map<std::string, size_t>* places)
       : table_(*table), places_(*places) {}
 
-  absl::Status Add(const std::string& prefix, const nlohmann::json& object, int depth) {
-    if (depth > kMaxDepth) {
-      return Wrong(table_.file, table_.lines.back(), "objects are nested too deeply");
-    }
+  absl::Status Add(const std::string& prefix, const nlohmann::json& object) {
     for (const auto& [key, value] : object.items()) {
       const std::string name = prefix.empty() ? key : absl::StrCat(prefix, ".", key);
       if (value.is_object()) {
-        RETURN_IF_ERROR(Add(name, value, depth + 1));
+        RETURN_IF_ERROR(Add(name, value));
       } else if (!value.is_null()) {
         RETURN_IF_ERROR(AddCell(name, TextOf(value)));
       }
@@ -183,8 +199,9 @@ class RowReader {
   absl::Status AddCell(const std::string& name, std::string text) {
     const auto [place, is_new] = places_.emplace(name, table_.columns.size());
     if (is_new) table_.columns.push_back({name, {}});
-    if (table_.columns.size() > kMaxColumns) {
-      return Wrong(table_.file, table_.lines.back(), "too many names; expected at most 10,000");
+    if (table_.columns.size() > kMaxColumns || table_.columns.size() * table_.rows > kMaxCells) {
+      return Wrong(table_.file, table_.lines.back(),
+                   "too many names; expected at most 10,000, and 200,000,000 cells in all");
     }
     TableColumn& column = table_.columns[place->second];
     column.cells.resize(table_.rows);
@@ -257,11 +274,12 @@ absl::StatusOr<ResultTable> ReadJsonLines(const std::string& file, std::string t
     const absl::string_view own = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(own.size() + 1, rest.size()));
     if (absl::StripAsciiWhitespace(own).empty()) continue;
+    if (IsTooDeep(own)) return Wrong(file, line, "lists or objects are nested too deeply");
     const nlohmann::json row = ParseLine(own);
     if (!row.is_object()) return Wrong(file, line, "isn't a JSON object");
     table.lines.push_back(line);
     ++table.rows;
-    RETURN_IF_ERROR(RowReader(&table, &places).Add("", row, 0));
+    RETURN_IF_ERROR(RowReader(&table, &places).Add("", row));
   }
   Describe(&table);
   return table;

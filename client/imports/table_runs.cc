@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -333,9 +334,9 @@ class RowCollector {
   std::string NameOf(size_t row) {
     const std::string line = absl::StrCat("line ", table_.lines[row]);
     if (layout_.name == nullptr || layout_.name->cells[row].empty()) return line;
-    std::string name(layout_.name->cells[row].substr(0, 200));
+    std::string name = reflect::ShortText(layout_.name->cells[row]);
     if (names_.insert(name).second) return name;
-    return absl::StrCat(name, " (", line, ")");
+    return *names_.insert(absl::StrCat(name, " (", line, ")")).first;
   }
 
   absl::Status SetState(size_t row, v1::ImportedRun* run) const {
@@ -381,13 +382,11 @@ class RowCollector {
   }
 
   v1::ImportedSeries* SeriesOf(size_t run, absl::string_view key) {
-    // A run has few metrics.
-    for (v1::ImportedSeries& series : *runs_.runs[run].mutable_series()) {
-      if (series.key() == key) return &series;
-    }
-    v1::ImportedSeries* series = runs_.runs[run].add_series();
-    series->set_key(std::string(key));
-    return series;
+    series_.resize(runs_.runs.size());
+    v1::ImportedRun& of = runs_.runs[run];
+    const auto [place, is_new] = series_[run].try_emplace(key, of.series_size());
+    if (is_new) of.add_series()->set_key(std::string(key));
+    return of.mutable_series(place->second);
   }
 
   // Puts the points of each series in order of their steps.
@@ -426,7 +425,8 @@ class RowCollector {
   std::vector<const TableColumn*> identity_;
   std::unordered_map<std::string, size_t> places_;
   std::set<std::string> names_;
-  std::string last_;  // identity of the last row
+  std::vector<std::map<absl::string_view, int>> series_;  // place of each metric, by run
+  std::string last_;                                      // identity of the last row
   size_t last_run_ = 0;
 };
 

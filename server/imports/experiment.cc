@@ -157,7 +157,8 @@ class Maker {
     Run& run = runs_[cell.run];
     auto result = NewResult(run, cell.diverged);
     for (auto& [key, series] : run.series) {
-      if (!series.items.empty()) continue;
+      const bool replaced = key == reading_.primary && key != reading_.metric;
+      if (!series.items.empty() || replaced) continue;
       result->series.push_back({key, std::move(series.steps), std::move(series.values)});
     }
     if (reading_.primary != reading_.metric) {

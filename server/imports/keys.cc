@@ -16,6 +16,7 @@ namespace ablate::imports {
 namespace {
 
 constexpr size_t kListed = 6;
+constexpr size_t kMostSettings = 100;  // that are found
 
 // Returns INVALID_ARGUMENT about a key that no run has.
 absl::Status NoSuchKey(const char* field, const std::string& key, const Keys& keys) {
@@ -141,6 +142,10 @@ absl::StatusOr<std::vector<std::string>> FindSettings(const Keys& keys, const st
                                   "the keys of the settings to compare");
     }
     return names;
+  }
+  if (vary.size() > kMostSettings) {
+    return lookup::InvalidField("settings", absl::StrCat(vary.size(), " keys vary"),
+                                "the keys of the settings to compare");
   }
   if (!names.empty()) {
     notes->push_back(

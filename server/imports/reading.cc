@@ -28,6 +28,7 @@ namespace {
 using google::protobuf::Value;
 
 constexpr size_t kMaxLabel = 40;
+constexpr size_t kMaxValues = 1'000;  // of a setting
 
 // Returns "left out: 3 runs, not finished: a, b, c".
 std::string CountNote(const std::vector<std::string>& names, absl::string_view why) {
@@ -222,7 +223,7 @@ class Reader {
       axis.path = paths_.Add(key);
       axis.tuned =
           std::find(options_.tune().begin(), options_.tune().end(), key) != options_.tune().end();
-      AddValues(&axis);
+      RETURN_IF_ERROR(AddValues(&axis));
       RETURN_IF_ERROR(PutBaselineFirst(&axis));
       reading_.axes.push_back(std::move(axis));
     }
@@ -241,11 +242,16 @@ class Reader {
   }
 
   // Adds the distinct values: numbers in ascending order, others in the order of the runs.
-  void AddValues(Axis* axis) const {
+  absl::Status AddValues(Axis* axis) const {
     std::set<std::string> known;
     for (const size_t i : used_) {
       if (!known.insert(Identity(runs_[i], axis->key)).second) continue;
       axis->values.push_back(ValueOf(i, axis->key));
+    }
+    if (known.size() > kMaxValues) {
+      return lookup::InvalidField("settings",
+                                  absl::StrCat(axis->key, " has ", known.size(), " values"),
+                                  absl::StrCat("at most ", kMaxValues));
     }
     const auto kind = axis->values.front().kind_case();
     const bool one_kind =
@@ -259,6 +265,7 @@ class Reader {
     for (Value& value : axis->values) {
       axis->labels.push_back(NameOfLabel(value, &taken));
     }
+    return absl::OkStatus();
   }
 
   absl::Status PutBaselineFirst(Axis* axis) const {

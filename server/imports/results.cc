@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "proto/reflect/from_value.h"
 #include "proto/reflect/text.h"
+#include "server/config/program.h"
 #include "server/lookup/errors.h"
 #include "storage/records.h"
 
@@ -83,9 +84,17 @@ absl::Status Results::AddSettings(const v1::ImportedRun& message, Run* run) {
       return Wrong(*run, absl::StrCat("setting ", key, " has ", stored.ByteSizeLong(), " bytes"),
                    "at most 4,000");
     }
+    if (stored.has_list_value() || stored.has_struct_value()) {
+      const std::string json = spec::CanonicalJson(stored);
+      stored.set_string_value(json);
+    }
+    keys_.insert(key);
     setting_bytes_ += key.size() + value.ByteSizeLong();
   }
   if (run->settings.size() > kMaxSettings) return TooMuch("settings", kMaxSettings);
+  if (keys_.size() * runs_.size() > kMaxSettingCells) {
+    return TooMuch("different settings of runs", kMaxSettingCells);
+  }
   if (setting_bytes_ > kMaxSettingBytes) return TooMuch("bytes of settings", kMaxSettingBytes);
   return absl::OkStatus();
 }
@@ -122,12 +131,17 @@ absl::Status Results::AddSeries(const v1::ImportedSeries& message, Run* run) {
     series.steps.push_back(step);
   }
   series.values.insert(series.values.end(), message.values().begin(), message.values().end());
-  for (const std::string& item : message.items()) {
-    if (!IsKey(item)) {
-      return Wrong(*run, absl::StrCat("item ", reflect::Quoted(item), " is invalid"),
+  constexpr size_t kTextOverhead = 40;
+  text_bytes_ += key.size() + kTextOverhead;
+  for (const auto* texts : {&message.items(), &message.groups()}) {
+    for (const std::string& text : *texts) {
+      text_bytes_ += text.size() + kTextOverhead;
+      if (IsKey(text)) continue;
+      return Wrong(*run, absl::StrCat("item or group ", reflect::Quoted(text), " is invalid"),
                    "1 to 200 bytes of UTF-8 without control characters");
     }
   }
+  if (text_bytes_ > kMaxTextBytes) return TooMuch("bytes of items", kMaxTextBytes);
   series.items.insert(series.items.end(), message.items().begin(), message.items().end());
   series.groups.insert(series.groups.end(), message.groups().begin(), message.groups().end());
   return absl::OkStatus();

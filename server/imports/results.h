@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -20,6 +21,8 @@ inline constexpr size_t kMaxRuns = 100'000;
 inline constexpr size_t kMaxSettings = 2'000;                 // of a run
 inline constexpr size_t kMaxSeries = 2'000;                   // likewise
 inline constexpr size_t kMaxSettingBytes = size_t{64} << 20;  // of all runs, values and keys
+inline constexpr size_t kMaxSettingCells = 20'000'000;        // distinct keys times runs
+inline constexpr size_t kMaxTextBytes = size_t{256} << 20;    // of items, groups and metrics
 
 struct Series {
   std::vector<uint32_t> steps;  // strictly ascending; none if there are items
@@ -30,7 +33,7 @@ struct Series {
 
 struct Run {
   std::string name;
-  std::map<std::string, google::protobuf::Value> settings;
+  std::map<std::string, google::protobuf::Value> settings;  // lists and groups as JSON texts
   v1::ImportedState::Value state = v1::ImportedState::finished;
   int64_t start_time = 0, end_time = 0;  // microseconds since the Unix epoch; 0: unknown
   std::map<std::string, Series> series;  // none is empty
@@ -54,7 +57,8 @@ class Results {
   std::vector<Run> runs_;
   std::unordered_map<std::string, size_t> places_;  // in runs_, by name
   size_t points_ = 0;
-  size_t setting_bytes_ = 0;
+  std::set<std::string> keys_;  // of all runs' settings
+  size_t setting_bytes_ = 0, text_bytes_ = 0;
 };
 
 }  // namespace ablate::imports

@@ -12,7 +12,8 @@
 namespace ablate::imports {
 namespace {
 
-constexpr size_t kMaxPart = 90;
+constexpr size_t kMaxPart = 90;  // bytes
+constexpr size_t kMostParts = 16;
 
 // Replaces what a setting's name can't have.
 std::string NameOfPart(absl::string_view part) {
@@ -30,7 +31,8 @@ std::string SettingPaths::Add(const std::string& key) {
   std::vector<std::string> parts;
   for (const absl::string_view part : absl::StrSplit(key, '.')) parts.push_back(NameOfPart(part));
   std::string path = absl::StrJoin(parts, ".");
-  if (Clashes(path)) path = absl::StrReplaceAll(path, {{".", "_"}});
+  // A message has at most 100 levels, and each part takes three.
+  if (parts.size() > kMostParts || Clashes(path)) path = absl::StrReplaceAll(path, {{".", "_"}});
   std::string unique = path;
   for (int i = 2; Clashes(unique); ++i) unique = absl::StrCat(path, "_", i);
   paths_.insert(unique);

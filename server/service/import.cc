@@ -126,7 +126,9 @@ class ImportReactor final : public rpc::PushStream<v1::ImportRequest> {
       return absl::PermissionDeniedError(
           "keeping results needs the role member; a reader may judge them");
     }
-    if (reading.by_item) RETURN_IF_ERROR(CheckItems(reading));
+    if (reading.by_item) {
+      RETURN_IF_ERROR(CheckItems(reading));
+    }
     const lookup::View view = backend_->ViewOf(caller);
     storage::NewExperiment record;
     record.owner = view.viewer.user;

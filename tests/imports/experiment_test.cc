@@ -139,6 +139,9 @@ TEST(SettingPathsTest, AvoidsPathsAboveAndBelowOthers) {
   EXPECT_EQ(paths.Add("model.lr.x"), "model_lr_x");
   EXPECT_EQ(paths.Add("9 a/b"), "_9_a_b");
   EXPECT_EQ(paths.Add("model.lr"), "model_lr");
+  std::string deep = "a";
+  for (int i = 0; i < 40; ++i) deep += ".a";
+  EXPECT_EQ(paths.Add(deep).find('.'), std::string::npos);
 }
 
 }  // namespace

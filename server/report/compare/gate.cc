@@ -166,11 +166,11 @@ class GateMaker {
 
   RowGate DecideRow(const ComparisonRow& row, const Number& adjusted) {
     if (!by_looks()) return DecideOnce(comparison_, row, options_.level);
-    const double level = options_.session ? LevelOf(ChangeOf(row)) : options_.level;
-    const bool waits = row.withheld == Withheld::kUnfinished;
-    if (!row.looks.has_value() || !row.in_family() || waits) {
-      return {GateDecision::kCannotSay, 0, waits ? "runs have not ended" : "no pairs"};
+    const bool judged = row.withheld == Withheld::kNo || row.withheld == Withheld::kTooFewPairs;
+    if (!judged || !row.looks.has_value()) {
+      return {GateDecision::kCannotSay, 0, judged ? "no pairs" : WithheldText(row.withheld)};
     }
+    const double level = options_.session ? LevelOf(ChangeOf(row)) : options_.level;
     if (!options_.session) {
       return DecideAtAnyLook(comparison_, row, Sides::kEither, adjusted.value, level);
     }
@@ -184,8 +184,11 @@ class GateMaker {
     for (const SeedRun& run : row.runs) {
       for (const SeedRun& other : baseline) {
         if (run.seed != other.seed) continue;
-        return absl::StrCat(row.label, ", seed ", run.seed, ": ", text::ShortestDecimal(run.value),
-                            " against ", text::ShortestDecimal(other.value));
+        const std::string change = absl::StrCat(row.label, ", seed ", run.seed);
+        // A selected value may be another one with further seeds.
+        if (!comparison_.tuned_axes.empty()) return change;
+        return absl::StrCat(change, ": ", text::ShortestDecimal(run.value), " against ",
+                            text::ShortestDecimal(other.value));
       }
     }
     return row.label;

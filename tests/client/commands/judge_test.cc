@@ -116,6 +116,20 @@ TEST_F(JudgeTest, RemembersASession) {
   }
 }
 
+TEST_F(JudgeTest, LosesNoChangeOfASessionThatAnotherJudged) {
+  const std::string file = Write("a.csv", kTable), session = folder_ + "/session.json";
+  Decide(v1::Gate::CANNOT_SAY)->add_changes("mine");
+  answers_.import = [&](const std::vector<v1::ImportRequest>&, v1::ImportResponse* response) {
+    Write("session.json", R"({"format":"ablate session 1","level":0.05,"changes":["other"]})");
+    *response = response_;
+    return absl::OkStatus();
+  };
+  const Outcome judged = Run({"judge", file, "--session", session});
+  EXPECT_EQ(judged.code, kBadData);
+  EXPECT_THAT(judged.err, HasSubstr("was changed meanwhile"));
+  EXPECT_THAT(Read(session), HasSubstr("other"));
+}
+
 TEST_F(JudgeTest, PrintsTheNextSettingAlone) {
   const std::string file = Write("a.csv", kTable);
   Decide(v1::Gate::CANNOT_SAY)->set_next("post");
@@ -178,7 +192,11 @@ TEST_F(JudgeTest, KeepsResultsAndNamesThemAfterTheFile) {
   EXPECT_TRUE(options().private_());
   Run({"judge", Write("runs.csv", kTable), "--keep"});
   EXPECT_EQ(options().name(), "runs-imported");
-  EXPECT_EQ(compared_.experiment(), "experiments/my-runs-x");
+  EXPECT_FALSE(options().validate_only()) << "after it was judged";
+  result_ = absl::InvalidArgumentError("no");
+  sent_.clear();
+  EXPECT_EQ(Run({"judge", Write("runs.csv", kTable), "--keep"}).code, kBadData);
+  EXPECT_TRUE(options().validate_only()) << "nothing is kept";
 }
 
 TEST_F(JudgeTest, ReadsOtherFilesByPython) {

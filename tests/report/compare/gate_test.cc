@@ -95,6 +95,17 @@ TEST(GateTest, CountsADivergedRunAsALoss) {
   EXPECT_EQ(DecideGate(comparison, Looking()).decision, GateDecision::kWorse);
 }
 
+TEST(GateTest, DecidesNothingThatWasNotPlannedOrHasNoPairs) {
+  ComparisonInput input = OneAxis({{"pre", Base(9)}, {"post", Shifted(Base(9), -1, .01)}});
+  input.exploratory = "report.primary is another";
+  GateOptions options = Looking();
+  options.session = true;
+  const Gate gate = DecideGate(*Compare(input), options);
+  EXPECT_EQ(gate.decision, GateDecision::kCannotSay);
+  EXPECT_THAT(gate.text, HasSubstr("not the planned metric"));
+  EXPECT_TRUE(gate.changes.empty()) << "it spends no level";
+}
+
 TEST(GateTest, RemembersTheChangesOfASession) {
   GateOptions options;
   options.session = true;
