@@ -56,7 +56,7 @@ def main() -> None:
     options = parser.parse_args()
     try:
         made = server(options.allow_changes)
-    except ModuleNotFoundError as error:
+    except ImportError as error:
         sys.exit(f"error: {error}; run: pip install 'client/python[mcp]'")
     made.run()
 

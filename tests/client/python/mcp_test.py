@@ -1,5 +1,6 @@
 """Tests the server for agents with a client of the package mcp."""
 import asyncio
+import concurrent.futures
 import contextlib
 import importlib.util
 import json
@@ -25,22 +26,27 @@ class Agent:
         self.options = options
 
     def __enter__(self):
-        self.loop, self.ready = asyncio.new_event_loop(), threading.Event()
-        self.thread = threading.Thread(target=self.loop.run_until_complete, args=[self._serve()])
+        self.loop, self.done = asyncio.new_event_loop(), asyncio.Event()
+        self.ready = concurrent.futures.Future()
+        self.thread = threading.Thread(target=self._run)
         self.thread.start()
-        self.ready.wait(60)
+        self.hello = self.ready.result(60)
         return self
+
+    def _run(self):
+        try:
+            self.loop.run_until_complete(self._serve())
+        except Exception as error:
+            self.ready.set_exception(error)
 
     async def _serve(self):
         from mcp import ClientSession, StdioServerParameters
         from mcp.client.stdio import stdio_client
-        self.done = asyncio.Event()
         server = StdioServerParameters(
             command=sys.executable, args=["-m", "ablate.mcp", *self.options],
             env=dict(os.environ, PYTHONPATH=PACKAGE))
         async with stdio_client(server) as streams, ClientSession(*streams) as self.session:
-            self.hello = await self.session.initialize()
-            self.ready.set()
+            self.ready.set_result(await self.session.initialize())
             await self.done.wait()
 
     def __exit__(self, *exception):
