@@ -38,8 +38,8 @@ def judge(lab, label, kept, change, session):
     experiment = ""
     for seeds in itertools.count(1):
         # Equal runs are shared, so only the new seed is trained.
-        experiment = lab.submit(spec, seeds=seeds, extends=experiment).wait(progress=False)
-        comparison = experiment.compare(session=session)
+        experiment = lab.submit(spec, seeds=seeds, extends=experiment, files=[NAMES])
+        comparison = experiment.wait(progress=False).compare(session=session)
         if comparison.gate != "cannot say":
             return comparison
 
