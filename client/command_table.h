@@ -119,6 +119,9 @@ inline constexpr char kCellHelp[] = "Cell of an experiment, EXP/@best, or runs/I
 int CallServer(const Context& context,
                absl::FunctionRef<absl::StatusOr<int>(Connection* connection)> run);
 
+// Starts the personal server as `ablate up` does without options; returns the exit code.
+int StartServer(const Context& context);
+
 // Returns the action of a command that asks the server.
 template <typename Options>
 Action WithServer(const std::shared_ptr<Options>& options,

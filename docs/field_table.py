@@ -188,6 +188,7 @@ def experiment_fields(protos):
               ("Task", "BaseSpec", ("task",)), ("Model", "BaseSpec", ("model", "model_from")),
               ("Training", "BaseSpec", ("training",)), ("Evaluation", "BaseSpec", ("evaluation",)),
               ("Program", "BaseSpec", ("program", "settings")),
+              ("Imported results", "BaseSpec", ("imported",)),
               ("Axes, exclusions, seeds", "ExperimentSpec", ("axes", "exclude", "seeds")),
               ("Analyses", "ExperimentSpec", ("analyses",)), ("Report", "ExperimentSpec", ("report",)),
               ("Limits", "ExperimentSpec", ("limits",))]

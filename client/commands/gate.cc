@@ -1,12 +1,12 @@
 #include "client/commands/gate.h"
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/private_file.h"
 #include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/output/wrap.h"
@@ -25,9 +25,11 @@ absl::Status WrongSession(const std::string& file) {
 
 // Adds what the session has judged; nothing without its file.
 absl::Status ReadSession(const std::string& file, v1::GateRequest* request) {
-  std::ifstream in(file);
-  if (!in.is_open()) return absl::OkStatus();
-  const auto session = nlohmann::json::parse(in, nullptr, false);
+  constexpr size_t kMaxBytes = 1 << 20;
+  const auto text = process::ReadBoundedFile(file, kMaxBytes, process::Readers::kAll);
+  if (absl::IsNotFound(text.status())) return absl::OkStatus();
+  if (!text.ok()) return WrongSession(file);
+  const auto session = nlohmann::json::parse(*text, nullptr, false);
   const bool good = session.is_object() && session.contains("format") &&
                     session["format"] == kSessionFormat && session.contains("level") &&
                     session["level"].is_number() && session.contains("changes") &&
@@ -120,7 +122,11 @@ absl::StatusOr<int> PrintGate(const v1::Comparison& comparison, const GateOption
 
 int RunGate(const Context& context,
             absl::FunctionRef<absl::StatusOr<int>(Connection* connection)> run) {
-  const auto connection = Connect(context);
+  auto connection = Connect(context);
+  // Only a personal server is missed before the first call.
+  if (absl::IsUnavailable(connection.status()) && StartServer(context) == kSuccess) {
+    connection = Connect(context);
+  }
   if (!connection.ok()) return FailSettings(context, connection.status());
   const absl::StatusOr<int> code = run(connection->get());
   if (code.ok()) return *code;

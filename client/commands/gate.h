@@ -43,7 +43,8 @@ absl::StatusOr<v1::GateRequest> MakeGateRequest(const GateOptions& options);
 absl::StatusOr<int> PrintGate(const v1::Comparison& comparison, const GateOptions& options,
                               bool json, const Context& context);
 
-// Calls the server like CallServer, with kBadData for errors of the request.
+// Calls the server like CallServer, with kBadData for errors of the request. Starts the personal
+// server if that is to be used and none runs.
 int RunGate(const Context& context,
             absl::FunctionRef<absl::StatusOr<int>(Connection* connection)> run);
 

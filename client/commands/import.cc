@@ -61,9 +61,13 @@ absl::Status ReadAt(const std::string& at, v1::ImportOptions* options) {
 std::string ExperimentNameOf(const std::string& path) {
   std::string name;
   for (const char c : std::filesystem::path(path).stem().string()) {
-    name.push_back(absl::ascii_isalnum(c) ? absl::ascii_tolower(c) : '-');
+    const bool good = absl::ascii_isalnum(c);
+    if (good) name.push_back(absl::ascii_tolower(c));
+    if (!good && !name.empty() && name.back() != '-') name.push_back('-');
   }
-  if (name.empty() || !absl::ascii_isalpha(name.front())) name.insert(0, "results-");
+  if (!name.empty() && name.back() == '-') name.pop_back();
+  if (name.empty()) return "results";
+  if (!absl::ascii_isalpha(name.front())) name.insert(0, "results-");
   // Names of resources have these words before their IDs.
   if (name == "runs" || name == "experiments") name += "-imported";
   return name.substr(0, 40);
@@ -138,6 +142,9 @@ absl::StatusOr<v1::ImportOptions> MakeImportOptions(ReadingOptions* options) {
       (v1::Better::Value_Parse(options->better, &better) && better != v1::Better::unspecified);
   if (!known) return WrongOption("--better", options->better, "lower or higher");
   request.set_better(better);
+  if (!options->source.table.group.empty() && options->source.table.item.empty()) {
+    return WrongOption("--group", options->source.table.group, "--item with it");
+  }
   if (options->margin.has_value()) {
     if (!(*options->margin > 0)) {
       return WrongOption("--margin", absl::StrCat(*options->margin), "a number above 0");

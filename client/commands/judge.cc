@@ -37,7 +37,8 @@ bool NamesExperiment(const JudgeOptions& options) {
 absl::StatusOr<v1::Comparison> CompareStored(const JudgeOptions& options, Connection* connection) {
   const ReadingOptions& reading = options.reading;
   if (!reading.settings.empty() || !reading.names.empty() || !reading.better.empty() ||
-      !reading.tune.empty() || reading.margin.has_value() || options.keep) {
+      !reading.tune.empty() || reading.margin.has_value() || options.keep ||
+      !reading.source.table.seed.empty() || !reading.source.table.item.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(reading.source.paths[0],
                      " isn't a file but an experiment, which has its own "

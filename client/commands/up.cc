@@ -328,6 +328,8 @@ int Up(const UpOptions& options, const Context& context) {
 
 }  // namespace
 
+int StartServer(const Context& context) { return Up(UpOptions(), context); }
+
 Action DefineUp(Command* command) {
   auto options = std::make_shared<UpOptions>();
   command->Option(&options->home, "--home", "FOLDER", kHomeHelp);

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -42,12 +43,18 @@ bool IsOfTool(const std::string& name) {
          name == "results.tsv";
 }
 
+bool IsJson(const std::string& path) {
+  return absl::EndsWithIgnoreCase(path, ".jsonl") || absl::EndsWithIgnoreCase(path, ".ndjson");
+}
+
 bool IsTable(const std::string& path) {
   if (path == kStandardInput) return true;
   std::error_code error;
   const std::string name = fs::path(path).filename();
-  const bool has_ending = absl::EndsWith(path, ".csv") || absl::EndsWith(path, ".tsv") ||
-                          absl::EndsWith(path, ".jsonl") || absl::EndsWith(path, ".ndjson");
+  bool has_ending = IsJson(path);
+  for (const char* ending : {".csv", ".tsv"}) {
+    has_ending = has_ending || absl::EndsWithIgnoreCase(path, ending);
+  }
   return has_ending && !IsOfTool(name) && !fs::is_directory(path, error);
 }
 
@@ -70,20 +77,31 @@ absl::StatusOr<std::string> ReadText(const std::string& path, const Context& con
   return text;
 }
 
-// Returns the runs of a table; of several tables, with a setting for the file.
+// Returns the names of files: without folders if they differ, and without endings.
+std::vector<std::string> NamesOf(const std::vector<std::string>& paths) {
+  std::set<std::string> stems;
+  for (const std::string& path : paths) stems.insert(fs::path(path).stem());
+  std::vector<std::string> names;
+  for (const std::string& path : paths) {
+    const fs::path file(path);
+    names.push_back(stems.size() == paths.size() ? file.stem().string()
+                                                 : (file.parent_path() / file.stem()).string());
+  }
+  return names;
+}
+
+// Returns the runs of a table; of several tables, with a setting for the file, which has this name.
 absl::StatusOr<TableRuns> ReadTable(const SourceOptions& options, const std::string& path,
-                                    const Context& context) {
+                                    const std::string& name, const Context& context) {
   ASSIGN_OR_RETURN(std::string text, ReadText(path, context));
-  const bool is_json = absl::EndsWith(path, ".jsonl") || absl::EndsWith(path, ".ndjson");
   const std::string file = path == kStandardInput ? "standard input" : path;
   ASSIGN_OR_RETURN(const ResultTable table,
-                   (is_json ? ReadJsonLines : ReadCsv)(file, std::move(text)));
+                   (IsJson(path) ? ReadJsonLines : ReadCsv)(file, std::move(text)));
   ASSIGN_OR_RETURN(TableRuns runs, RunsOf(table, options.table));
   if (options.paths.size() == 1) return runs;
-  const std::string stem = fs::path(path).stem();
   for (v1::ImportedRun& run : runs.runs) {
-    run.set_name(runs.runs.size() == 1 ? stem : absl::StrCat(stem, ": ", run.name()));
-    (*run.mutable_settings())["file"].set_string_value(stem);
+    run.set_name(runs.runs.size() == 1 ? name : absl::StrCat(name, ": ", run.name()));
+    (*run.mutable_settings())["file"].set_string_value(name);
   }
   return runs;
 }
@@ -151,8 +169,13 @@ absl::StatusOr<Messages> ReadTables(const SourceOptions& options, const Context&
   Messages messages(1);
   messages[0].mutable_options()->set_source("table");
   Divider divider(&messages);
-  for (const std::string& path : options.paths) {
-    ASSIGN_OR_RETURN(TableRuns table, ReadTable(options, path, context));
+  const std::vector<std::string> names = NamesOf(options.paths);
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (std::count(names.begin(), names.end(), names[i]) > 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("PATH: ", options.paths[i], " is given twice; expected different files"));
+    }
+    ASSIGN_OR_RETURN(TableRuns table, ReadTable(options, options.paths[i], names[i], context));
     for (const std::string& note : table.notes) messages[0].mutable_options()->add_notes(note);
     for (v1::ImportedRun& run : table.runs) divider.Add(std::move(run));
   }

@@ -219,13 +219,12 @@ absl::StatusOr<ResultTable> ReadCsv(const std::string& file, std::string text) {
   RETURN_IF_ERROR(reader.ReadLine(&cells));
   std::set<absl::string_view> known;
   for (const absl::string_view name : cells) {
-    if (name.empty() || !known.insert(name).second) {
-      return Wrong(file, 1,
-                   name.empty() ? "a column has no name; expected names in the first line"
-                                : absl::StrCat("column ", reflect::Quoted(name), " is repeated"));
+    if (!name.empty() && !known.insert(name).second) {
+      return Wrong(file, 1, absl::StrCat("column ", reflect::Quoted(name), " is repeated"));
     }
     table.columns.push_back({std::string(name), {}});
   }
+  if (known.empty()) return Wrong(file, 1, "no column has a name; expected names in this line");
   while (!reader.at_end()) {
     const size_t line = reader.line();
     RETURN_IF_ERROR(reader.ReadLine(&cells));
@@ -238,6 +237,13 @@ absl::StatusOr<ResultTable> ReadCsv(const std::string& file, std::string text) {
     for (size_t i = 0; i < cells.size(); ++i) table.columns[i].cells.push_back(cells[i]);
     table.lines.push_back(line);
     ++table.rows;
+  }
+  // Such as the index that pandas writes.
+  if (std::erase_if(table.columns, [](const TableColumn& column) { return column.name.empty(); })) {
+    table.notes.push_back("left out: columns without a name");
+  }
+  if (table.rows > 0 && !absl::EndsWith(*table.text, "\n")) {
+    table.notes.push_back(absl::StrCat(file, " may be cut: its last line has no line break"));
   }
   Describe(&table);
   return table;

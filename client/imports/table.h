@@ -31,6 +31,7 @@ struct ResultTable {
   std::vector<TableColumn> columns;
   size_t rows = 0;
   std::vector<size_t> lines;  // of the file, one per row, from 1
+  std::vector<std::string> notes;
 
   // Returns the column of this name, without regard to case; null if there is none.
   const TableColumn* Find(absl::string_view name) const;

@@ -18,6 +18,7 @@
 namespace ablate::client {
 namespace {
 
+constexpr size_t kMaxCellBytes = 1'000;
 constexpr const char* kKeyColumns[] = {"key", "metric"};
 constexpr const char* kStepColumns[] = {"step", "_step", "global_step", "iteration", "epoch"};
 constexpr const char* kNameColumns[] = {"run", "run_name", "name", "run_id", "id"};
@@ -80,8 +81,12 @@ class LayoutFinder {
     ASSIGN_OR_RETURN(const TableColumn* seed, Named("seed", options_.seed));
     if (seed == nullptr) seed = table_.Find("seed");
     ASSIGN_OR_RETURN(const auto named, NamedSettings());
-    if (options_.metric.empty() || table_.Find(options_.metric) == nullptr) FindLong();
-    layout_.step = Unless(FindAny(table_, kStepColumns), named);
+    const bool has_metric = table_.Find(options_.metric) != nullptr;
+    if (!has_metric) FindLong();
+    if (!options_.metric.empty() && !has_metric && layout_.key == nullptr) {
+      return NoColumn("metric", options_.metric);
+    }
+    layout_.step = Unless(FindStep(), named);
     layout_.state = Unless(FindAny(table_, kStateColumns), named);
     layout_.name = Unless(FindAny(table_, kNameColumns), named);
     if (seed != nullptr && seed != layout_.item) layout_.settings.push_back(seed);
@@ -119,6 +124,23 @@ class LayoutFinder {
   static const TableColumn* Unless(const TableColumn* column,
                                    const std::vector<const TableColumn*>& named) {
     return std::find(named.begin(), named.end(), column) == named.end() ? column : nullptr;
+  }
+
+  // Returns the first column of steps that are whole numbers; one of others if there is none.
+  const TableColumn* FindStep() const {
+    const TableColumn* found = nullptr;
+    for (const char* name : kStepColumns) {
+      const TableColumn* column = table_.Find(name);
+      if (column == nullptr) continue;
+      if (found == nullptr) found = column;
+      const bool whole =
+          std::all_of(column->cells.begin(), column->cells.end(), [](const absl::string_view cell) {
+            double step = 0;
+            return ReadNumber(cell, &step) && step == std::floor(step);
+          });
+      if (whole) return column;
+    }
+    return found;
   }
 
   void FindLong() {
@@ -159,41 +181,70 @@ class LayoutFinder {
     }
     if (!others.empty()) {
       runs_.notes.push_back(
-          absl::StrCat("left out: columns that are no settings: ", Names(others)));
+          absl::StrCat("left out, because they weren't named as settings: ", Names(others)));
     }
     return CheckMetrics();
   }
 
   absl::Status FindSettings() {
-    std::vector<const TableColumn*> numbers;
+    std::vector<const TableColumn*> numbers, constants;
     for (const TableColumn& column : table_.columns) {
       if (HasRole(column) || IsTime(column)) continue;
       const bool is_metric =
           layout_.key == nullptr && absl::EqualsIgnoreCase(column.name, options_.metric);
       if (is_metric) {
         layout_.metrics.push_back(&column);
-      } else if (layout_.key != nullptr || !column.numeric || column.constant) {
+      } else if (layout_.key != nullptr || !column.numeric) {
         layout_.settings.push_back(&column);
       } else {
-        numbers.push_back(&column);
+        (column.constant ? constants : numbers).push_back(&column);
       }
     }
+    TakeNamesAsSettings();
     if (layout_.key != nullptr) return absl::OkStatus();
-    if (layout_.metrics.empty() && options_.metric.empty() && numbers.size() == 1) {
-      layout_.metrics = std::move(numbers);
-    } else if (!numbers.empty()) {
-      const bool known = !layout_.metrics.empty();
+    // A metric may be constant, as at its ceiling.
+    std::vector<const TableColumn*>& candidates = numbers.empty() ? constants : numbers;
+    if (layout_.metrics.empty() && candidates.size() == 1) layout_.metrics.swap(candidates);
+    const bool known = !layout_.metrics.empty();
+    if (!numbers.empty() || (!known && !constants.empty())) {
       return absl::InvalidArgumentError(absl::StrCat(
           known ? "--setting" : "--metric", ": ", table_.file, " has columns of numbers that may ",
-          "be settings or metrics: ", Names(numbers), "; expected ",
+          "be settings or metrics: ", Names(candidates), "; expected ",
           known ? "" : "--metric KEY, and ", "--setting with the keys of the settings"));
     }
+    layout_.settings.insert(layout_.settings.end(), constants.begin(), constants.end());
     return CheckMetrics();
+  }
+
+  // Without other settings, names that repeat are those of settings and not of runs.
+  void TakeNamesAsSettings() {
+    const bool alone = std::all_of(
+        layout_.settings.begin(), layout_.settings.end(), [](const TableColumn* column) {
+          return column->constant || absl::EqualsIgnoreCase(column->name, "seed");
+        });
+    if (!alone || layout_.name == nullptr || layout_.step != nullptr) return;
+    const std::set<absl::string_view> names(layout_.name->cells.begin(), layout_.name->cells.end());
+    if (names.size() == table_.rows) return;
+    layout_.settings.push_back(std::exchange(layout_.name, nullptr));
   }
 
   absl::Status CheckMetrics() const {
     if (layout_.key != nullptr || !layout_.metrics.empty()) return absl::OkStatus();
-    if (!options_.metric.empty()) return NoColumn("metric", options_.metric);
+    for (const TableColumn* column : layout_.settings) {
+      double number = 0;
+      const auto is_number = [&number](absl::string_view cell) {
+        return cell.empty() || ReadNumber(cell, &number);
+      };
+      const auto bad = std::find_if_not(column->cells.begin(), column->cells.end(), is_number);
+      const auto numbers = std::count_if(column->cells.begin(), column->cells.end(), is_number);
+      if (2 * static_cast<size_t>(numbers) < table_.rows || bad == column->cells.end()) continue;
+      const auto row = static_cast<size_t>(bad - column->cells.begin());
+      return absl::InvalidArgumentError(absl::StrCat(table_.file, ": line ", table_.lines[row],
+                                                     ": ", reflect::Quoted(*bad), " in column ",
+                                                     column->name,
+                                                     " isn't a number; expected one, or an empty "
+                                                     "cell if there is no value"));
+    }
     return absl::InvalidArgumentError(absl::StrCat(
         table_.file, ": no column has the values of a metric; expected one of numbers"));
   }
@@ -266,6 +317,10 @@ class RowCollector {
     }
     v1::ImportedRun& run = runs_.runs.emplace_back();
     for (const TableColumn* column : layout_.settings) {
+      if (column->cells[row].size() > kMaxCellBytes) {
+        return Wrong(row, absl::StrCat("the cell in column ", column->name,
+                                       " is too long for a setting; expected at most 1,000 bytes"));
+      }
       (*run.mutable_settings())[column->name] = ValueOf(*column, column->cells[row]);
     }
     run.set_name(NameOf(row));
@@ -278,7 +333,7 @@ class RowCollector {
   std::string NameOf(size_t row) {
     const std::string line = absl::StrCat("line ", table_.lines[row]);
     if (layout_.name == nullptr || layout_.name->cells[row].empty()) return line;
-    std::string name(layout_.name->cells[row]);
+    std::string name(layout_.name->cells[row].substr(0, 200));
     if (names_.insert(name).second) return name;
     return absl::StrCat(name, " (", line, ")");
   }
@@ -379,6 +434,7 @@ class RowCollector {
 
 absl::StatusOr<TableRuns> RunsOf(const ResultTable& table, const TableOptions& options) {
   TableRuns runs;
+  runs.notes = table.notes;
   ASSIGN_OR_RETURN(const Layout layout, LayoutFinder(table, options, &runs).Find());
   RETURN_IF_ERROR(RowCollector(table, layout, &runs).Collect());
   return runs;

@@ -165,6 +165,7 @@ absl::StatusOr<results::TrainedGrid> GridOf(const Reading& reading, std::optiona
       if (items.names != first.names || items.groups != first.groups) {
         return OtherItems(run, items, results.runs()[reading.cells.front().run], first);
       }
+      if (!items.groups.empty()) input.unit = report::Unit::kGroup;
       SetUnits(items, &result);
     }
     input.cells.push_back(std::move(result));

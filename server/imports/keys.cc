@@ -120,11 +120,20 @@ absl::StatusOr<std::vector<std::string>> FindSettings(const Keys& keys, const st
     if (absl::Status wrong = CheckWanted(keys, seed, wanted); !wrong.ok()) return wrong;
     return wanted;
   }
-  std::vector<std::string> vary, names;
+  std::vector<std::string> vary, names, of_seed;
   for (const std::string& key : keys.names()) {
     if (key == seed || !keys.Varies(key)) continue;
-    if (!seed.empty() && keys.Varies(seed) && keys.Determines(seed, key)) continue;
-    (keys.NamesRuns(key) ? names : vary).push_back(key);
+    const bool follows = !seed.empty() && keys.Varies(seed) && keys.Determines(seed, key);
+    (follows ? of_seed : keys.NamesRuns(key) ? names : vary).push_back(key);
+  }
+  if (!of_seed.empty() && vary.empty() && names.empty()) {
+    return lookup::InvalidField(
+        "settings", absl::StrCat("each seed has only one value of ", Listed(of_seed)),
+        "runs of equal seeds, or the key of the settings to compare without pairs");
+  }
+  if (!of_seed.empty()) {
+    notes->push_back(
+        absl::StrCat("not taken as settings, because the seed determines them: ", Listed(of_seed)));
   }
   if (vary.empty()) {
     if (names.size() > 1) {

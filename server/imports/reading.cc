@@ -29,10 +29,10 @@ using google::protobuf::Value;
 
 constexpr size_t kMaxLabel = 40;
 
-// Returns "3 runs are unfinished: a, b, c".
-std::string CountNote(const std::vector<std::string>& names, absl::string_view what) {
-  return absl::StrCat("left out: ", names.size(), names.size() == 1 ? " run that " : " runs that ",
-                      what, ": ", Listed(names));
+// Returns "left out: 3 runs, not finished: a, b, c".
+std::string CountNote(const std::vector<std::string>& names, absl::string_view why) {
+  return absl::StrCat("left out: ", names.size(), names.size() == 1 ? " run, " : " runs, ", why,
+                      ": ", Listed(names));
 }
 
 Value TextValue(const std::string& text) {
@@ -122,9 +122,9 @@ class Reader {
         case v1::ImportedState::failed:
           return "failed";
         case v1::ImportedState::unfinished:
-          return "didn't finish";
+          return "not finished";
         case v1::ImportedState::pruned:
-          return "were pruned because of their results";
+          return "pruned because of their results";
         default:
           return "";
       }
@@ -169,13 +169,22 @@ class Reader {
                                   absl::StrCat("one of ", Listed(names)));
     }
     LeaveOut([this](const imports::Run& run) -> std::string {
-      return run.series.count(reading_.metric) == 0 ? absl::StrCat("have no ", reading_.metric)
+      return run.series.count(reading_.metric) == 0 ? absl::StrCat("without ", reading_.metric)
                                                     : "";
     });
     reading_.better = options_.better() == v1::Better::unspecified ? DirectionOf(reading_.metric)
                                                                    : options_.better();
-    reading_.by_item = !runs_[used_.front()].series.at(reading_.metric).items.empty();
-    return absl::OkStatus();
+    const auto by_item = [this](size_t run) {
+      return !runs_[run].series.at(reading_.metric).items.empty();
+    };
+    reading_.by_item = by_item(used_.front());
+    if (std::all_of(used_.begin(), used_.end(),
+                    [&](size_t run) { return by_item(run) == reading_.by_item; })) {
+      return absl::OkStatus();
+    }
+    return lookup::InvalidField(
+        "metric", absl::StrCat(reading_.metric, " is by item in some runs and by step in others"),
+        "one of them");
   }
 
   // Returns a run's value of a key; null if it has none.
@@ -328,7 +337,7 @@ class Reader {
       const auto [place, is_new] = known.emplace(std::make_pair(cell.labels, cell.seed), run);
       if (is_new) {
         reading_.cells.push_back(std::move(cell));
-      } else if (AreEqual(runs_[place->second], runs_[run])) {
+      } else if (!seed_.empty() && AreEqual(runs_[place->second], runs_[run])) {
         repeated.push_back(runs_[run].name);
       } else {
         return lookup::InvalidField(
@@ -340,12 +349,12 @@ class Reader {
       }
     }
     if (!repeated.empty()) {
-      reading_.notes.push_back(CountNote(repeated, "are copies of others"));
+      reading_.notes.push_back(CountNote(repeated, "equal to others"));
     }
     std::sort(reading_.cells.begin(), reading_.cells.end(), [](const Cell& a, const Cell& b) {
       return std::tie(a.labels, a.seed) < std::tie(b.labels, b.seed);
     });
-    // What isn't a value of a label, or is of mixed kinds, is compared as text.
+    // Lists, and values of mixed kinds, are compared as texts.
     for (Axis& axis : reading_.axes) {
       const auto kind = axis.values.front().kind_case();
       const bool plain = kind != Value::kStructValue && kind != Value::kListValue;

@@ -15,6 +15,7 @@ namespace ablate::imports {
 namespace {
 
 constexpr size_t kMaxNameBytes = 1'000;
+constexpr size_t kMaxValueBytes = 4'000;
 constexpr double kLastMicros = 4e15;  // the year 2096
 
 absl::Status Wrong(const Run& run, absl::string_view complaint, absl::string_view allowed) {
@@ -77,6 +78,10 @@ absl::Status Results::AddSettings(const v1::ImportedRun& message, Run* run) {
     std::vector<reflect::FieldProblem> problems;
     if (!reflect::CheckValue(stored, key, &problems)) {
       return Wrong(*run, problems.front().message, "another value");
+    }
+    if (stored.ByteSizeLong() > kMaxValueBytes) {
+      return Wrong(*run, absl::StrCat("setting ", key, " has ", stored.ByteSizeLong(), " bytes"),
+                   "at most 4,000");
     }
     setting_bytes_ += key.size() + value.ByteSizeLong();
   }

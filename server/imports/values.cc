@@ -23,12 +23,6 @@ class ValueReader {
     std::optional<uint32_t> first, last;  // least and largest last step
     for (Cell& cell : reading_.cells) {
       const Series& series = SeriesOf(cell);
-      if (series.items.empty() == reading_.by_item) {
-        return lookup::InvalidField(
-            "metric",
-            absl::StrCat(reading_.metric, " is by item in some runs and by step in ", "others"),
-            "one of them");
-      }
       if (reading_.by_item) continue;
       Set(series, series.values.size() - 1, &cell);
       if (cell.diverged) continue;

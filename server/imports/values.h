@@ -19,7 +19,8 @@ std::optional<v1::Better::Value> DirectionOf(const std::string& metric);
 absl::Status NoDirection(const std::string& metric);
 
 // Sets the value, step and divergence of each cell, and the primary metric. Each cell's run has the
-// metric. INVALID_ARGUMENT if runs end at different steps, or have no value at the step.
+// metric, all by step or all by item. INVALID_ARGUMENT if runs end at different steps, or have no
+// value at the step.
 absl::Status ReadValues(const v1::ImportOptions& options, const std::vector<Run>& runs,
                         Reading* reading);
 

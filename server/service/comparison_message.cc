@@ -144,6 +144,12 @@ v1::ComparisonRow PartMessage(const report::Comparison& comparison,
   return message;
 }
 
+v1::PairUnit::Value PartMessage(report::Unit unit) {
+  static_assert(static_cast<int>(report::Unit::kSeed) + 1 == v1::PairUnit::SEED);
+  static_assert(static_cast<int>(report::Unit::kGroup) + 1 == v1::PairUnit::GROUP);
+  return static_cast<v1::PairUnit::Value>(static_cast<int>(unit) + 1);
+}
+
 v1::Better::Value PartMessage(report::Better better) {
   switch (better) {
     case report::Better::kLower:
@@ -334,9 +340,7 @@ absl::StatusOr<v1::Comparison> ToMessage(const results::ComparedGrid& compared) 
   message.set_better(PartMessage(comparison.better));
   message.set_scale(comparison.scale == report::Scale::kRatio ? v1::Scale::ratio
                                                               : v1::Scale::difference);
-  message.set_unit(comparison.unit == report::Unit::kSeed   ? v1::PairUnit::SEED
-                   : comparison.unit == report::Unit::kItem ? v1::PairUnit::ITEM
-                                                            : v1::PairUnit::SEQUENCE);
+  message.set_unit(PartMessage(comparison.unit));
   for (const std::string& axis : comparison.row_axes) message.add_row_axes(axis);
   for (const std::string& axis : comparison.tuned_axes) message.add_tuned_axes(axis);
   for (size_t i = 0; i < comparison.rows.size(); ++i) {

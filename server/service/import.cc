@@ -95,7 +95,7 @@ class ImportReactor final : public rpc::PushStream<v1::ImportRequest> {
     if (options_.validate_only()) return Judge(reading);
     return MakeChange(*backend_, *context_, "Experiments.Import",
                       [&](const storage::Caller& caller, std::string* resource) {
-                        const absl::Status kept = Keep(reading, backend_->ViewOf(caller));
+                        const absl::Status kept = Keep(reading, caller);
                         *resource = response_->experiment();
                         return kept;
                       });
@@ -113,7 +113,21 @@ class ImportReactor final : public rpc::PushStream<v1::ImportRequest> {
     return absl::OkStatus();
   }
 
-  absl::Status Keep(const imports::Reading& reading, const lookup::View& view) {
+  // Items become seeds, and are checked as if they were judged.
+  absl::Status CheckItems(const imports::Reading& reading) {
+    ASSIGN_OR_RETURN(const auto grid, imports::GridOf(reading, std::nullopt, results_));
+    if (grid.input.unit != report::Unit::kGroup) return absl::OkStatus();
+    return lookup::InvalidField("runs", "the items have groups, which an experiment can't keep",
+                                "items without groups, or validate_only, as in `ablate judge`");
+  }
+
+  absl::Status Keep(const imports::Reading& reading, const storage::Caller& caller) {
+    if (caller.role < storage::Role::kMember) {
+      return absl::PermissionDeniedError(
+          "keeping results needs the role member; a reader may judge them");
+    }
+    if (reading.by_item) RETURN_IF_ERROR(CheckItems(reading));
+    const lookup::View view = backend_->ViewOf(caller);
     storage::NewExperiment record;
     record.owner = view.viewer.user;
     if (options_.private_()) record.private_to = view.viewer.user;

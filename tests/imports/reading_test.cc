@@ -50,10 +50,10 @@ TEST(ReadingTest, LeavesOutWhatDidNotFinishAndCopies) {
   ASSERT_TRUE(reading.ok()) << reading.status();
   EXPECT_THAT(reading->cells, SizeIs(3));
   EXPECT_THAT(reading->notes,
-              AllOf(Contains("left out: 1 run that didn't finish: pre-s0"),
-                    Contains("left out: 1 run that failed: post-s0"),
-                    Contains("left out: 1 run that were pruned because of their results: pre-s1"),
-                    Contains("left out: 1 run that are copies of others: copy")));
+              AllOf(Contains("left out: 1 run, not finished: pre-s0"),
+                    Contains("left out: 1 run, failed: post-s0"),
+                    Contains("left out: 1 run, pruned because of their results: pre-s1"),
+                    Contains("left out: 1 run, equal to others: copy")));
 }
 
 TEST(ReadingTest, RefusesDuplicatesThatDiffer) {
@@ -101,6 +101,16 @@ TEST(ReadingTest, TakesNoKeyThatNamesRunsOrFollowsFromOthers) {
                     Contains("not taken as settings, because others determine them: position")));
   ASSERT_THAT(reading->constants, SizeIs(1));
   EXPECT_EQ(reading->constants.at("width").number_value(), 64);
+}
+
+TEST(ReadingTest, DropsNoSettingWithoutANoteBecauseTheSeedDeterminesIt) {
+  v1::ImportRequest request;
+  for (int seed = 0; seed < 4; ++seed) {
+    const std::string text = absl::StrCat(seed);
+    *request.add_runs() = RunOf("r" + text, {{"norm", seed < 2 ? "a" : "b"}, {"seed", text}}, {1});
+  }
+  EXPECT_THAT(RefusalOf(request), HasSubstr("each seed has only one value of norm"));
+  EXPECT_THAT(ReadingOf(request, "settings: 'norm'")->cells, SizeIs(4));
 }
 
 TEST(ReadingTest, AsksIfEachRunHasItsOwnSettings) {
@@ -172,6 +182,23 @@ TEST(ReadingTest, ComparesValuesOfSeveralKindsAsTexts) {
   ASSERT_TRUE(reading.ok()) << reading.status();
   EXPECT_THAT(reading->axes[0].labels, ElementsAre("1", "post_norm___", "null"));
   EXPECT_EQ(reading->axes[0].values[2].string_value(), "null");
+}
+
+TEST(ReadingTest, RefusesAMetricByItemInSomeRunsOnly) {
+  v1::ImportRequest request = TwoSettings(1);
+  v1::ImportedSeries* series = request.mutable_runs(1)->mutable_series(0);
+  series->clear_steps();
+  series->add_items("a");
+  series->add_items("b");
+  for (const char* options : {"", "best: true", "at: 10"}) {
+    EXPECT_THAT(RefusalOf(request, options), HasSubstr("by item in some runs")) << options;
+  }
+}
+
+TEST(ReadingTest, TakesEqualRunsWithoutASeedAsDifferentOnes) {
+  v1::ImportRequest request;
+  for (const char* name : {"a", "b"}) *request.add_runs() = RunOf(name, {}, {1});
+  EXPECT_THAT(RefusalOf(request), HasSubstr("a and b have the same settings"));
 }
 
 TEST(ReadingTest, KnowsTheDirectionOfLossesAndAccuraciesOnly) {

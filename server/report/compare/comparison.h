@@ -46,8 +46,9 @@ enum class RunOutcome {
 };
 
 // The unit of pairs: runs of equal seed, or results of two models on one sequence that both read,
-// or on one item of results that were imported. kItem is as kSequence in all that follows.
-enum class Unit { kSeed, kSequence, kItem };
+// on one item of results that were imported, or on a group of those. kItem and kGroup are as
+// kSequence in all that follows.
+enum class Unit { kSeed, kSequence, kItem, kGroup };
 
 // One cell of the grid and its run's result.
 struct Cell {
@@ -217,7 +218,7 @@ struct ComparisonRow {
   // is within the margin, adjusted over the family. kNotRecorded without a margin; kTestedByWins
   // for a row by_wins.
   Number p_equivalence = {std::numeric_limits<double>::quiet_NaN(), Undefined::kNotRecorded};
-  // Of the pairs in order of their seeds. None without pairs, for sequences and items, and if tuned
+  // Looks at the pairs in order of seeds. None without pairs, for sequences and items, and if tuned
   // values are selected by another metric or of ratios.
   std::optional<Looks> looks;
   // For the main rows: the seeds that the difference needs, and the smallest one that these pairs

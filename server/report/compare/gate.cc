@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/decimal.h"
 #include "server/report/compare/decision.h"
 #include "server/report/compare/looks.h"
 #include "server/report/compare/phrases.h"
@@ -12,6 +13,21 @@
 
 namespace ablate::report {
 namespace {
+
+std::string WithheldText(Withheld withheld) {
+  switch (withheld) {
+    case Withheld::kUnfinished:
+      return "runs have not ended";
+    case Withheld::kScoredDifferently:
+      return "evaluated on different data";
+    case Withheld::kExploratory:
+      return "not the planned metric";
+    case Withheld::kTooFewPairs:
+    case Withheld::kNo:
+      break;
+  }
+  return "too few pairs";
+}
 
 struct RowGate {
   GateDecision decision = GateDecision::kCannotSay;
@@ -52,10 +68,7 @@ RowGate DecideOnce(const Comparison& comparison, const ComparisonRow& row, doubl
       gate.more_pairs = fewest - pairs;
     }
     gate.text =
-        absl::StrCat(OutcomeName(verdict.outcome), MoreText(gate.more_pairs, comparison.unit));
-    if (row.withheld == Withheld::kNo) {
-      gate.text = absl::StrCat("too few pairs", MoreText(gate.more_pairs, comparison.unit));
-    }
+        absl::StrCat(WithheldText(row.withheld), MoreText(gate.more_pairs, comparison.unit));
     return gate;
   }
   gate.decision = GateDecision::kNotShown;
@@ -153,7 +166,7 @@ class GateMaker {
 
   RowGate DecideRow(const ComparisonRow& row, const Number& adjusted) {
     if (!by_looks()) return DecideOnce(comparison_, row, options_.level);
-    const double level = options_.session ? LevelOf(row.label) : options_.level;
+    const double level = options_.session ? LevelOf(ChangeOf(row)) : options_.level;
     const bool waits = row.withheld == Withheld::kUnfinished;
     if (!row.looks.has_value() || !row.in_family() || waits) {
       return {GateDecision::kCannotSay, 0, waits ? "runs have not ended" : "no pairs"};
@@ -164,11 +177,25 @@ class GateMaker {
     return DecideAtAnyLook(comparison_, row, Sides::kBetter, row.looks->p_better, level);
   }
 
+  // Returns the identity of a change: its label and its first pair, which further pairs leave as it
+  // is, so that two changes of one label differ.
+  std::string ChangeOf(const ComparisonRow& row) const {
+    const std::vector<SeedRun>& baseline = comparison_.rows[*row.baseline].runs;
+    for (const SeedRun& run : row.runs) {
+      for (const SeedRun& other : baseline) {
+        if (run.seed != other.seed) continue;
+        return absl::StrCat(row.label, ", seed ", run.seed, ": ", text::ShortestDecimal(run.value),
+                            " against ", text::ShortestDecimal(other.value));
+      }
+    }
+    return row.label;
+  }
+
   // Returns the level of a change, a new one if the session doesn't have it.
-  double LevelOf(const std::string& label) {
-    auto place = std::find(gate_.changes.begin(), gate_.changes.end(), label);
+  double LevelOf(const std::string& change) {
+    auto place = std::find(gate_.changes.begin(), gate_.changes.end(), change);
     const auto number = static_cast<size_t>(place - gate_.changes.begin()) + 1;
-    if (place == gate_.changes.end()) gate_.changes.push_back(label);
+    if (place == gate_.changes.end()) gate_.changes.push_back(change);
     return LevelOfChange(number, kPlannedChanges, options_.level);
   }
 

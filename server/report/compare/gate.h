@@ -22,7 +22,7 @@ struct GateOptions {
   // Includes `looks`.
   bool session = false;
   double level = kAlpha;             // of the comparison or the session, at most kAlpha
-  std::vector<std::string> changes;  // labels that the session has judged, in order
+  std::vector<std::string> changes;  // that the session has judged, in order
 };
 
 enum class GateDecision {

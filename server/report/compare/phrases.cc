@@ -47,9 +47,11 @@ absl::string_view UnitName(Unit unit) {
     case Unit::kSequence:
       return "sequence";
     case Unit::kItem:
+      return "item";
+    case Unit::kGroup:
       break;
   }
-  return "item";
+  return "group";
 }
 
 std::string UnitNote(const Comparison& comparison) {

@@ -107,6 +107,7 @@ TEST_F(JudgeTest, RemembersASession) {
   EXPECT_EQ(options().gate().level(), 0.01);
   EXPECT_THAT(Run({"judge", file, "--session", session, "--level", "0.05"}).err,
               HasSubstr("--level: 0.05 isn't the session's"));
+  EXPECT_THAT(Run({"judge", file, "--session", folder_}).err, HasSubstr("isn't the file of a"));
   for (const char* damaged : {"", "{}", "[1]", "{\"format\":\"ablate session 1\",\"level\":0.05}",
                               "{\"format\":\"ablate session 1\",\"level\":0.05,\"changes\":[1]}"}) {
     Write("session.json", damaged);
@@ -134,6 +135,17 @@ TEST_F(JudgeTest, ReadsStandardInputAndSeveralTables) {
   EXPECT_EQ(sent_[1].runs(0).settings().at("file").string_value(), "b");
   EXPECT_EQ(sent_[1].runs(0).name(), "b: line 2");
   EXPECT_EQ(sent_[1].runs(2).name(), "a") << "a table of one run";
+}
+
+TEST_F(JudgeTest, TellsFilesOfOneNameApart) {
+  for (const char* folder : {"pre-s0", "post-s0"}) {
+    std::filesystem::create_directory(folder_ + "/" + folder);
+  }
+  const std::string a = Write("pre-s0/m.csv", "loss\n2\n"), b = Write("post-s0/m.csv", "loss\n1\n");
+  EXPECT_EQ(Run({"judge", a, b}).code, 0);
+  EXPECT_EQ(sent_.at(1).runs(0).name(), folder_ + "/pre-s0/m");
+  EXPECT_EQ(sent_.at(1).runs(1).name(), folder_ + "/post-s0/m");
+  EXPECT_THAT(Run({"judge", a, a}).err, HasSubstr("is given twice"));
 }
 
 TEST_F(JudgeTest, DividesLongSeries) {

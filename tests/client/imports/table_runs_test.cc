@@ -45,8 +45,8 @@ TEST(TableTest, NamesTheLineOfAProblem) {
   EXPECT_THAT(Refusal("a,b\n1,\"x\n"), HasSubstr("line 2: a quoted cell has no closing quote"));
   EXPECT_THAT(Refusal("a,b\n1,\"x\"y\n"), HasSubstr("line 2: text after a closing quote"));
   EXPECT_THAT(Refusal("a,a\n"), HasSubstr("column \"a\" is repeated"));
-  EXPECT_THAT(Refusal("a,\n"), HasSubstr("a column has no name"));
-  EXPECT_THAT(Refusal(""), HasSubstr("a column has no name"));
+  EXPECT_THAT(Refusal(",\n"), HasSubstr("no column has a name"));
+  EXPECT_THAT(Refusal(""), HasSubstr("no column has a name"));
   EXPECT_THAT(Refusal("a\n\xFF\n"), HasSubstr("isn't UTF-8"));
 }
 
@@ -105,7 +105,33 @@ TEST(TableRunsTest, AsksIfColumnsMayBeSettingsOrMetrics) {
   ASSERT_TRUE(runs.ok()) << runs.status();
   EXPECT_THAT(runs->runs[0].series(), SizeIs(2));
   EXPECT_THAT(runs->runs[0].settings(), SizeIs(2)) << "lr and seed";
-  EXPECT_THAT(runs->notes, ElementsAre("left out: columns that are no settings: norm"));
+  EXPECT_THAT(runs->notes, ElementsAre("left out, because they weren't named as settings: norm"));
+}
+
+TEST(TableRunsTest, LeavesOutColumnsWithoutANameAndNotesACutFile) {
+  const auto runs = FromCsv(",norm,seed,loss\n0,pre,0,2\n1,post,0,1.");
+  ASSERT_TRUE(runs.ok()) << runs.status();
+  EXPECT_THAT(runs->runs[0].settings(), SizeIs(2));
+  EXPECT_THAT(runs->notes, ElementsAre("left out: columns without a name",
+                                       "a.csv may be cut: its last line has no line break"));
+}
+
+TEST(TableRunsTest, TakesAConstantColumnAsTheMetricIfItIsTheOnlyOne) {
+  EXPECT_EQ(FromCsv("norm,seed,acc\npre,0,1\npost,0,1\n")->runs[0].series(0).key(), "acc");
+  EXPECT_THAT(Refusal("norm,seed,acc,width\npre,0,1,8\npost,0,1,8\n"), HasSubstr("acc, width"));
+}
+
+TEST(TableRunsTest, TakesNamesThatRepeatAsSettings) {
+  const auto runs = FromCsv("name,seed,loss\npre,0,2\npre,1,2\npost,0,1\n");
+  ASSERT_TRUE(runs.ok()) << runs.status();
+  EXPECT_EQ(Setting(runs->runs[2], "name").string_value(), "post");
+}
+
+TEST(TableRunsTest, TakesWholeNumbersAsSteps) {
+  const auto runs = FromCsv("epoch,step,key,value\n0.5,10,loss,2\n1,20,loss,1\n");
+  EXPECT_THAT(runs->runs[0].series(0).steps(), ElementsAre(10u, 20u));
+  EXPECT_THAT(FromCsv("iteration,epoch,loss\n0.5,1,2\n0.7,2,1\n")->runs[0].series(0).steps(),
+              ElementsAre(1u, 2u));
 }
 
 TEST(TableRunsTest, ReadsItemsAndTheirGroups) {
@@ -133,6 +159,10 @@ TEST(TableRunsTest, RefusesValuesAndStepsThatAreNoNumbers) {
   }
   EXPECT_THAT(Refusal("key,step,value\nloss,1,1\nloss,1,2\n"), HasSubstr("twice at step 1"));
   EXPECT_THAT(Refusal("norm,state\na,finished\n"), HasSubstr("no column has the values"));
+  EXPECT_THAT(Refusal("norm,loss\na,1\na,2\nb,NA\n"),
+              HasSubstr("line 4: \"NA\" in column loss isn't a number"));
+  EXPECT_THAT(Refusal("norm,loss\n" + std::string(2000, 'x') + ",1\n"),
+              HasSubstr("line 2: the cell in column norm is too long"));
   EXPECT_THAT(Refusal("norm,loss\na,1\n", {.metric = "los"}), HasSubstr("did you mean loss?"));
 }
 

@@ -369,6 +369,7 @@ class PairUnit(_message.Message):
     __slots__ = []
     class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = []
+    GROUP: PairUnit.Value
     ITEM: PairUnit.Value
     SEED: PairUnit.Value
     SEQUENCE: PairUnit.Value
