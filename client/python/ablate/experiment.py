@@ -232,21 +232,24 @@ class Experiment:
     def compare(self, key: str = "", *, by: str = "", baseline: Mapping[str, str] | None = None,
                 at: int | None = None,
                 others: Experiment | str | Sequence[Experiment | str] = (), gate: bool = False,
-                looks: bool = False, session: Sequence[str] | None = None) -> Comparison:
+                looks: bool = False, level: float | None = None,
+                session: Sequence[str] | None = None) -> Comparison:
         """Compares the settings with their baseline, paired by seed.
 
         `key` is a metric, by default the primary one; `by` an axis to compare along; `baseline` a
-        label per axis; `at` a step. `others` are more experiments or parts of them. `gate`, `looks`
-        and `session` ask for a decision, as in `Lab.judge`.
+        label per axis; `at` a step. `others` are more experiments or parts of them. `gate`, `looks`,
+        `level` and `session` ask for a decision, as in `Lab.judge`.
 
         >>> experiment.compare().verdict.startswith("held-out loss against “pre”")
         True
         """
         request = _values.make(comparison_pb2.CompareRequest,
                                **self._comparison(by, baseline, at, others), key=key)
-        if gate or looks or session is not None:
+        if gate or looks or level is not None or session is not None:
             request.gate.looks, request.gate.session = looks, session is not None
             request.gate.changes.extend(session or [])
+            if level is not None:
+                request.gate.level = level
         return Comparison(self._connection.call("Metrics/Compare", request,
                                                 comparison_pb2.Comparison, timeout=LONG))
 
