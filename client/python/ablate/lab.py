@@ -242,8 +242,8 @@ class Lab:
               session: Sequence[str] | None = None, **table: Any) -> Comparison:
         """Compares results of any tool; keeps nothing.
 
-        `results` is a frame of `ablate.read`, a path or paths of files, or a table: a DataFrame, or
-        dicts. `setting` has the keys of the settings, by default those that vary; `pair` the key of
+        `results` is a frame of `ablate.read`, paths of tools' files, or a table: a DataFrame, such as
+        `pandas.read_csv` returns, or dicts. `setting` has the keys of the settings, by default those that vary; `pair` the key of
         the seed; `metric` the metric. A table needs all three, and may have columns `step`, `group`
         and, with items=True, items as pairs. `better` is needed if the metric's name doesn't say
         it. `looks` and `session` are as in `ablate judge`; a session is the list

@@ -42,7 +42,7 @@ class ImportsTest(unittest.TestCase):
                                         set={"training.steps": 60}).wait()
         cls.runs = []  # settings, steps and values of each run
         for run in cls.experiment.runs():
-            curve = run.series("eval/loss")
+            curve = run.metrics("eval/loss")["eval/loss"]
             settings = {"placement": run.labels["placement"], "lr": float(run.labels["lr"]),
                         "seed": run.seed}
             cls.runs.append((run.cell, settings, curve.steps.tolist(), curve.values.tolist()))
@@ -85,7 +85,7 @@ class ImportsTest(unittest.TestCase):
         self.assertEqual(len(experiment.frame()), 72)
         self.assertTrue(experiment.figure("loss", key="eval/loss").data.startswith(b"<svg"))
         self.assertGreater(experiment.report("kept.html").stat().st_size, 10_000)
-        rows = self.lab.sql(f"SELECT count(*) AS n FROM runs WHERE experiment = '{name}'")
+        rows = self.lab.sql(f"SELECT count(*) AS n FROM cells WHERE experiment = '{name}'")
         self.assertEqual(rows["n"][0], 72)
         self.assertEqual(len(self.lab.query("placement = post and lr = 0.01")), 24)
 
