@@ -154,7 +154,10 @@ absl::StatusOr<results::TrainedGrid> GridOf(const Reading& reading, std::optiona
   input.better = BetterOf(reading);
   input.margin = margin;
   if (reading.by_item) input.unit = report::Unit::kItem;
-  for (const Axis& axis : reading.axes) input.axes.push_back(AxisOf(axis));
+  for (const Axis& axis : reading.axes) {
+    input.axes.push_back(AxisOf(axis));
+    grid.base[absl::StrCat("settings.", axis.path)] = spec::TextOfSetting(axis.values.front());
+  }
   Items first;
   for (const Cell& cell : reading.cells) {
     report::Cell result = CellOf(reading, cell);
