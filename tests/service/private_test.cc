@@ -68,6 +68,7 @@ std::vector<Probes> AllProbes() {
         "validate_only: true extends: '$experiment' " + SpecOn("$data"),
         "validate_only: true find_identical: true " + SpecOn("$data"),
         "validate_only: true text: 'name: a\\nbase: {task: {documents: {dataset: $data}}}'"}},
+      {"Experiments.Import", {"options { validate_only: true source: 'x' }"}},
       {"Experiments.GetExperiment", {"name: '$experiment'", "name: '$title'"}},
       {"Experiments.ListExperiments",
        {"", "owner: 'mia'", "owner: 'users/mia'", "page_token: '$after_experiment'"}},
