@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "client/command_table.h"
-#include "client/commands/gate.h"
+#include "client/gate.h"
 #include "client/names.h"
 #include "client/output/wrap.h"
 #include "proto/reflect/text.h"

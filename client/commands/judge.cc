@@ -10,8 +10,8 @@
 #include "base/status_macros.h"
 #include "client/command_table.h"
 #include "client/commands/compare.h"
-#include "client/commands/gate.h"
 #include "client/commands/import.h"
+#include "client/gate.h"
 #include "client/names.h"
 #include "client/output/wrap.h"
 

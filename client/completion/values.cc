@@ -21,6 +21,7 @@ constexpr MetavarRow kMetavars[] = {
     {"SHELL", Values::kListed},
     {"ALLOWED", Values::kListed},
     {"DEVICE", Values::kListed},
+    {"DIRECTION", Values::kListed},
     {"END", Values::kListed},
     {"PRIORITY", Values::kListed},
     {"KIND", Values::kListed},

@@ -2,8 +2,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "client/commands/gate.h"
 #include "client/context.h"
+#include "client/gate.h"
 #include "gmock/gmock.h"
 #include "tests/client/fixture.h"
 

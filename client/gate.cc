@@ -1,4 +1,4 @@
-#include "client/commands/gate.h"
+#include "client/gate.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 // Asks for a gate's decision and returns it as an exit code, for `ablate judge` and
 // `ablate compare --gate`.
-#ifndef ABLATE_CLIENT_COMMANDS_GATE_H_
-#define ABLATE_CLIENT_COMMANDS_GATE_H_
+#ifndef ABLATE_CLIENT_GATE_H_
+#define ABLATE_CLIENT_GATE_H_
 
 #include <optional>
 #include <string>
@@ -50,4 +50,4 @@ int RunGate(const Context& context,
 
 }  // namespace ablate::client
 
-#endif  // ABLATE_CLIENT_COMMANDS_GATE_H_
+#endif  // ABLATE_CLIENT_GATE_H_
