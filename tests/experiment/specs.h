@@ -215,7 +215,7 @@ inline std::vector<std::string> Devices(const Resolution& resolution) {
   return kinds;
 }
 
-// Returns the paths of every scalar and every list of BaseSpec, except those of programs.
+// Returns the paths of every scalar and every list of BaseSpec, except of programs and imports.
 inline std::vector<std::string> Leaves(
     const google::protobuf::Descriptor* type = v1::BaseSpec::descriptor(),
     const std::string& path = "") {
@@ -223,7 +223,7 @@ inline std::vector<std::string> Leaves(
   for (int i = 0; i < type->field_count(); ++i) {
     const google::protobuf::FieldDescriptor* field = type->field(i);
     const std::string below = reflect::Below(path, field->name());
-    if (below == "program" || below == "settings") continue;
+    if (below == "program" || below == "settings" || below == "imported") continue;
     std::vector<std::string> found = {below};
     if (field->message_type() != nullptr) found = Leaves(field->message_type(), below);
     leaves.insert(leaves.end(), found.begin(), found.end());

@@ -77,7 +77,7 @@ TEST_F(SetPathTest, NamesThePartThatIsUnknown) {
               ElementsAre(WithFieldLists(
                   "here: unknown field \"nrom\" (did you mean norm?); expected {ModelSpec}")));
   EXPECT_THAT(Set("", "1"), ElementsAre("here: unknown field \"\"; expected task, model, training, "
-                                        "evaluation, model_from, program or settings"));
+                                        "evaluation, model_from, program, settings or imported"));
 }
 
 TEST_F(SetPathTest, RefusesToGoBelowValuesAndLists) {

@@ -128,7 +128,7 @@ TEST(AxisOptionsTest, NameTheProblemAndWhatIsExpected) {
        "--axis precison: unknown field \"precison\" (did you mean training.precision?); expected"},
       {{"xyzzy=1"},
        "--axis xyzzy: unknown field \"xyzzy\"; expected task, model, training, evaluation, "
-       "model_from, program or settings"},
+       "model_from, program, settings or imported"},
       {{"rate=1", "lr=2"}, "--axis lr: --axis rate gives values to the same axis already"},
       {{"width=8,wide"},
        "--axis width: values[1]: \"wide\" is not a whole number; expected a whole number"},

@@ -159,8 +159,8 @@ TEST(MarkUnreadTest, MarksTheMessageOfAMisspeltField) {
   EXPECT_THAT(MarkedIn("base: {training: {steps: x, betas: [x, 1]}, model: {norm: {kind: x}}}\n"),
               ElementsAre("model.norm.kind", "training.betas", "training.steps"));
   EXPECT_THAT(MarkedIn("base: {training: {checkpoint: [500]}}\n"), ElementsAre("training"));
-  const auto all =
-      ElementsAre("evaluation", "model", "model_from", "program", "settings", "task", "training");
+  const auto all = ElementsAre("evaluation", "imported", "model", "model_from", "program",
+                               "settings", "task", "training");
   EXPECT_THAT(MarkedIn("base: {modle: {layers: 12}}\n"), all);
   EXPECT_THAT(MarkedIn("base: 3\n"), all);
   EXPECT_THAT(MarkedIn("analyses: [spectrum]\n"), ElementsAre());
