@@ -248,7 +248,7 @@ TEST(FromValueTest, RefusesWrongShapes) {
                                "seeds": {"list": [1, null, {}]}})"),
       ElementsAre("axes: {} is not a list; expected a list, such as [a, b]",
                   "base: [] has no fields; expected the fields task, model, training, evaluation, "
-                  "model_from, program, settings",
+                  "model_from, program, settings, imported",
                   "exclude[0].where: 3 has no keys; expected keys and their values",
                   "name: 7 is not text; expected text, in quotes if it looks like something else",
                   "seeds.list[1]: null is not a whole number; expected a whole number",
