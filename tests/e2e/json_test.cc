@@ -124,6 +124,13 @@ TEST_F(JsonTest, EveryCommandPrintsJsonAlone) {
   Succeed("data encode",
           {File("own.txt"), "--tokenizer", ABLATE_SOURCE "/examples/data/shakespeare-bpe"});
   Succeed("data rm", {"own.txt"});
+  std::string table = "norm,seed,loss\n";
+  for (int seed = 0; seed < 8; ++seed) {
+    absl::StrAppend(&table, "pre,", seed, ",", 2 + seed, "\npost,", seed, ",", 1 + seed, "\n");
+  }
+  WriteFile(File("table.csv"), table);
+  Succeed("import", {File("table.csv")});
+  Succeed("judge", {File("table.csv")});
   Succeed("admin renew");
   Succeed("admin user role", {"ada", "reader"});
   Succeed("admin user programs", {"ada", "yes"});
