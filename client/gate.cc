@@ -133,16 +133,14 @@ absl::StatusOr<int> PrintGate(const v1::Comparison& comparison, const GateOption
 
 int RunGate(const Context& context,
             absl::FunctionRef<absl::StatusOr<int>(Connection* connection)> run) {
-  auto connection = Connect(context);
-  // Only a personal server is missed before the first call.
-  if (absl::IsUnavailable(connection.status()) && StartServer(context) == kSuccess) {
-    connection = Connect(context);
-  }
-  if (!connection.ok()) return FailSettings(context, connection.status());
-  const absl::StatusOr<int> code = run(connection->get());
-  if (code.ok()) return *code;
-  const int failure = Fail(context, code.status());
-  return failure == kFailure ? kBadData : failure;
+  // Only a personal server is missed before the first call. If it can't be started, the call fails.
+  if (absl::IsUnavailable(Connect(context).status())) StartServer(context);
+  return CallServer(context, [&](Connection* connection) -> absl::StatusOr<int> {
+    const absl::StatusOr<int> code = run(connection);
+    if (code.ok()) return *code;
+    const int failure = Fail(context, code.status());
+    return failure == kFailure ? kBadData : failure;
+  });
 }
 
 }  // namespace ablate::client

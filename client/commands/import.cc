@@ -33,7 +33,7 @@ absl::Status WrongOption(const char* option, const std::string& value, const cha
       absl::StrCat(option, ": ", reflect::Quoted(value), " is invalid; expected ", allowed));
 }
 
-// Divides values at commas, unless the columns of a table have commas in their names.
+// Divides lists at commas.
 std::vector<std::string> Divided(const std::vector<std::string>& lists) {
   std::vector<std::string> values;
   for (const std::string& list : lists) {
@@ -88,8 +88,7 @@ absl::StatusOr<int> Import(const ImportCommandOptions& options, const v1::Import
 }
 
 absl::StatusOr<v1::ImportOptions> MakeRequest(const ImportCommandOptions& options) {
-  ReadingOptions reading = options.reading;
-  ASSIGN_OR_RETURN(v1::ImportOptions request, MakeImportOptions(&reading));
+  ASSIGN_OR_RETURN(v1::ImportOptions request, MakeImportOptions(options.reading));
   IdentifyImport(options.reading, options.name, &request);
   request.set_question(options.question);
   request.set_note(options.note);
@@ -128,32 +127,29 @@ void AddReadingOptions(Command* command, ReadingOptions* options) {
                   "Python that has the package ablate, for files of tools [python3]");
 }
 
-absl::StatusOr<v1::ImportOptions> MakeImportOptions(ReadingOptions* options) {
+absl::StatusOr<v1::ImportOptions> MakeImportOptions(const ReadingOptions& options) {
   v1::ImportOptions request;
-  options->settings = Divided(options->settings);
-  options->source.table.settings = options->settings;
-  request.mutable_settings()->Add(options->settings.begin(), options->settings.end());
-  for (const std::string& key : Divided(options->tune)) request.add_tune(key);
-  request.set_seed(options->source.table.seed);
-  request.set_metric(options->source.table.metric);
-  request.set_names(options->names);
-  RETURN_IF_ERROR(ReadAt(options->at, &request));
+  for (const std::string& key : Divided(options.settings)) request.add_settings(key);
+  for (const std::string& key : Divided(options.tune)) request.add_tune(key);
+  request.set_seed(options.source.table.seed);
+  request.set_metric(options.source.table.metric);
+  request.set_names(options.names);
+  RETURN_IF_ERROR(ReadAt(options.at, &request));
   v1::Better::Value better = v1::Better::unspecified;
-  const bool known =
-      options->better.empty() ||
-      (v1::Better::Value_Parse(options->better, &better) && better != v1::Better::unspecified);
-  if (!known) return WrongOption("--better", options->better, "lower or higher");
+  const bool known = options.better.empty() || (v1::Better::Value_Parse(options.better, &better) &&
+                                                better != v1::Better::unspecified);
+  if (!known) return WrongOption("--better", options.better, "lower or higher");
   request.set_better(better);
-  if (!options->source.table.group.empty() && options->source.table.item.empty()) {
-    return WrongOption("--group", options->source.table.group, "--item with it");
+  if (!options.source.table.group.empty() && options.source.table.item.empty()) {
+    return WrongOption("--group", options.source.table.group, "--item with it");
   }
-  if (options->margin.has_value()) {
-    if (!(*options->margin > 0)) {
-      return WrongOption("--margin", absl::StrCat(*options->margin), "a number above 0");
+  if (options.margin.has_value()) {
+    if (!(*options.margin > 0)) {
+      return WrongOption("--margin", absl::StrCat(*options.margin), "a number above 0");
     }
-    request.set_margin(*options->margin);
+    request.set_margin(*options.margin);
   }
-  for (const std::string& baseline : options->baseline) {
+  for (const std::string& baseline : options.baseline) {
     const size_t equals = baseline.find('=');
     const bool named = equals != std::string::npos;
     const std::string key = named ? baseline.substr(0, equals) : "";

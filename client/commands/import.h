@@ -25,9 +25,8 @@ struct ReadingOptions {
 // Adds the options that say how results are read: --setting, --seed, --metric and others.
 void AddReadingOptions(Command* command, ReadingOptions* options);
 
-// Returns the options of the request. INVALID_ARGUMENT names the option that is wrong. Divides the
-// lists of --setting and --tune.
-absl::StatusOr<v1::ImportOptions> MakeImportOptions(ReadingOptions* options);
+// Returns the options of the request. INVALID_ARGUMENT names the option that is wrong.
+absl::StatusOr<v1::ImportOptions> MakeImportOptions(const ReadingOptions& options);
 
 // Reads the results; `options` are MakeImportOptions's. Errors as ReadResults's.
 absl::StatusOr<std::vector<v1::ImportRequest>> ReadMessages(const ReadingOptions& reading,

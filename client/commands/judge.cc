@@ -1,4 +1,4 @@
-// `ablate judge PATH…` and `--gate`: a verdict for programs, by exit code.
+// `ablate judge PATH…`: a verdict for programs, by exit code.
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -56,8 +56,8 @@ absl::StatusOr<v1::Comparison> CompareStored(const JudgeOptions& options, Connec
 
 absl::StatusOr<v1::Comparison> CompareFiles(const JudgeOptions& options, const Context& context,
                                             Connection* connection) {
-  ReadingOptions reading = options.reading;
-  ASSIGN_OR_RETURN(v1::ImportOptions request, MakeImportOptions(&reading));
+  const ReadingOptions& reading = options.reading;
+  ASSIGN_OR_RETURN(v1::ImportOptions request, MakeImportOptions(reading));
   ASSIGN_OR_RETURN(*request.mutable_gate(), MakeGateRequest(options.gate));
   request.set_validate_only(true);
   ASSIGN_OR_RETURN(const auto messages, ReadMessages(reading, request, context));

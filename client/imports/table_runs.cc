@@ -81,7 +81,7 @@ class LayoutFinder {
     ASSIGN_OR_RETURN(layout_.group, Named("group", options_.group));
     ASSIGN_OR_RETURN(const TableColumn* seed, Named("seed", options_.seed));
     if (seed == nullptr) seed = table_.Find("seed");
-    ASSIGN_OR_RETURN(const auto named, NamedSettings());
+    const std::vector<const TableColumn*> named = NamedSettings();
     const bool has_metric = table_.Find(options_.metric) != nullptr;
     if (!has_metric) FindLong();
     if (!options_.metric.empty() && !has_metric && layout_.key == nullptr) {
@@ -113,7 +113,7 @@ class LayoutFinder {
                      reflect::ShortText(absl::StrJoin(names, ", "))));
   }
 
-  absl::StatusOr<std::vector<const TableColumn*>> NamedSettings() const {
+  std::vector<const TableColumn*> NamedSettings() const {
     std::vector<const TableColumn*> named;
     for (const std::string& name : options_.settings) {
       // A setting may also be in the names of runs, or come from the file's name.

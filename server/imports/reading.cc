@@ -74,6 +74,12 @@ std::string NameOfLabel(const Value& value, std::set<std::string>* taken) {
   return unique;
 }
 
+bool AreOfOneKind(const std::vector<Value>& values) {
+  return std::all_of(values.begin(), values.end(), [&values](const Value& value) {
+    return value.kind_case() == values.front().kind_case();
+  });
+}
+
 class Reader {
  public:
   Reader(const v1::ImportOptions& options, std::vector<Run>* runs)
@@ -253,11 +259,7 @@ class Reader {
                                   absl::StrCat(axis->key, " has ", known.size(), " values"),
                                   absl::StrCat("at most ", kMaxValues));
     }
-    const auto kind = axis->values.front().kind_case();
-    const bool one_kind =
-        std::all_of(axis->values.begin(), axis->values.end(),
-                    [kind](const Value& value) { return value.kind_case() == kind; });
-    if (one_kind && kind == Value::kNumberValue) {
+    if (AreOfOneKind(axis->values) && axis->values.front().has_number_value()) {
       std::sort(axis->values.begin(), axis->values.end(),
                 [](const Value& a, const Value& b) { return a.number_value() < b.number_value(); });
     }
@@ -361,14 +363,9 @@ class Reader {
     std::sort(reading_.cells.begin(), reading_.cells.end(), [](const Cell& a, const Cell& b) {
       return std::tie(a.labels, a.seed) < std::tie(b.labels, b.seed);
     });
-    // Lists, and values of mixed kinds, are compared as texts.
+    // Values of mixed kinds are compared as texts.
     for (Axis& axis : reading_.axes) {
-      const auto kind = axis.values.front().kind_case();
-      const bool plain = kind != Value::kStructValue && kind != Value::kListValue;
-      const bool one_kind =
-          std::all_of(axis.values.begin(), axis.values.end(),
-                      [kind](const Value& value) { return value.kind_case() == kind; });
-      if (plain && one_kind) continue;
+      if (AreOfOneKind(axis.values)) continue;
       for (Value& value : axis.values) {
         const std::string text = spec::TextOfSetting(value);
         value.set_string_value(text);

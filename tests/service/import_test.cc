@@ -70,7 +70,7 @@ TEST_F(ImportServiceTest, KeepsResultsAsAnExperimentThatHasEnded) {
   }
 }
 
-// The comparison of the kept experiment, but for its name.
+// Equals the comparison of the kept experiment, except for its name.
 TEST_F(ImportServiceTest, JudgesWithoutKeepingByTheSameNumbers) {
   v1::Comparison judged =
       Import(TwoSettings(8), "validate_only: true gate { looks: true }").comparison();

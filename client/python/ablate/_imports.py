@@ -33,6 +33,7 @@ def results_of(source: Any, setting: Any, pair: str, metric: Any,
 
 def send(connection: Connection, frame: Frame, *, setting: str | Sequence[str] = (),
          pair: str = "", metric: str | Sequence[str] = "", names: str = "", at: At = "last",
+         baseline: Mapping[str, str] | str | None = None, tune: str | Sequence[str] = (),
          **options: Any) -> import_pb2.ImportResponse:
     """Sends a frame. The server's notes are warnings."""
     by_item = any(series.items for run in frame.runs for series in run.series.values())
@@ -40,6 +41,8 @@ def send(connection: Connection, frame: Frame, *, setting: str | Sequence[str] =
     request = _values.make(
         import_pb2.ImportOptions, settings=_values.listed(setting), seed="" if by_item else pair,
         metric=metrics[0] if metrics else "", names=names, source=frame.source,
+        baseline={"": baseline} if isinstance(baseline, str) else baseline or {},
+        tune=_values.listed(tune),
         request_id=uuid.uuid4().hex,
         **{key: value for key, value in options.items() if value not in (None, "", {})},
         **({"best": True} if at == "best" else {} if at == "last" else {"at": at}))

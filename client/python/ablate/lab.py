@@ -242,9 +242,9 @@ class Lab:
               session: Sequence[str] | None = None, **table: Any) -> Comparison:
         """Compares results of any tool; keeps nothing.
 
-        `results` is a frame of `ablate.read`, paths of tools' files, or a table: a DataFrame, such as
-        `pandas.read_csv` returns, or dicts. `setting` has the keys of the settings, by default those that vary; `pair` the key of
-        the seed; `metric` the metric. A table needs all three, and may have columns `step`, `group`
+        `results` is a frame of `ablate.read`, paths of tools' files, or a table: dicts, or a
+        DataFrame, such as `pandas.read_csv` returns. `setting` has the keys of the settings, by
+        default those that vary; `pair` the key of the seed; `metric` the metric. A table needs all three, and may have columns `step`, `group`
         and, with items=True, items as pairs. `better` is needed if the metric's name doesn't say
         it. `looks` and `session` are as in `ablate judge`; a session is the list
         `message.gate.changes` of the last comparison, at first an empty one.
@@ -259,8 +259,7 @@ class Lab:
                 "changes": session or []}
         response = _imports.send(
             self._connection, found, setting=setting, pair=pair, metric=metric, names=names, at=at,
-            better=better, baseline={"": baseline} if isinstance(baseline, str) else baseline or {},
-            margin=margin, tune=_values.listed(tune), validate_only=True,
+            better=better, baseline=baseline, margin=margin, tune=tune, validate_only=True,
             gate={key: value for key, value in gate.items() if value is not None})
         return Comparison(response.comparison)
 
@@ -281,8 +280,7 @@ class Lab:
         found = _imports.results_of(results, setting, pair, metric, table)
         response = _imports.send(
             self._connection, found, setting=setting, pair=pair, metric=metric, names=names, at=at,
-            better=better, baseline={"": baseline} if isinstance(baseline, str) else baseline or {},
-            margin=margin, tune=_values.listed(tune), name=name, question=question, note=note,
+            better=better, baseline=baseline, margin=margin, tune=tune, name=name, question=question, note=note,
             tags=_values.listed(tags), private=private)
         return self.experiment(response.experiment)
 
