@@ -8,13 +8,14 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from google.protobuf import json_format
 
 import ablate
-from ablate import _address, _display, _session
+from ablate import _address, _display
 from ablate.v1 import comparison_pb2
 
 _one_at_a_time = threading.Lock()  # warnings and session files aren't for several threads
@@ -67,14 +68,12 @@ def compare(experiment: str, metric: str = "", by: str = "", baseline: dict[str,
     seed. session: path of a file that this tool keeps, for one change after another against a
     baseline that each kept change becomes; each change needs a label of its own, such as change-7.
     """
+    if session:
+        return _decided("compare", [experiment], looks, baseline, {
+            "key": metric, "by": by, "at": at, "session": session, "with": others})
     with _one_at_a_time, ablate.connect() as lab:
-        past = _session.read(session) if session else None
-        comparison = lab.experiment(experiment).compare(
-            metric, by=by, baseline=baseline, at=at, others=others or (), gate=gate, looks=looks,
-            level=past and past.level, session=past and past.changes)
-        if past:
-            _session.write(session, comparison.message.gate.changes, past.level)
-    return _answer(comparison, [])
+        return _answer(lab.experiment(experiment).compare(
+            metric, by=by, baseline=baseline, at=at, others=others or (), gate=gate, looks=looks))
 
 
 def judge(paths: list[str], setting: list[str] | None = None, seed: str = "", metric: str = "",
@@ -89,22 +88,10 @@ def judge(paths: list[str], setting: list[str] | None = None, seed: str = "", me
     runs' names, such as {norm}-s{seed}. baseline: a value per key. tune: settings that are tuned,
     such as a learning rate. looks, session and the answer are as in compare.
     """
-    program = _address.program()
-    if program is None:
-        raise ablate.Unavailable("judge needs the program ablate, which isn't on PATH")
-    options = {"setting": ",".join(setting or ()), "seed": seed, "metric": metric, "at": at,
-               "names": names, "better": better, "margin": margin, "tune": ",".join(tune or ()),
-               "session": session, "python": sys.executable}
-    given = [f"--{name}={value}" for name, value in options.items() if value not in ("", None)]
-    given += [f"--baseline={key}={value}" for key, value in (baseline or {}).items()]
-    with _one_at_a_time, ablate.connect():  # which starts the personal server
-        done = subprocess.run([program, "judge", "--json", *["--looks"][:looks], *given, "--",
-                               *paths], stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if done.returncode not in range(4):  # the decisions
-        raise ablate.Error(done.stderr.strip().removeprefix("error: "))
-    return _answer(ablate.Comparison(json_format.Parse(
-        done.stdout, comparison_pb2.Comparison(), ignore_unknown_fields=True)),
-        done.stderr.splitlines())
+    return _decided("judge", paths, looks, baseline, {
+        "setting": ",".join(setting or ()), "seed": seed, "metric": metric, "at": at,
+        "names": names, "better": better, "margin": margin, "tune": ",".join(tune or ()),
+        "session": session, "python": sys.executable})
 
 
 def query(filter: str = "", columns: list[str] | None = None, order_by: str = "",
@@ -163,7 +150,27 @@ def _line(experiment: ablate.Experiment) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def _answer(comparison: ablate.Comparison, notes: list[str]) -> dict[str, Any]:
+def _decided(command: str, subjects: list[str], looks: bool, baseline: dict[str, str] | None,
+             options: dict[str, Any]) -> dict[str, Any]:
+    """Answers by the program's command, which alone keeps the files of sessions."""
+    program = _address.program()
+    if program is None:
+        raise ablate.Unavailable(f"{command}: needs the program ablate, which isn't on PATH")
+    given = [f"--baseline={key}={value}" for key, value in (baseline or {}).items()]
+    for name, values in options.items():
+        given += [f"--{name}={value}" for value in (values if isinstance(values, list) else
+                                                    [values]) if value not in ("", None)]
+    with _one_at_a_time, ablate.connect():  # which starts the personal server
+        done = subprocess.run([program, command, "--json", *["--looks"][:looks], *given, "--",
+                               *subjects], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode not in range(4):  # the decisions
+        raise ablate.Error(done.stderr.strip().removeprefix("error: "))
+    return _answer(ablate.Comparison(json_format.Parse(
+        done.stdout, comparison_pb2.Comparison(), ignore_unknown_fields=True)),
+        done.stderr.splitlines())
+
+
+def _answer(comparison: ablate.Comparison, notes: Sequence[str] = ()) -> dict[str, Any]:
     gate = comparison.message.gate
     answer: dict[str, Any] = {"gate": comparison.gate, "reason": gate.text,
                               "more_pairs": gate.more_pairs, "next": gate.next}

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import sqlite3
 import subprocess
 import sys
 import unittest
@@ -14,6 +15,7 @@ import ablate.read
 import numpy as np
 from personal_server import PersonalServer, placement
 
+DATA = pathlib.Path(__file__).parent / "fixtures/data"  # made by the tools' own packages
 AXES = [{"field": "model.norm.placement", "values": ["pre", "post", "none"]},
         {"name": "lr", "field": "training.learning_rate", "values": [0.005, 0.01], "tune": True}]
 READ_AS = ["--setting", "placement,lr", "--tune", "lr", "--metric", "eval/loss"]
@@ -142,6 +144,29 @@ class ImportsTest(unittest.TestCase):
             if not row.is_baseline:
                 self.assertEqual(by_label[row.label]["p"], row.p)
 
+    def test_mlflow_has_the_same_numbers(self):
+        database = sqlite3.connect("mlflow.db")
+        database.executescript((DATA / "mlflow.sql").read_text())
+        for table in ("metrics", "params", "tags", "runs"):
+            database.execute(f"DELETE FROM {table}")
+        [experiment] = database.execute("SELECT max(experiment_id) FROM experiments").fetchone()
+        for start, (name, settings, steps, values) in enumerate(self.runs, 1):
+            database.execute(
+                "INSERT INTO runs (run_uuid, name, status, start_time, lifecycle_stage, "
+                "experiment_id) VALUES (?, ?, 'FINISHED', ?, 'active', ?)",
+                (name, name, start, experiment))
+            database.executemany("INSERT INTO params VALUES (?, ?, ?)",
+                                 [(key, str(value), name) for key, value in settings.items()])
+            database.executemany(
+                "INSERT INTO metrics (key, value, timestamp, run_uuid, step) "
+                "VALUES ('eval/loss', ?, ?, ?, ?)",
+                [(value, step, name, step) for step, value in zip(steps, values, strict=True)])
+        database.commit()
+        database.close()
+        expected, judged = self.judged("mlflow.db")
+        self.assertEqual(statistics(judged), statistics(expected))
+        self.assertEqual(judged["gate"], expected["gate"])
+
     def decided(self):
         return subprocess.run(["ablate", "compare", self.experiment.id, "--gate"],
                               capture_output=True).returncode
@@ -168,6 +193,55 @@ class ImportsTest(unittest.TestCase):
         from scipy.stats import binomtest
         self.assertAlmostEqual(row.p, binomtest(row.wins, row.wins + row.losses).pvalue, places=12)
         self.assertEqual(row.pairs, 1000)
+
+    def test_lm_evals_samples_have_mcnemars_p_and_the_bootstrap_of_groups(self):
+        from scipy.stats import binomtest, bootstrap
+        draw = np.random.default_rng(5)
+        sizes = draw.multinomial(1000, np.full(40, 1 / 40))
+        hard = np.repeat(draw.normal(0, 0.15, 40), sizes)
+        right = {model: (draw.uniform(size=1000) < mean + hard).astype(float)
+                 for model, mean in (("small", 0.6), ("large", 0.66))}
+        group = np.repeat(np.arange(40), sizes)
+        for model, values in right.items():
+            self.write_samples(f"single/org__{model}", [("spell", values)], {})
+            tasks = [(f"subjects_{index}", values[group == index]) for index in range(40)]
+            self.write_samples(f"grouped/org__{model}", tasks,
+                               {"subjects": [task for task, _ in tasks]})
+
+        def row_of(folder, metric):
+            judged = self.lab.judge(ablate.read.lm_eval(folder), setting="model", metric=metric,
+                                    baseline={"model": "org/small"}, better="higher")
+            [row] = [row for row in judged.message.rows if not row.is_baseline]
+            return row
+        difference = right["large"] - right["small"]
+        row = row_of("single", "spell/acc")
+        self.assertEqual((row.wins, row.losses), ((difference > 0).sum(), (difference < 0).sum()))
+        self.assertAlmostEqual(row.p, binomtest(row.wins, row.wins + row.losses).pvalue, places=12)
+        row = row_of("grouped", "subjects/acc")
+        self.assertEqual(row.pairs, 40)
+        self.assertAlmostEqual(row.difference.mean, difference.mean(), places=12)
+
+        def mean(totals, sizes, axis):
+            return totals.sum(axis) / sizes.sum(axis)
+        totals = np.bincount(group, difference)
+        independent = bootstrap((totals, sizes), mean, paired=True, n_resamples=40_000,
+                                vectorized=True, method="BCa", rng=draw).confidence_interval
+        width = independent.high - independent.low
+        self.assertAlmostEqual(row.difference.bca_low, independent.low, delta=0.03 * width)
+        self.assertAlmostEqual(row.difference.bca_high, independent.high, delta=0.03 * width)
+
+    def write_samples(self, folder, tasks, groups):
+        """Writes values of documents in lm-eval's files, as one model's."""
+        made = next((DATA / "lm_eval").glob("*__small/samples_subjects_law*"))
+        sample = json.loads(made.read_text().splitlines()[0])
+        date, folder = made.stem.split("_")[-1], pathlib.Path(folder)
+        folder.mkdir(parents=True)
+        for task, values in tasks:
+            (folder / f"samples_{task}_{date}.jsonl").write_text("".join(json.dumps(sample | {
+                "doc_id": doc, "doc_hash": f"{task}{doc}", "prompt_hash": f"{task}{doc}",
+                "acc": value}) + "\n" for doc, value in enumerate(values)))
+        (folder / f"results_{date}.json").write_text(json.dumps({
+            "model_name": str(folder.name).replace("__", "/"), "group_subtasks": groups}))
 
     def test_a_broken_file_keeps_nothing(self):
         before = len(self.lab.experiments())

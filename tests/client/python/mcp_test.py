@@ -12,7 +12,6 @@ import unittest
 from pathlib import Path
 
 import ablate
-from ablate import _session
 from personal_server import PersonalServer, placement
 
 PACKAGE = str(Path(ablate.__file__).parents[1])
@@ -109,6 +108,9 @@ class McpTest(unittest.TestCase):
         answer = json.loads(self.good("compare", experiment=first, looks=True))
         self.assertEqual(answer["gate"], "cannot say")
         self.assertGreater(answer["more_pairs"], 0)
+        answer = json.loads(self.good("compare", experiment=first, session="changes.json"))
+        self.assertEqual(answer["gate"], "cannot say")
+        self.assertTrue((self.server.folder / "changes.json").exists())
         self.assertIn("held-out loss", answer["text"])
         more = self.good("submit", experiment=(self.server.folder / "placement.yaml").read_text(),
                          seeds=[0, 1, 2], set=changes, extends=first)
@@ -134,7 +136,7 @@ class McpTest(unittest.TestCase):
                                       session=session))
         self.assertEqual(answer["gate"], "better")
         kept = Path(session).read_text()
-        [change] = _session.read(session).changes
+        [change] = json.loads(kept)["changes"]
         self.assertTrue(change.startswith("rms"), change)
         self.server.ablate("judge", better, "--setting", "norm", "--metric", "loss", "--session",
                            session)
