@@ -44,8 +44,29 @@ double NormBias(const BaseSpec& base) {
 }
 double Hidden(const BaseSpec& base) { return 4.0 * base.model().width(); }
 double WeightDecay(const BaseSpec& base) {
-  return base.training().optimizer() == v1::Optimizer::adamw ? 0.01 : 0;
+  switch (base.training().optimizer()) {
+    case v1::Optimizer::adamw:
+      return 0.01;
+    case v1::Optimizer::muon:
+    case v1::Optimizer::lion:
+      return 0.1;
+    default:
+      return 0;
+  }
 }
+double Momentum(const BaseSpec& base) {
+  return base.training().optimizer() == v1::Optimizer::muon ? 0.95 : 0;
+}
+double KvHeads(const BaseSpec& base) { return base.model().heads(); }
+double QkScale(const BaseSpec& base) {
+  const v1::ModelSpec& model = base.model();
+  if (model.attention().qk_norm().kind() == v1::QkNormKind::l2) return 10;
+  return 1 / std::sqrt(static_cast<double>(model.width() / std::max(model.heads(), 1u)));
+}
+double UpdateGainStart(const BaseSpec& base) {
+  return base.model().update_gain() == v1::UpdateGain::feature ? 0.1 : 0;
+}
+double Decay(const BaseSpec& base) { return std::floor(base.training().steps() / 5.0); }
 // Makes rows of weights sum to about one.
 double ScoreBias(const BaseSpec& base) { return 0 - std::log(base.model().context()); }
 // By default one_cycle warms up for three tenths of its steps.
@@ -66,9 +87,14 @@ constexpr ComputedDefault kComputed[] = {{"model.context", Context},
                                          {"model.head_bias", HeadBias},
                                          {"model.attention.causal", Causal},
                                          {"model.attention.score_bias", ScoreBias},
+                                         {"model.attention.kv_heads", KvHeads},
+                                         {"model.attention.qk_norm.scale", QkScale},
+                                         {"model.update_gain_start", UpdateGainStart},
                                          {"model.norm.bias", NormBias},
                                          {"model.feed_forward.hidden", Hidden},
                                          {"training.weight_decay", WeightDecay},
+                                         {"training.momentum", Momentum},
+                                         {"training.decay", Decay},
                                          {"training.warmup", Warmup},
                                          {"training.trainer", StoredTrainer},
                                          {"evaluation.batches", Batches},
@@ -362,7 +388,7 @@ void FillFields(v1::BaseSpec* base) {
   v1::TrainingSpec* training = base->mutable_training();
   if (training->optimizer() != v1::Optimizer::sgd && training->betas().empty()) {
     training->add_betas(0.9);
-    training->add_betas(0.999);
+    training->add_betas(training->optimizer() == v1::Optimizer::lion ? 0.99 : 0.999);
   }
   SortCheckpoints(training);
   if (base->evaluation().record_size() > 0) SortRecords(base->mutable_evaluation());

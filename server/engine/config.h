@@ -19,10 +19,16 @@ namespace ablate::engine {
 // request gains (tests/config/engine_config_test.cc checks it). A worker declares it when it
 // attaches. A server grants runs and hands analyses only to workers whose version covers what it
 // may ask for. It isn't part of a fingerprint; kNumericsVersion covers changes of the numbers.
-inline constexpr uint32_t kConfigVersion = 15;
+inline constexpr uint32_t kConfigVersion = 16;
 
-// Describes a norm's formula, x̂ = (x − μ)/√(Σ(x − μ)²/m + ε). Sums are over the features of a
-// token; for kBatch they are over the positions of a batch.
+// Returns true if a norm is a function of each feature alone: tanh(α·x) or erf(α·x + s). These have
+// no statistics, no eps, no deviation and no backward mode.
+constexpr bool IsPointwise(NormKind kind) {
+  return kind == NormKind::kDyt || kind == NormKind::kDerf;
+}
+
+// Describes the formula of a norm that isn't pointwise, x̂ = (x − μ)/√(Σ(x − μ)²/m + ε). Sums are
+// over the features of a token; for kBatch they are over the positions of a batch.
 struct NormFormula {
   bool centres;   // μ is the mean of x, else 0
   bool averages;  // m is the number of summands, else 1
@@ -36,6 +42,9 @@ constexpr NormFormula FormulaOf(NormKind kind) {
       return {false, true};
     case NormKind::kL2:
       return {false, false};
+    case NormKind::kDyt:
+    case NormKind::kDerf:
+      break;
   }
   return {};
 }
@@ -68,13 +77,16 @@ struct NormConfig {
   bool gain = true;          // learned scale per feature, starts at 1
   bool bias = true;          // learned shift per feature, starts at 0
   NormBackward backward = NormBackward::kExact;  // torch/model/norm.h has the formulas
+  GainForm gain_form = GainForm::kScale;
+  double attention_alpha = 0.5;  // initial α at attention sublayers, of pointwise kinds
+  double alpha = 0.5;            // initial α of the others
 
   bool operator==(const NormConfig&) const = default;
 };
 template <typename Visit>
 void ForEachField(IsConfig<NormConfig> auto& norm, Visit&& visit) {
-  auto& [kind, deviation, placement, attention, feed_forward, final, eps, gain, bias, backward] =
-      norm;
+  auto& [kind, deviation, placement, attention, feed_forward, final, eps, gain, bias, backward,
+         gain_form, attention_alpha, alpha] = norm;
   visit("kind", kind);
   visit("deviation", deviation);
   visit("placement", placement);
@@ -85,34 +97,90 @@ void ForEachField(IsConfig<NormConfig> auto& norm, Visit&& visit) {
   visit("gain", gain);
   visit("bias", bias);
   visit("backward", backward);
+  visit("gain_form", gain_form);
+  visit("attention_alpha", attention_alpha);
+  visit("alpha", alpha);
+}
+
+// The norm of queries and keys; its eps is the model's norm's.
+struct QkNormConfig {
+  QkNormKind kind = QkNormKind::kNone;
+  QkNormScope scope = QkNormScope::kHead;
+  QkNormPlace place = QkNormPlace::kBefore;
+  bool gain = true;  // learned scale per feature, starts at 1
+  double scale = 1;  // factor of the scores
+
+  bool operator==(const QkNormConfig&) const = default;
+};
+template <typename Visit>
+void ForEachField(IsConfig<QkNormConfig> auto& norm, Visit&& visit) {
+  auto& [kind, scope, place, gain, scale] = norm;
+  visit("kind", kind);
+  visit("scope", scope);
+  visit("place", place);
+  visit("gain", gain);
+  visit("scale", scale);
 }
 
 struct AttentionConfig {
   AttentionKind kind = AttentionKind::kSoftmax;
   bool causal = true;
   double score_bias = 0;  // added to every attention score; kSigmoid only
+  int kv_heads = 0;       // heads of keys and values; 0: as many as of queries
+  QkNormConfig qk_norm;
+  double score_cap = 0;  // bound of the scores; 0: none
+  int window = 0;        // positions that one attends to, itself included; 0: all
+  int full_every = 0;    // blocks full_every − 1, 2·full_every − 1, … have no window; 0: none
+  bool sink = false;     // a key without value, with a learned score; kSoftmax only
+  ValueResidual value_residual = ValueResidual::kNone;
 
   bool operator==(const AttentionConfig&) const = default;
 };
 template <typename Visit>
 void ForEachField(IsConfig<AttentionConfig> auto& attention, Visit&& visit) {
-  auto& [kind, causal, score_bias] = attention;
+  auto& [kind, causal, score_bias, kv_heads, qk_norm, score_cap, window, full_every, sink,
+         value_residual] = attention;
   visit("kind", kind);
   visit("causal", causal);
   visit("score_bias", score_bias);
+  visit("kv_heads", kv_heads);
+  visit("qk_norm", qk_norm);
+  visit("score_cap", score_cap);
+  visit("window", window);
+  visit("full_every", full_every);
+  visit("sink", sink);
+  visit("value_residual", value_residual);
+}
+
+// Rotary positions.
+struct RotaryConfig {
+  double theta = 1e4;  // base of the frequencies
+  double share = 1;    // fraction of a head's features that is rotated
+  int skip_every = 0;  // blocks skip_every − 1, 2·skip_every − 1, … don't rotate; 0: none
+
+  bool operator==(const RotaryConfig&) const = default;
+};
+template <typename Visit>
+void ForEachField(IsConfig<RotaryConfig> auto& rotary, Visit&& visit) {
+  auto& [theta, share, skip_every] = rotary;
+  visit("theta", theta);
+  visit("share", share);
+  visit("skip_every", skip_every);
 }
 
 struct InitConfig {
   InitKind kind = InitKind::kPytorch;
   InitStreams streams = InitStreams::kByName;
+  InitOutputs outputs = InitOutputs::kDrawn;
 
   bool operator==(const InitConfig&) const = default;
 };
 template <typename Visit>
 void ForEachField(IsConfig<InitConfig> auto& init, Visit&& visit) {
-  auto& [kind, streams] = init;
+  auto& [kind, streams, outputs] = init;
   visit("kind", kind);
   visit("streams", streams);
+  visit("outputs", outputs);
 }
 
 // Describes the model: a transformer with one field per switch.
@@ -131,17 +199,26 @@ struct ModelConfig {
   bool head_bias = true;   // must be false when tied_head
   AttentionConfig attention;
   Activation activation = Activation::kGelu;
-  int hidden = 512;  // feed-forward width; for kSwiglu the width of each half
+  int hidden = 512;  // feed-forward width; of each half, if the activation is gated
   NormConfig norm;
   InitConfig init;
   LossPositions loss = LossPositions::kAll;  // set by the task
+  RotaryConfig rotary;
+  bool parallel = false;  // both sublayers read one norm of the stream
+  UpdateGain update_gain = UpdateGain::kNone;
+  double update_gain_start = 0;
+  double embedding_scale = 1;   // factor of the token embeddings
+  bool embedding_norm = false;  // a norm of the embeddings
+  double logit_cap = 0;         // bound of the logits; 0: none
 
   bool operator==(const ModelConfig&) const = default;
 };
 template <typename Visit>
 void ForEachField(IsConfig<ModelConfig> auto& model, Visit&& visit) {
   auto& [vocabulary, layers, width, heads, context, positions, bias, residual, residual_scale,
-         dropout, tied_head, head_bias, attention, activation, hidden, norm, init, loss] = model;
+         dropout, tied_head, head_bias, attention, activation, hidden, norm, init, loss, rotary,
+         parallel, update_gain, update_gain_start, embedding_scale, embedding_norm, logit_cap] =
+      model;
   visit("vocabulary", vocabulary);
   visit("layers", layers);
   visit("width", width);
@@ -160,6 +237,13 @@ void ForEachField(IsConfig<ModelConfig> auto& model, Visit&& visit) {
   visit("norm", norm);
   visit("init", init);
   visit("loss", loss);
+  visit("rotary", rotary);
+  visit("parallel", parallel);
+  visit("update_gain", update_gain);
+  visit("update_gain_start", update_gain_start);
+  visit("embedding_scale", embedding_scale);
+  visit("embedding_norm", embedding_norm);
+  visit("logit_cap", logit_cap);
 }
 
 struct TokenizedDocuments;  // core/data/documents.h
@@ -216,22 +300,63 @@ struct TextTask {
 
 using TaskConfig = std::variant<DocumentsTask, LegacyRecallTask, RecallTask, TextTask>;
 
+// Muon: matrices of the blocks move along orthogonalised momentum, the other parameters by AdamW.
+struct MuonConfig {
+  MuonAdjust adjust = MuonAdjust::kOriginal;
+  int iterations = 5;    // of Newton and Schulz
+  bool nesterov = true;  // form of the momentum
+  MuonPrecision precision = MuonPrecision::kFloat32;
+  double adamw_learning_rate = 1e-3;  // peak
+  double adamw_weight_decay = 0;
+
+  bool operator==(const MuonConfig&) const = default;
+};
+template <typename Visit>
+void ForEachField(IsConfig<MuonConfig> auto& muon, Visit&& visit) {
+  auto& [adjust, iterations, nesterov, precision, adamw_learning_rate, adamw_weight_decay] = muon;
+  visit("adjust", adjust);
+  visit("iterations", iterations);
+  visit("nesterov", nesterov);
+  visit("precision", precision);
+  visit("adamw_learning_rate", adamw_learning_rate);
+  visit("adamw_weight_decay", adamw_weight_decay);
+}
+
+// Factors of the learning rate by group of parameters.
+struct RateFactors {
+  double embeddings = 1;
+  double head = 1;
+  double vectors = 1;  // whatever is no matrix
+
+  bool operator==(const RateFactors&) const = default;
+};
+template <typename Visit>
+void ForEachField(IsConfig<RateFactors> auto& rates, Visit&& visit) {
+  auto& [embeddings, head, vectors] = rates;
+  visit("embeddings", embeddings);
+  visit("head", head);
+  visit("vectors", vectors);
+}
+
 struct OptimizerConfig {
   OptimizerKind kind = OptimizerKind::kAdamW;
   double learning_rate = 1e-3;
   double beta1 = 0.9;
   double beta2 = 0.999;
   double eps = 1e-8;
-  double momentum = 0;      // SGD only
-  double weight_decay = 0;  // decoupled for AdamW, added to the gradient for Adam and SGD
+  double momentum = 0;      // SGD and Muon only
+  double weight_decay = 0;  // added to the gradient for Adam and SGD, else decoupled
   WeightDecayOn weight_decay_on = WeightDecayOn::kAll;
+  WeightDecayForm weight_decay_form = WeightDecayForm::kScaled;  // of decoupled decay
+  MuonConfig muon;
+  RateFactors rates;
 
   bool operator==(const OptimizerConfig&) const = default;
 };
 template <typename Visit>
 void ForEachField(IsConfig<OptimizerConfig> auto& optimizer, Visit&& visit) {
-  auto& [kind, learning_rate, beta1, beta2, eps, momentum, weight_decay, weight_decay_on] =
-      optimizer;
+  auto& [kind, learning_rate, beta1, beta2, eps, momentum, weight_decay, weight_decay_on,
+         weight_decay_form, muon, rates] = optimizer;
   visit("optimizer", kind);
   visit("learning_rate", learning_rate);
   visit("beta1", beta1);
@@ -240,20 +365,29 @@ void ForEachField(IsConfig<OptimizerConfig> auto& optimizer, Visit&& visit) {
   visit("momentum", momentum);
   visit("weight_decay", weight_decay);
   visit("weight_decay_on", weight_decay_on);
+  visit("weight_decay_form", weight_decay_form);
+  visit("muon", muon);
+  visit("rates", rates);
 }
 
 // A schedule of the learning rate. LearningRate() in torch/train/run_loop.h has the formulas.
 struct ScheduleConfig {
   ScheduleKind kind = ScheduleKind::kConstant;
   uint32_t warmup = 0;  // steps over which the learning rate rises
+  uint32_t decay = 0;   // steps at the end over which it falls; kWsd only
+  DecayForm decay_form = DecayForm::kSqrt;
+  double final_rate = 0;  // fraction of the learning rate at the end; kLinear, kCosine and kWsd
 
   bool operator==(const ScheduleConfig&) const = default;
 };
 template <typename Visit>
 void ForEachField(IsConfig<ScheduleConfig> auto& schedule, Visit&& visit) {
-  auto& [kind, warmup] = schedule;
+  auto& [kind, warmup, decay, decay_form, final_rate] = schedule;
   visit("schedule", kind);
   visit("warmup", warmup);
+  visit("decay", decay);
+  visit("decay_form", decay_form);
+  visit("final_rate", final_rate);
 }
 
 // Returns true if the learning rate of a step depends on the run's total number of steps. If not, a
@@ -266,6 +400,7 @@ constexpr bool DependsOnSteps(ScheduleKind kind) {
     case ScheduleKind::kLinear:
     case ScheduleKind::kCosine:
     case ScheduleKind::kOneCycle:
+    case ScheduleKind::kWsd:
       break;
   }
   return true;
@@ -282,6 +417,7 @@ struct TrainingConfig {
   double clip = 0;  // largest global gradient norm; 0 is no clipping
   // Fraction of each target that is spread evenly over the vocabulary, in the training loss only.
   double label_smoothing = 0;
+  double z_loss = 0;  // factor of (ln Σ e^logit)² in the training loss
   // Decay of the EMA weights; 0 keeps none. They start as the initial parameters; each update sets
   // EMA = ema·EMA + (1−ema)·parameters. They are evaluated, too.
   double ema = 0;
@@ -297,8 +433,8 @@ struct TrainingConfig {
 // Leaves out the steps of checkpoints, which the spec has in another form.
 template <typename Visit>
 void ForEachField(IsConfig<TrainingConfig> auto& training, Visit&& visit) {
-  auto& [steps, batch, accumulation, optimizer, schedule, clip, label_smoothing, ema, rule, trainer,
-         threads, checkpoints, final_checkpoint] = training;
+  auto& [steps, batch, accumulation, optimizer, schedule, clip, label_smoothing, z_loss, ema, rule,
+         trainer, threads, checkpoints, final_checkpoint] = training;
   visit("steps", steps);
   visit("batch", batch);
   visit("accumulation", accumulation);
@@ -306,6 +442,7 @@ void ForEachField(IsConfig<TrainingConfig> auto& training, Visit&& visit) {
   ForEachField(schedule, visit);
   visit("clip", clip);
   visit("label_smoothing", label_smoothing);
+  visit("z_loss", z_loss);
   visit("ema", ema);
   visit("rule", rule);
   visit("trainer", trainer);
