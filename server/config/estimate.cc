@@ -43,7 +43,7 @@ bool FusesAttention(const engine::RunConfig& config, double rows, double length)
                      (model.loss == engine::LossPositions::kAll &&
                       engine::HasManyLogits(static_cast<int64_t>(rows * length), model.vocabulary));
   return config.training.trainer == engine::TrainerKind::kTorch && fuses && model.dropout == 0 &&
-         model.attention.kind == engine::AttentionKind::kSoftmax;
+         engine::HasPlainScores(model);
 }
 
 // Returns the numbers that a sequence's forward pass keeps for the backward pass: the least that

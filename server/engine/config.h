@@ -49,6 +49,15 @@ constexpr NormFormula FormulaOf(NormKind kind) {
   return {};
 }
 
+// Returns true if an activation is a function of one linear times another linear.
+constexpr bool IsGated(Activation activation) {
+  return activation == Activation::kSwiglu || activation == Activation::kGeglu ||
+         activation == Activation::kReglu;
+}
+
+// Returns true for blocks n − 1, 2n − 1, …; never if n is 0.
+constexpr bool IsNth(int n, int block) { return n > 0 && (block + 1) % n == 0; }
+
 // The output positions of a sequence that the loss reads.
 enum class LossPositions { kAll, kLast };
 template <>
@@ -130,8 +139,8 @@ struct AttentionConfig {
   QkNormConfig qk_norm;
   double score_cap = 0;  // bound of the scores; 0: none
   int window = 0;        // positions that one attends to, itself included; 0: all
-  int full_every = 0;    // blocks full_every − 1, 2·full_every − 1, … have no window; 0: none
-  bool sink = false;     // a key without value, with a learned score; kSoftmax only
+  int full_every = 0;  // blocks full_every − 1, 2·full_every − 1, … have no window; 0: none
+  bool sink = false;   // a key without value, with a learned score; kSoftmax only
   ValueResidual value_residual = ValueResidual::kNone;
 
   bool operator==(const AttentionConfig&) const = default;

@@ -160,7 +160,7 @@ double InitialVariance(const engine::ModelConfig& model, engine::ParameterRole r
   }
   for (const engine::ParameterInfo& parameter : engine::MakeLayout(model).parameters) {
     if (parameter.role != role) continue;
-    return engine::VarianceOf(engine::DrawOf(parameter, model.init.kind));
+    return engine::VarianceOf(engine::DrawOf(parameter, model));
   }
   return 0;
 }
@@ -171,11 +171,14 @@ double FeatureSquare(const engine::ModelConfig& model) {
   const engine::NormConfig& norm = model.norm;
   const bool post = norm.placement == engine::NormPlacement::kPost && norm.feed_forward;
   const bool normed = norm.final || post;
+  if (normed && engine::IsPointwise(norm.kind)) return 0;
   if (normed && norm.kind != engine::NormKind::kBatch) {
     return engine::FormulaOf(norm.kind).averages ? 1 : 1.0 / model.width;
   }
   if (!model.residual) return 0;
-  const double tokens = InitialVariance(model, engine::ParameterRole::kEmbedding);
+  if (model.embedding_norm) return 0;
+  const double tokens = InitialVariance(model, engine::ParameterRole::kEmbedding) *
+                        model.embedding_scale * model.embedding_scale;
   switch (model.positions) {
     case engine::Positions::kLearned:
       return tokens + InitialVariance(model, engine::ParameterRole::kPosition);
@@ -183,6 +186,7 @@ double FeatureSquare(const engine::ModelConfig& model) {
       return tokens + 0.5;
     case engine::Positions::kNone:
     case engine::Positions::kRotary:
+    case engine::Positions::kAlibi:
       break;
   }
   return tokens;

@@ -59,7 +59,7 @@ void ExpectEqualLosses(const HeadCase& is, at::ScalarType type, double tolerance
   const at::Tensor logits = Head(inputs.x, inputs.head);
   const at::Tensor expected = MeanLoss(logits, inputs.batch, inputs.objective);
   const at::Tensor got =
-      MeanHeadLoss(inputs.x, inputs.head, inputs.batch, inputs.objective, std::nullopt);
+      MeanHeadLoss(inputs.x, {inputs.head}, inputs.batch, inputs.objective, std::nullopt);
   EXPECT_EQ(got.scalar_type(), type);
   EXPECT_LE(Difference(got, expected), tolerance);
   // Times 3, so that the factor of an outer function counts.
@@ -68,7 +68,7 @@ void ExpectEqualLosses(const HeadCase& is, at::ScalarType type, double tolerance
   for (size_t i = 0; i < wanted.size(); ++i) {
     EXPECT_LE(Difference(found[i], wanted[i]), tolerance) << "gradient " << i;
   }
-  const at::Tensor score = ScoreHead(inputs.x, inputs.head, inputs.batch, std::nullopt);
+  const at::Tensor score = ScoreHead(inputs.x, {inputs.head}, inputs.batch, std::nullopt);
   const at::Tensor all = ScoreLogits(logits.detach(), inputs.batch);
   EXPECT_LE(Difference(score[0], all[0]), tolerance);
   EXPECT_TRUE(score[1].equal(all[1]));
@@ -91,7 +91,7 @@ TEST(HeadLossTest, IsThatOfAllLogitsOverSeveralChunks) {
 TEST(HeadLossTest, RoundsFactorsToBfloat16) {
   const HeadInputs inputs = Draw({64, 300, 32, false, false, false, 0}, at::kFloat);
   const auto loss = [&](std::optional<at::ScalarType> factors) {
-    return MeanHeadLoss(inputs.x, inputs.head, inputs.batch, {}, factors);
+    return MeanHeadLoss(inputs.x, {inputs.head}, inputs.batch, {}, factors);
   };
   const at::Tensor exact = loss(std::nullopt), rounded = loss(at::kBFloat16);
   EXPECT_EQ(rounded.scalar_type(), at::kFloat);
@@ -107,7 +107,7 @@ TEST(HeadLossTest, RoundsFactorsToBfloat16) {
 
 TEST(HeadLossTest, CanNotBeDifferentiatedTwice) {
   const HeadInputs inputs = Draw({4, 5, 3, false, false, false, 0}, at::kDouble);
-  const at::Tensor loss = MeanHeadLoss(inputs.x, inputs.head, inputs.batch, {}, std::nullopt);
+  const at::Tensor loss = MeanHeadLoss(inputs.x, {inputs.head}, inputs.batch, {}, std::nullopt);
   EXPECT_THROW(torch::autograd::grad({loss}, {inputs.x}, {}, /*retain_graph=*/true,
                                      /*create_graph=*/true),
                c10::Error);

@@ -36,13 +36,15 @@ class Lens {
   Lens(LensStatistics statistics, const SubjectModel& subject, const at::Tensor& last)
       : subject_(subject), norm_{subject.config.model.norm, Statistics::kRunning, {}, {}} {
     const NormConfig& norm = norm_.config;
-    cached_ = norm.final && norm.kind != NormKind::kBatch && statistics == LensStatistics::kCached;
+    cached_ = norm.final && norm.kind != NormKind::kBatch && !IsPointwise(norm.kind) &&
+              statistics == LensStatistics::kCached;
     if (cached_) sigma_ = SigmasOf(last.to(at::kDouble), norm);
   }
 
   // Returns the logits of `count` predictions from `first` on, [count, V].
   at::Tensor Logits(const at::Tensor& stream, int64_t first, int64_t count) const {
-    return Head(Normed(stream.narrow(0, first, count), first), subject_.parameters.head);
+    return Capped(Head(Normed(stream.narrow(0, first, count), first), subject_.parameters.head),
+                  subject_.config.model.logit_cap);
   }
 
  private:
@@ -53,7 +55,7 @@ class Lens {
     const at::Tensor ratio =
         SigmasOf(x.to(at::kDouble), norm_.config) / sigma_.narrow(0, first, x.size(0));
     at::Tensor y = Norm(x, {}, norm_) * ratio.to(x.scalar_type());
-    if (norm.gain.defined()) y = y * norm.gain;
+    if (norm.gain.defined()) y = y * GainOf(norm, norm_.config);
     return norm.shift.defined() ? y + norm.shift : y;
   }
 
@@ -124,6 +126,9 @@ class LogitLens : public Computation {
     const NormConfig& norm = subject_.config.model.norm;
     if (!norm.final) {
       result.notes.emplace_back("the model has no final norm: the head reads the stream itself");
+    } else if (IsPointwise(norm.kind)) {
+      result.notes.emplace_back(
+          "the final norm has no statistics: recomputed and cached are the same");
     } else if (norm.kind == NormKind::kBatch) {
       result.notes.emplace_back(
           "the final norm has its running statistics at every depth: recomputed and cached are "

@@ -168,6 +168,8 @@ class NormStatistics : public Computation {
   at::Tensor Standardised(const at::Tensor& x, const NormParameters& parameters,
                           bool by_batch) const {
     NormParameters running;  // without gain and shift
+    if (parameters.alpha.defined()) running.alpha = parameters.alpha.to(at::kDouble);
+    if (parameters.offset.defined()) running.offset = parameters.offset.to(at::kDouble);
     if (IsBatchNorm()) {
       running.running_mean = parameters.running_mean.to(at::kDouble);
       running.running_variance = parameters.running_variance.to(at::kDouble);

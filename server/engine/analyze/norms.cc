@@ -23,6 +23,8 @@ const NormParameters* NormBehind(const ModelHookPoint& place, const ModelParamet
       return &block.feed_forward_norm;
     case HookPoint::kFeedForwardPostNormInput:
       return &block.feed_forward_post_norm;
+    case HookPoint::kEmbeddingNormInput:
+      return &parameters.embedding_norm;
     case HookPoint::kFinalNormInput:
       return &parameters.final_norm;
     default:

@@ -29,6 +29,9 @@ bool HasHookPoint(const ModelConfig& model, HookPoint hook_point) {
     case HookPoint::kFeedForwardPostNormInput:
     case HookPoint::kFeedForwardPostNormOutput:
       return HasFeedForwardNorm(model) && sandwich;
+    case HookPoint::kEmbeddingNormInput:
+    case HookPoint::kEmbeddingNormOutput:
+      return model.embedding_norm;
     case HookPoint::kFinalNormInput:
     case HookPoint::kFinalNormOutput:
       return model.norm.final;

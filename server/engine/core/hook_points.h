@@ -15,7 +15,9 @@ namespace ablate::engine {
 // The hook points. M is the number of positions that the rest of the pass computes: all, or each
 // row's last.
 enum class HookPoint {
-  kEmbedding,                  // tokens and positions, [B·T, d]
+  kEmbeddingNormInput,         // tokens and positions, [B·T, d]
+  kEmbeddingNormOutput,        // the same
+  kEmbedding,                  // after the norm of embeddings and dropout, [B·T, d]
   kAttentionNormInput,         // [B·T, d], or [M, d] if the norm follows its sublayer
   kAttentionNormOutput,        // the same
   kAttentionInput,             // after the norm before it, [B·T, d]
@@ -28,7 +30,7 @@ enum class HookPoint {
   kFeedForwardNormInput,       // [M, d]
   kFeedForwardNormOutput,      // [M, d]
   kFeedForwardInput,           // after the norm before it, [M, d]
-  kFeedForwardHidden,          // after the activation, and SwiGLU's product, [M, h]
+  kFeedForwardHidden,          // after the activation, and a gate's product, [M, h]
   kFeedForwardOutput,          // before the residual addition, [M, d]
   kFeedForwardPostNormInput,   // [M, d]
   kFeedForwardPostNormOutput,  // [M, d]
@@ -53,6 +55,8 @@ inline constexpr NormHookPoints kFeedForwardNormHookPoints = {HookPoint::kFeedFo
                                                               HookPoint::kFeedForwardNormOutput};
 inline constexpr NormHookPoints kFeedForwardPostNormHookPoints = {
     HookPoint::kFeedForwardPostNormInput, HookPoint::kFeedForwardPostNormOutput};
+inline constexpr NormHookPoints kEmbeddingNormHookPoints = {HookPoint::kEmbeddingNormInput,
+                                                            HookPoint::kEmbeddingNormOutput};
 inline constexpr NormHookPoints kFinalNormHookPoints = {HookPoint::kFinalNormInput,
                                                         HookPoint::kFinalNormOutput};
 
@@ -65,6 +69,8 @@ struct HookPointInfo {
 // All hook points, in the order of a pass with pre-norm. Those of a block are called
 // block.{i}.{name}.
 inline constexpr HookPointInfo kHookPoints[] = {
+    {HookPoint::kEmbeddingNormInput, false, "embedding_norm.input"},
+    {HookPoint::kEmbeddingNormOutput, false, "embedding_norm.output"},
     {HookPoint::kEmbedding, false, "embedding"},
     {HookPoint::kAttentionNormInput, true, "attention_norm.input"},
     {HookPoint::kAttentionNormOutput, true, "attention_norm.output"},

@@ -34,45 +34,78 @@ InitialDraw WeightDraw(const ParameterInfo& parameter, InitKind kind) {
 }
 
 InitialDraw BiasDraw(const ParameterInfo& parameter, InitKind kind) {
-  if (parameter.fan_in == 0) return {Distribution::kZero};  // belongs to a norm
+  if (parameter.fan_in == 0) return {};  // belongs to a norm
   const InitialDraw uniform = {Distribution::kUniform,
                                1 / std::sqrt(static_cast<double>(parameter.fan_in))};
   switch (kind) {
     case InitKind::kPytorch:
       return uniform;
     case InitKind::kPytorchMha:
-      if (parameter.module == Module::kQkv) return {Distribution::kZero};
+      if (parameter.module == Module::kQkv) return {};
       return {uniform.distribution, uniform.scale, parameter.module == Module::kProjection};
     case InitKind::kXavier:
     case InitKind::kGpt2:
-      return {Distribution::kZero};
+      return {};
   }
   return {};
 }
 
+// Returns true for the linears that end a sublayer.
+bool IsOutput(const ParameterInfo& parameter) {
+  return parameter.module == Module::kProjection || parameter.module == Module::kDown;
+}
+
+// Changes the draw of a block's linear as the kind of outputs says.
+void ApplyOutputs(const ParameterInfo& parameter, const ModelConfig& model, InitialDraw* draw) {
+  const bool is_weight = parameter.role == ParameterRole::kWeight;
+  switch (model.init.outputs) {
+    case InitOutputs::kDrawn:
+      return;
+    case InitOutputs::kZero:
+      if (IsOutput(parameter)) draw->then_zeroed = true;
+      return;
+    case InitOutputs::kDepthScaled:
+      if (is_weight && IsOutput(parameter)) draw->factor = 1 / std::sqrt(2.0 * model.layers);
+      return;
+    case InitOutputs::kDeepnorm:
+      break;
+  }
+  if (!is_weight) return;
+  draw->factor = std::pow(8.0 * model.layers, -0.25);
+  // Of queries, keys and values it is for values.
+  if (parameter.module == Module::kQkv) draw->first_row = model.width + KvWidth(model);
+}
+
 }  // namespace
 
-InitialDraw DrawOf(const ParameterInfo& parameter, InitKind kind) {
+InitialDraw DrawOf(const ParameterInfo& parameter, const ModelConfig& model) {
+  const InitKind kind = model.init.kind;
+  InitialDraw draw;
   switch (parameter.role) {
     case ParameterRole::kGain:
-      return {Distribution::kOne};
+    case ParameterRole::kAlpha:
+    case ParameterRole::kOffset:
+      return {Distribution::kConstant, parameter.start};
     case ParameterRole::kBias:
-      return BiasDraw(parameter, kind);
+      draw = BiasDraw(parameter, kind);
+      break;
     case ParameterRole::kEmbedding:
     case ParameterRole::kPosition:
       return {Distribution::kNormal, kind == InitKind::kGpt2 ? 0.02 : 1.0};
-    case ParameterRole::kWeight:
     case ParameterRole::kHead:
       return WeightDraw(parameter, kind);
+    case ParameterRole::kWeight:
+      draw = WeightDraw(parameter, kind);
+      break;
   }
-  return {};
+  ApplyOutputs(parameter, model, &draw);
+  return draw;
 }
 
 double VarianceOf(const InitialDraw& draw) {
   if (draw.then_zeroed) return 0;
   switch (draw.distribution) {
-    case Distribution::kZero:
-    case Distribution::kOne:
+    case Distribution::kConstant:
       break;
     case Distribution::kNormal:
       return draw.scale * draw.scale;

@@ -8,18 +8,20 @@
 
 namespace ablate::engine {
 
-enum class Distribution { kZero, kOne, kNormal, kUniform };
+enum class Distribution { kConstant, kNormal, kUniform };
 
 struct InitialDraw {
-  Distribution distribution = Distribution::kZero;
-  double scale = 0;          // standard deviation, or half the uniform range
+  Distribution distribution = Distribution::kConstant;
+  double scale = 0;          // the constant, the standard deviation, or half the uniform range
   bool then_zeroed = false;  // drawn, because PyTorch's generator advances, and then set to 0
+  double factor = 1;         // of the drawn rows from `first_row` on
+  int64_t first_row = 0;
 };
 
 // Returns the distribution of each element of a parameter.
-InitialDraw DrawOf(const ParameterInfo& parameter, InitKind kind);
+InitialDraw DrawOf(const ParameterInfo& parameter, const ModelConfig& model);
 
-// Returns the variance of a drawn element.
+// Returns the variance of a drawn element, before the factor.
 double VarianceOf(const InitialDraw& draw);
 
 }  // namespace ablate::engine

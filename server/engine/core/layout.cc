@@ -22,7 +22,8 @@ class LayoutBuilder {
   // Sets the block of the following parameters; -1: none.
   void SetBlock(int block) { block_ = block; }
 
-  void Add(absl::string_view name, Module module, ParameterRole role, std::vector<int64_t> shape) {
+  void Add(absl::string_view name, Module module, ParameterRole role, std::vector<int64_t> shape,
+           double start = 0) {
     ParameterInfo parameter;
     parameter.name = NameOf(name);
     parameter.size = SizeOf(shape);
@@ -31,6 +32,7 @@ class LayoutBuilder {
     parameter.role = role;
     parameter.module = module;
     parameter.block = block_;
+    parameter.start = start;
     layout_.size += parameter.size;
     layout_.parameters.push_back(std::move(parameter));
   }
@@ -69,10 +71,21 @@ class LayoutBuilder {
 
   void AddNorm(absl::string_view name, Module module, const ModelConfig& config) {
     if (config.norm.gain) {
-      Add(absl::StrCat(name, ".weight"), module, ParameterRole::kGain, {config.width});
+      const bool one_plus = config.norm.gain_form == GainForm::kOnePlus;
+      Add(absl::StrCat(name, ".weight"), module, ParameterRole::kGain, {config.width},
+          one_plus ? 0 : 1);
     }
     if (config.norm.bias) {
       Add(absl::StrCat(name, ".bias"), module, ParameterRole::kBias, {config.width});
+    }
+    if (IsPointwise(config.norm.kind)) {
+      const bool attention =
+          module == Module::kAttentionNorm || module == Module::kAttentionPostNorm;
+      Add(absl::StrCat(name, ".alpha"), module, ParameterRole::kAlpha, {1},
+          attention ? config.norm.attention_alpha : config.norm.alpha);
+    }
+    if (config.norm.kind == NormKind::kDerf) {
+      Add(absl::StrCat(name, ".offset"), module, ParameterRole::kOffset, {1});
     }
     if (config.norm.kind == NormKind::kBatch) {
       AddBuffer(absl::StrCat(name, ".running_mean"), module, BufferRole::kRunningMean,
@@ -80,6 +93,13 @@ class LayoutBuilder {
       AddBuffer(absl::StrCat(name, ".running_variance"), module, BufferRole::kRunningVariance,
                 {config.width});
     }
+  }
+
+  void AddUpdateGain(absl::string_view name, Module module, const ModelConfig& config) {
+    if (config.update_gain == UpdateGain::kNone) return;
+    const int64_t size = config.update_gain == UpdateGain::kFeature ? config.width : 1;
+    Add(absl::StrCat(name, ".update_gain"), module, ParameterRole::kGain, {size},
+        config.update_gain_start);
   }
 
   ParameterLayout Take() { return std::move(layout_); }
@@ -101,21 +121,42 @@ class LayoutBuilder {
   int block_ = -1;
 };
 
-void AddAttention(const ModelConfig& config, LayoutBuilder& builder) {
+// Adds the parameters of queries, keys and values behind their linear.
+void AddHeads(const ModelConfig& config, int block, LayoutBuilder& builder) {
+  const AttentionConfig& attention = config.attention;
+  if (attention.qk_norm.kind != QkNormKind::kNone && attention.qk_norm.gain) {
+    const bool all = attention.qk_norm.scope == QkNormScope::kAll;
+    const int64_t size = HeadSize(config);
+    builder.Add("attention.query_norm.weight", Module::kQueryNorm, ParameterRole::kGain,
+                {all ? config.width : size}, 1);
+    builder.Add("attention.key_norm.weight", Module::kKeyNorm, ParameterRole::kGain,
+                {all ? KvWidth(config) : size}, 1);
+  }
+  if (attention.sink) {
+    builder.Add("attention.sink", Module::kSink, ParameterRole::kOffset, {config.heads});
+  }
+  if (attention.value_residual == ValueResidual::kLearned && block > 0) {
+    builder.Add("attention.value_mix", Module::kValueMix, ParameterRole::kGain, {1}, 0.5);
+  }
+}
+
+void AddAttention(const ModelConfig& config, int block, LayoutBuilder& builder) {
   if (!Attends(config)) return;
   const int64_t width = config.width;
   if (HasAttentionNorm(config)) {
     builder.AddNorm("attention.norm", Module::kAttentionNorm, config);
   }
-  builder.AddLinear("attention.qkv", Module::kQkv, 3 * width, width, config.bias);
+  builder.AddLinear("attention.qkv", Module::kQkv, width + 2 * KvWidth(config), width, config.bias);
+  AddHeads(config, block, builder);
   builder.AddLinear("attention.projection", Module::kProjection, width, width, config.bias);
   if (HasAttentionNorm(config) && config.norm.placement == NormPlacement::kSandwich) {
     builder.AddNorm("attention.post_norm", Module::kAttentionPostNorm, config);
   }
+  builder.AddUpdateGain("attention", Module::kAttentionUpdateGain, config);
 }
 
 void AddFeedForward(const ModelConfig& config, LayoutBuilder& builder) {
-  const int64_t halves = config.activation == Activation::kSwiglu ? 2 : 1;
+  const int64_t halves = IsGated(config.activation) ? 2 : 1;
   if (HasFeedForwardNorm(config)) {
     builder.AddNorm("feed_forward.norm", Module::kFeedForwardNorm, config);
   }
@@ -125,6 +166,7 @@ void AddFeedForward(const ModelConfig& config, LayoutBuilder& builder) {
   if (HasFeedForwardNorm(config) && config.norm.placement == NormPlacement::kSandwich) {
     builder.AddNorm("feed_forward.post_norm", Module::kFeedForwardPostNorm, config);
   }
+  builder.AddUpdateGain("feed_forward", Module::kFeedForwardUpdateGain, config);
 }
 
 // Adds the matrices that project the output error to the embeddings' sum and to every block.
@@ -148,6 +190,8 @@ bool IsMatrix(ParameterRole role) {
       return true;
     case ParameterRole::kBias:
     case ParameterRole::kGain:
+    case ParameterRole::kAlpha:
+    case ParameterRole::kOffset:
       break;
   }
   return false;
@@ -163,7 +207,25 @@ bool LooksAhead(const ModelConfig& config) { return Attends(config) && !config.a
 
 int HeadSize(const ModelConfig& config) { return config.width / config.heads; }
 
+int KvHeads(const ModelConfig& config) {
+  return config.attention.kv_heads > 0 ? config.attention.kv_heads : config.heads;
+}
+
+int KvWidth(const ModelConfig& config) { return KvHeads(config) * HeadSize(config); }
+
+int RotatedFeatures(const ModelConfig& config) {
+  return static_cast<int>(std::lround(HeadSize(config) * config.rotary.share));
+}
+
+bool HasPlainScores(const ModelConfig& config) {
+  const AttentionConfig& attention = config.attention;
+  return attention.kind == AttentionKind::kSoftmax && attention.score_cap == 0 &&
+         attention.window == 0 && !attention.sink && config.positions != Positions::kAlibi;
+}
+
 double ScoreScale(const ModelConfig& config) {
+  const QkNormConfig& norm = config.attention.qk_norm;
+  if (norm.kind != QkNormKind::kNone) return norm.scale;
   return 1 / std::sqrt(static_cast<double>(HeadSize(config)));
 }
 
@@ -188,7 +250,7 @@ bool HasAttentionNorm(const ModelConfig& config) {
 }
 
 bool HasFeedForwardNorm(const ModelConfig& config) {
-  return config.norm.feed_forward && InBlocks(config.norm);
+  return config.norm.feed_forward && InBlocks(config.norm) && !config.parallel;
 }
 
 bool HasDeviation(const NormConfig& config) {
@@ -197,6 +259,7 @@ bool HasDeviation(const NormConfig& config) {
 }
 
 bool HasBackward(const NormConfig& config) {
+  if (IsPointwise(config.kind)) return config.backward == NormBackward::kExact;
   return FormulaOf(config.kind).centres || config.backward != NormBackward::kCenterScale;
 }
 
@@ -208,9 +271,10 @@ ParameterLayout MakeLayout(const ModelConfig& config, LearningRule rule) {
     builder.Add("position_embedding.weight", Module::kPositionEmbedding, ParameterRole::kPosition,
                 {config.context, config.width});
   }
+  if (config.embedding_norm) builder.AddNorm("embedding_norm", Module::kEmbeddingNorm, config);
   for (int block = 0; block < config.layers; ++block) {
     builder.SetBlock(block);
-    AddAttention(config, builder);
+    AddAttention(config, block, builder);
     AddFeedForward(config, builder);
   }
   builder.SetBlock(-1);
@@ -242,8 +306,10 @@ std::vector<std::string> OptimizerSlots(const TrainingConfig& training) {
   switch (training.optimizer.kind) {
     case OptimizerKind::kAdamW:
     case OptimizerKind::kAdam:
+    case OptimizerKind::kMuon:
       slots = {"optimizer.first_moment", "optimizer.second_moment"};
       break;
+    case OptimizerKind::kLion:
     case OptimizerKind::kSgd:
       slots = {"optimizer.momentum"};
       break;

@@ -16,7 +16,9 @@ namespace ablate::engine {
 enum class ParameterRole {
   kWeight,     // of a linear
   kBias,       // of a linear or a norm
-  kGain,       // of a norm
+  kGain,       // of a norm, an update or a mixture
+  kAlpha,      // α of a pointwise norm
+  kOffset,     // s of a pointwise norm; a sink's scores
   kEmbedding,  // of tokens
   kPosition,   // embedding of positions
   kHead,       // the last linear's weight
@@ -26,14 +28,21 @@ enum class ParameterRole {
 enum class Module {
   kTokenEmbedding,
   kPositionEmbedding,
+  kEmbeddingNorm,
   kAttentionNorm,
   kQkv,
+  kQueryNorm,
+  kKeyNorm,
+  kSink,
+  kValueMix,
   kProjection,
   kAttentionPostNorm,
+  kAttentionUpdateGain,
   kFeedForwardNorm,
   kUp,
   kDown,
   kFeedForwardPostNorm,
+  kFeedForwardUpdateGain,
   kBlock,
   kFinalNorm,
   kHead,
@@ -49,6 +58,7 @@ struct ParameterInfo {
   int block = -1;      // -1: not in a block
   int64_t fan_in = 0;  // of its linear; 0 if it belongs to none
   int64_t fan_out = 0;
+  double start = 0;  // initial value, if no linear or table has it
 };
 
 enum class BufferRole {
@@ -83,9 +93,20 @@ bool Attends(const ModelConfig& config);
 // Returns true if the output at a position depends on later tokens.
 bool LooksAhead(const ModelConfig& config);
 
-// Returns the features per head, and the factor of attention scores, 1/√(features per head).
+// Returns the features per head, and the factor of attention scores: qk_norm's, or 1/√(features per
+// head).
 int HeadSize(const ModelConfig& config);
 double ScoreScale(const ModelConfig& config);
+
+// Returns the number of heads of keys and values, and their features together.
+int KvHeads(const ModelConfig& config);
+int KvWidth(const ModelConfig& config);
+
+// Returns the number of a head's features that rotary positions rotate; even.
+int RotatedFeatures(const ModelConfig& config);
+
+// Returns true if attention is the softmax of scaled and masked scores, and nothing more.
+bool HasPlainScores(const ModelConfig& config);
 
 // Returns true if so many targets have so many logits that the torch trainer bounds its memory on a
 // CPU: its attention then keeps no weights, and its loss is computed in chunks. A GPT-2 has 50,257
@@ -103,18 +124,22 @@ int64_t MostLogitsTogether(Device device);
 bool HasNorm(const NormConfig& config);
 
 // Return true if a block has a norm at its attention sublayer (never without attention), and at its
-// feed-forward sublayer.
+// feed-forward sublayer (never if both read one norm).
 bool HasAttentionNorm(const ModelConfig& config);
 bool HasFeedForwardNorm(const ModelConfig& config);
 
 // Returns the layout of a model. Parameters, in this order: token_embedding.weight [V,d];
-// position_embedding.weight [context,d] if positions are learned; for each block i
-// block.{i}.attention.norm.{weight,bias} [d], block.{i}.attention.qkv.{weight [3d,d],bias},
-// block.{i}.attention.projection.{weight [d,d],bias}, block.{i}.attention.post_norm.{weight,bias},
-// block.{i}.feed_forward.norm.{weight,bias}, block.{i}.feed_forward.up.{weight [h,d],bias} (SwiGLU:
+// position_embedding.weight [context,d] if positions are learned; embedding_norm.{weight,bias}; for
+// each block i block.{i}.attention.norm.{weight,bias} [d], block.{i}.attention.qkv.{weight
+// [d+2k,d],bias} with k = KvWidth, block.{i}.attention.{query_norm,key_norm}.weight (of a head's
+// features, or of all heads'), block.{i}.attention.sink [H], block.{i}.attention.value_mix [1] of
+// every block but the first, block.{i}.attention.projection.{weight [d,d],bias},
+// block.{i}.attention.post_norm.{weight,bias}, block.{i}.attention.update_gain ([d] or [1]),
+// block.{i}.feed_forward.norm.{weight,bias}, block.{i}.feed_forward.up.{weight [h,d],bias} (gated:
 // [2h,d], gates first), block.{i}.feed_forward.down.{weight [d,h],bias},
-// block.{i}.feed_forward.post_norm.{weight,bias}; final_norm.{weight,bias}; head.{weight [V,d]
-// unless tied, bias}. Only sandwich placement has the norms called post_norm.
+// block.{i}.feed_forward.post_norm.{weight,bias}, block.{i}.feed_forward.update_gain;
+// final_norm.{weight,bias}; head.{weight [V,d] unless tied, bias}. Only sandwich placement has the
+// norms called post_norm. A pointwise norm has alpha [1], too, and with derf offset [1].
 //
 // Buffers: running_mean and running_variance [d] of every BatchNorm, under the norm's name. Then,
 // with feedback alignment, a matrix `feedback` of the weight's shape for each linear of a block,

@@ -1,8 +1,60 @@
 #include "server/engine/core/supports.h"
 
+#include "absl/strings/str_cat.h"
 #include "server/engine/core/layout.h"
 
 namespace ablate::engine {
+
+namespace {
+
+// A switch that the native trainer lacks.
+struct Lacking {
+  const char* what;
+  bool (*used)(const RunConfig& config);
+};
+
+constexpr Lacking kLacking[] = {
+    {"grouped heads of keys and values",
+     [](const RunConfig& config) {
+       return Attends(config.model) && KvHeads(config.model) != config.model.heads;
+     }},
+    {"norms of queries and keys",
+     [](const RunConfig& config) {
+       return config.model.attention.qk_norm.kind != QkNormKind::kNone;
+     }},
+    {"capped scores", [](const RunConfig& config) { return config.model.attention.score_cap > 0; }},
+    {"windows of attention",
+     [](const RunConfig& config) { return config.model.attention.window > 0; }},
+    {"sinks of attention", [](const RunConfig& config) { return config.model.attention.sink; }},
+    {"value residuals",
+     [](const RunConfig& config) {
+       return config.model.attention.value_residual != ValueResidual::kNone;
+     }},
+    {"ALiBi", [](const RunConfig& config) { return config.model.positions == Positions::kAlibi; }},
+    {"rotary positions of a share of features or blocks",
+     [](const RunConfig& config) {
+       return config.model.positions == Positions::kRotary &&
+              (config.model.rotary.share != 1 || config.model.rotary.skip_every > 0);
+     }},
+    {"parallel sublayers", [](const RunConfig& config) { return config.model.parallel; }},
+    {"gains of updates",
+     [](const RunConfig& config) { return config.model.update_gain != UpdateGain::kNone; }},
+    {"scale of embeddings",
+     [](const RunConfig& config) { return config.model.embedding_scale != 1; }},
+    {"norm of embeddings", [](const RunConfig& config) { return config.model.embedding_norm; }},
+    {"capped logits", [](const RunConfig& config) { return config.model.logit_cap > 0; }},
+    {"pointwise norms",
+     [](const RunConfig& config) {
+       return IsPointwise(config.model.norm.kind) && HasNorm(config.model.norm);
+     }},
+    {"gains of the form one_plus",
+     [](const RunConfig& config) {
+       return config.model.norm.gain_form != GainForm::kScale && config.model.norm.gain;
+     }},
+    {"z-loss", [](const RunConfig& config) { return config.training.z_loss > 0; }},
+};
+
+}  // namespace
 
 std::string WhyNotNative(const RunConfig& config) {
   if (config.device != Device::kCpu) return "the native trainer runs on a CPU";
@@ -11,6 +63,9 @@ std::string WhyNotNative(const RunConfig& config) {
   const bool reads_batch = config.model.norm.kind == NormKind::kBatch && HasNorm(config.model.norm);
   if (reads_batch && config.model.loss == LossPositions::kLast) {
     return "the native trainer has no BatchNorm where the loss reads last positions alone";
+  }
+  for (const Lacking& lacking : kLacking) {
+    if (lacking.used(config)) return absl::StrCat("the native trainer has no ", lacking.what);
   }
   return "";
 }

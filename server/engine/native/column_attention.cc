@@ -18,8 +18,8 @@ ColumnAttention::ColumnAttention(const Layers& layers)
   float* to = turns_.Reserve(2 * half * config_.context);
   for (int position = 0; position < config_.context; ++position, to += 2 * half) {
     for (int f = 0; f < half; ++f) {
-      const double angle =
-          position * std::pow(1e4, -static_cast<double>(f) / static_cast<double>(half));
+      const double angle = position * std::pow(config_.rotary.theta,
+                                               -static_cast<double>(f) / static_cast<double>(half));
       to[f] = static_cast<float>(std::cos(angle));
       to[half + f] = static_cast<float>(std::sin(angle));
     }

@@ -217,8 +217,8 @@ struct AbsorbedAttentionBack {
 };
 
 // An activation's value, and its derivative, which multiplies gradients on the backward pass. For
-// kSwiglu `x` has the gates' rows, then as many rows of gated values, and so has `slope`; `y` has
-// half as many.
+// a gated activation `x` has the gates' rows, then as many rows of gated values, and so has
+// `slope`; `y` has half as many.
 struct Activate {
   Activation activation = Activation::kRelu;
   int rows = 0;  // of y

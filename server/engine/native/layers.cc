@@ -226,7 +226,7 @@ void Layers::FeedForwardBack(const Block& block, const ColumnGroup& group,
   AddGradients(block.down, memory.hidden.data(), dupdate, group.count);
   float* const dup = dup_.Reserve(int64_t{block.up.out} * group.count);
   Back(block.down, dupdate, group.count, dup);
-  if (config_.activation == Activation::kSwiglu) {
+  if (IsGated(config_.activation)) {
     std::copy_n(dup, hidden, dup + hidden);
     kernels_.multiply(memory.slope.data() + hidden, dup + hidden, hidden);
   }

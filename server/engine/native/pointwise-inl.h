@@ -73,6 +73,13 @@ struct Silu {
   }
 };
 
+struct Relu2 {
+  static HWY_INLINE Activated Of(V16 u) {
+    const V16 positive = Relu::Of(u).value;
+    return {Mul(positive, positive), Add(positive, positive)};
+  }
+};
+
 template <typename Function>
 HWY_INLINE void ActivateAll(const Activate& a) {
   const int64_t n = int64_t{a.rows} * a.columns;
@@ -83,11 +90,12 @@ HWY_INLINE void ActivateAll(const Activate& a) {
   }
 }
 
-// silu(gate)·x.
+// f(gate)·x.
+template <typename Function>
 HWY_INLINE void ActivateGated(const Activate& a) {
   const int64_t n = int64_t{a.rows} * a.columns;
   for (int64_t i = 0; i < n; i += kLanes) {
-    const Activated gate = Silu::Of(Load(a.x + i));
+    const Activated gate = Function::Of(Load(a.x + i));
     const V16 x = Load(a.x + n + i);
     Store(Mul(gate.value, x), a.y + i);
     if (a.slope == nullptr) continue;
@@ -106,8 +114,14 @@ HWY_NOINLINE void ApplyActivation(const Activate& a) {
       return ActivateAll<GeluTanh>(a);
     case Activation::kSilu:
       return ActivateAll<Silu>(a);
+    case Activation::kRelu2:
+      return ActivateAll<Relu2>(a);
     case Activation::kSwiglu:
-      return ActivateGated(a);
+      return ActivateGated<Silu>(a);
+    case Activation::kGeglu:
+      return ActivateGated<Gelu>(a);
+    case Activation::kReglu:
+      return ActivateGated<Relu>(a);
   }
 }
 

@@ -113,7 +113,7 @@ TEST(HeadLossOnDeviceTest, KeepsSmallGradientsInBfloat16) {
     const at::Tensor x = at::eye(kWidth).narrow(0, 0, kTargets).to(device);
     BatchTensors batch;
     batch.targets = at::arange(kTargets).to(device);
-    const at::Tensor loss = MeanHeadLoss(x, head, batch, {}, factors);
+    const at::Tensor loss = MeanHeadLoss(x, {head}, batch, {}, factors);
     return torch::autograd::grad({loss}, {head.weight})[0].to(at::kCPU);
   };
   const at::Tensor exact = gradient(at::kCPU, {});

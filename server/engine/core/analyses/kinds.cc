@@ -309,11 +309,22 @@ AnalysisCost GradientAlignmentCost(const AnalysisOptions&, const RunConfig& conf
 }
 
 Problems CheckHasNorm(const AnalysisOptions&, const ModelConfig& model) {
-  if (model.norm.final || HasAttentionNorm(model) || HasFeedForwardNorm(model)) return {};
+  const bool outside = model.norm.final || model.embedding_norm;
+  if (outside || HasAttentionNorm(model) || HasFeedForwardNorm(model)) return {};
   return {{"", "", "the model has no norm", "a model with one"}};
 }
 
-uint64_t Norms(const ModelConfig& model) { return 4 * static_cast<uint64_t>(model.layers) + 1; }
+// Checks that norms have a mean or a component along their input.
+Problems CheckNormJacobian(const AnalysisOptions& options, const ModelConfig& model) {
+  Problems problems = CheckHasNorm(options, model);
+  if (!problems.empty() || !IsPointwise(model.norm.kind)) return problems;
+  return {{"", "",
+           absl::StrCat("the model's norms are ", NameOf(model.norm.kind),
+                        ", functions of each feature alone, which remove nothing from a gradient"),
+           "a model whose model.norm.kind is layer, rms, batch or l2"}};
+}
+
+uint64_t Norms(const ModelConfig& model) { return 4 * static_cast<uint64_t>(model.layers) + 2; }
 
 AnalysisCost NormJacobianCost(const AnalysisOptions&, const RunConfig& config, uint64_t, size_t) {
   return {kGradient, 128 * Norms(config.model), 0};
@@ -529,7 +540,7 @@ constexpr AnalysisKind kKinds[] = {
      .revision = 2},
     {.name = "norm_jacobian",
      .default_tokens = 5'000,
-     .check = CheckHasNorm,
+     .check = CheckNormJacobian,
      .cost = NormJacobianCost,
      .piece_forwards = kGradient,
      .revision = 1},

@@ -2,6 +2,7 @@
 
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <vector>
@@ -9,10 +10,12 @@
 #include "server/engine/core/layout.h"
 #include "server/engine/torch/model/dropout.h"
 #include "server/engine/torch/model/layers.h"
+#include "server/engine/torch/model/norm.h"
 #include "server/engine/torch/model/unrecorded.h"
 
-// In the shapes: B rows, T positions, S of them still needed (T or 1), M = B·S, d features, H
-// heads. Attention is composed of basic operations, so that it is twice differentiable.
+// In the shapes: B rows, T positions, S of them still needed (T or 1), M = B·S, d features, H heads
+// of queries, K heads of keys and values. Attention is composed of basic operations, so that it is
+// twice differentiable.
 namespace ablate::engine {
 namespace {
 
@@ -97,10 +100,21 @@ at::Tensor Softmax(const at::Tensor& scores) {
       .narrow(-1, 0, length);  // [N, S, T]
 }
 
-at::Tensor Weights(const at::Tensor& scores, const AttentionConfig& config) {
+// Returns the softmax over the keys and the sink, without the sink's weight. `sink` [H]; scores
+// [B·H, S, T].
+at::Tensor SinkSoftmax(const at::Tensor& scores, const at::Tensor& sink) {
+  const int64_t rows = scores.size(0) / sink.size(0);
+  const at::Tensor more = sink.view({1, -1, 1, 1})
+                              .expand({rows, -1, scores.size(1), 1})
+                              .reshape({scores.size(0), scores.size(1), 1});
+  return Softmax(at::cat({scores, more}, -1)).narrow(-1, 0, scores.size(2));
+}
+
+at::Tensor Weights(const at::Tensor& scores, const AttentionConfig& config,
+                   const at::Tensor& sink) {
   switch (config.kind) {
     case AttentionKind::kSoftmax:
-      return Softmax(scores);
+      return sink.defined() ? SinkSoftmax(scores, sink) : Softmax(scores);
     case AttentionKind::kSigmoid:
       return (scores + config.score_bias).sigmoid();
     case AttentionKind::kNone:
@@ -112,20 +126,33 @@ at::Tensor Weights(const at::Tensor& scores, const AttentionConfig& config) {
 // Drops weights of one attention; null: no dropout.
 using DropWeights = std::function<at::Tensor(const at::Tensor& weights)>;
 
-// Heads of all rows form the batch: q [B·H, S, d/H], k and v [B·H, T, d/H] → context
-// [B·S, d].
-at::Tensor Attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                  const at::Tensor& bias, const ModelConfig& config, const BlockPass& pass,
-                  const DropWeights& drop) {
-  const double scale = ScoreScale(config);
-  const at::Tensor keys = k.transpose(1, 2);  // [B·H, d/H, T]
+// Queries [B·H, S, d/H], keys and values [B·H, T, d/H].
+struct Heads {
+  at::Tensor q;
+  at::Tensor k;
+  at::Tensor v;
+};
+
+// Returns s·qkᵀ, capped, with `bias` added, [B·H, S, T].
+at::Tensor Scores(const Heads& heads, const at::Tensor& bias, const ModelConfig& config) {
+  const double scale = ScoreScale(config), cap = config.attention.score_cap;
+  const at::Tensor keys = heads.k.transpose(1, 2);  // [B·H, d/H, T]
+  if (cap > 0) {
+    const at::Tensor capped = Capped(heads.q.bmm(keys) * scale, cap);
+    return bias.defined() ? capped + bias : capped;
+  }
+  return bias.defined() ? at::baddbmm(bias, heads.q, keys, 1, scale) : heads.q.bmm(keys) * scale;
+}
+
+// Returns the context, [B·S, d].
+at::Tensor Attend(const Heads& heads, const at::Tensor& bias, const at::Tensor& sink,
+                  const ModelConfig& config, const BlockPass& pass, const DropWeights& drop) {
   const at::Tensor scores =
-      pass.At(HookPoint::kAttentionScores, bias.defined() ? at::baddbmm(bias, q, keys, 1, scale)
-                                                          : q.bmm(keys) * scale);  // [B·H, S, T]
-  at::Tensor weights =
-      pass.At(HookPoint::kAttentionWeights, Weights(scores, config.attention));  // [B·H, S, T]
+      pass.At(HookPoint::kAttentionScores, Scores(heads, bias, config));  // [B·H, S, T]
+  at::Tensor weights = pass.At(HookPoint::kAttentionWeights,
+                               Weights(scores, config.attention, sink));  // [B·H, S, T]
   if (drop) weights = drop(weights);
-  const at::Tensor context = weights.bmm(v);                                      // [B·H, S, d/H]
+  const at::Tensor context = weights.bmm(heads.v);                                // [B·H, S, d/H]
   return pass.At(HookPoint::kAttentionHeads, MergeHeads(context, config.heads));  // [B·S, d]
 }
 
@@ -146,30 +173,84 @@ at::Tensor PaddingBias(const SequenceShape& shape, int64_t heads, at::TensorOpti
       .reshape({shape.rows * heads, 1, shape.length});  // [B·H, 1, T]
 }
 
-// Returns the angles at `positions` [B, S], the same for every head.
+// Returns ALiBi's slopes (Press et al. 2022), [H]: 2^(−8(h+1)/H) if H is a power of two; otherwise
+// those of the power n below it, followed by every other one of 2n.
+at::Tensor AlibiSlopes(int heads, at::TensorOptions options) {
+  int power = 1;
+  while (2 * power <= heads) power *= 2;
+  std::vector<double> slopes;
+  for (int h = 0; h < power; ++h) slopes.push_back(std::exp2(-8.0 * (h + 1) / power));
+  for (int h = 0; power + h < heads; ++h) slopes.push_back(std::exp2(-4.0 * (2 * h + 1) / power));
+  return at::tensor(slopes, at::kDouble).to(options);
+}
+
+// Returns the term of queries at `positions` [B, S] for keys 0…T − 1, [1 or B·H, 1 or S, T].
+at::Tensor BiasOf(const ModelConfig& config, const SequenceShape& shape,
+                  const at::Tensor& positions, int64_t keys, bool windowed,
+                  at::TensorOptions options) {
+  const AttentionConfig& attention = config.attention;
+  const int64_t rows = positions.size(0), queries = positions.size(1);
+  const at::Tensor key = at::arange(keys, positions.options());  // [T]
+  const at::Tensor distance = positions.unsqueeze(-1) - key;     // [B, S, T]
+  at::Tensor hidden = at::zeros_like(distance, at::kBool);       // [B, S, T]
+  if (attention.causal) hidden = hidden.logical_or(distance.lt(0));
+  if (windowed) hidden = hidden.logical_or(distance.abs().ge(attention.window));
+  if (shape.lengths.defined()) {
+    hidden = hidden.logical_or(key.ge(shape.lengths.unsqueeze(1)).unsqueeze(1));
+  }
+  const at::Tensor mask = at::zeros(hidden.sizes(), options)
+                              .masked_fill_(hidden, -std::numeric_limits<double>::infinity())
+                              .unsqueeze(1)
+                              .expand({-1, config.heads, -1, -1});  // [B, H, S, T]
+  if (config.positions != Positions::kAlibi) return mask.reshape({-1, queries, keys});
+  const at::Tensor slopes = AlibiSlopes(config.heads, options).view({-1, 1, 1});  // [H, 1, 1]
+  return (mask - slopes * distance.abs().unsqueeze(1))
+      .reshape({rows * config.heads, queries, keys});
+}
+
+// Returns the terms for the kept positions.
+ScoreBias ScoreBiasOf(const ModelConfig& config, const SequenceShape& shape, Kept kept,
+                      at::TensorOptions options) {
+  const at::Tensor positions = PositionsOf(shape, kept, options);
+  ScoreBias bias;
+  if (config.positions == Positions::kAlibi) {
+    bias.full = BiasOf(config, shape, positions, shape.length, false, options);
+  } else if (kept == Kept::kEvery && config.attention.causal) {
+    bias.full = CausalBias(shape, options);  // padding is on the right, which queries never see
+  } else {
+    bias.full = PaddingBias(shape, config.heads, options);  // the last position sees all others
+  }
+  if (config.attention.window > 0) {
+    bias.windowed = BiasOf(config, shape, positions, shape.length, true, options);
+  }
+  return bias;
+}
+
+bool IsWindowed(const AttentionConfig& attention, int block) {
+  return attention.window > 0 && !IsNth(attention.full_every, block);
+}
+
+// Returns the angles at `positions` [B, S].
 Rotation MakeRotation(const ModelConfig& config, const at::Tensor& positions,
                       at::TensorOptions options) {
-  const int64_t half = HeadSize(config) / 2;
+  const int64_t pairs = RotatedFeatures(config) / 2;
   const at::TensorOptions exact = options.dtype(at::kDouble);
   const at::Tensor frequency =
-      at::pow(1e4, at::arange(half, exact) / -static_cast<double>(half));          // [d/2H]
-  const at::Tensor angle = positions.to(exact.dtype()).unsqueeze(-1) * frequency;  // [B, S, d/2H]
-  const auto by_head = [&](const at::Tensor& values) {
-    return values.to(options)
-        .unsqueeze(1)
-        .expand({-1, config.heads, -1, -1})
-        .reshape({-1, positions.size(1), half});  // [B·H, S, d/2H]
-  };
-  return {by_head(angle.cos()), by_head(angle.sin())};
+      at::pow(config.rotary.theta, at::arange(pairs, exact) / -static_cast<double>(pairs));  // [r]
+  const at::Tensor angle = positions.to(exact.dtype()).unsqueeze(-1) * frequency;  // [B, S, r]
+  return {angle.cos().to(options).unsqueeze(1), angle.sin().to(options).unsqueeze(1)};
 }
 
 // Returns x [B·H, S, d/H] with rotated features.
 at::Tensor Rotate(const at::Tensor& x, const Rotation& rotation) {
   if (!rotation.cosine.defined()) return x;
-  const std::vector<at::Tensor> halves = x.chunk(2, -1);  // 2 × [B·H, S, d/2H]
   const auto& [cosine, sine] = rotation;
-  return at::cat({halves[0] * cosine - halves[1] * sine, halves[1] * cosine + halves[0] * sine},
-                 -1);
+  const int64_t pairs = cosine.size(-1), rest = x.size(-1) - 2 * pairs;
+  const at::Tensor heads = x.view({cosine.size(0), -1, x.size(1), x.size(2)});  // [B, H, S, d/H]
+  const at::Tensor low = heads.narrow(-1, 0, pairs), high = heads.narrow(-1, pairs, pairs);
+  std::vector<at::Tensor> parts = {low * cosine - high * sine, high * cosine + low * sine};
+  if (rest > 0) parts.push_back(heads.narrow(-1, 2 * pairs, rest));
+  return at::cat(parts, -1).view(x.sizes());
 }
 
 // Returns the numbering of attention weights for dropout. It assumes that every row has all of the
@@ -193,37 +274,103 @@ LinearParameters OutputRange(const LinearParameters& linear, int64_t begin, int6
   return {range(linear.weight), range(linear.bias), range(linear.feedback)};
 }
 
-struct Heads {
-  at::Tensor q;  // [B·H, S, d/H]
-  at::Tensor k;  // [B·H, T, d/H]
-  at::Tensor v;
-};
+// Returns queries or keys x [B·N, S, d/H] of N heads after their norm.
+at::Tensor NormHeads(const at::Tensor& x, const NormParameters& norm, const ModelConfig& config,
+                     int64_t heads) {
+  const QkNormConfig& qk = config.attention.qk_norm;
+  NormPass pass;
+  pass.config.kind = qk.kind == QkNormKind::kRms     ? NormKind::kRms
+                     : qk.kind == QkNormKind::kLayer ? NormKind::kLayer
+                                                     : NormKind::kL2;
+  pass.config.eps = config.norm.eps;
+  if (qk.scope == QkNormScope::kHead) {
+    return Norm(x.reshape({-1, x.size(2)}), norm, pass).view(x.sizes());
+  }
+  return Norm(MergeHeads(x, heads), norm, pass)  // [B·S, N·d/H]
+      .view({-1, x.size(1), heads, x.size(2)})
+      .transpose(1, 2)
+      .reshape(x.sizes());
+}
 
-Heads HeadsOf(const at::Tensor& x, const BlockParameters& block, const AttentionSetting& setting,
-              Kept kept, const BlockPass& pass) {
+// Returns queries or keys x [B·N, S, d/H] of N heads, normalised and rotated.
+at::Tensor Turned(const at::Tensor& x, const NormParameters& norm, const Rotation& rotation,
+                  const ModelConfig& config, int64_t heads) {
+  const QkNormConfig& qk = config.attention.qk_norm;
+  if (qk.kind == QkNormKind::kNone) return Rotate(x, rotation);
+  if (qk.place == QkNormPlace::kAfter) return NormHeads(Rotate(x, rotation), norm, config, heads);
+  return Rotate(NormHeads(x, norm, config, heads), rotation);
+}
+
+// Returns a block's values [B·K, T, d/H], mixed with those of the first block.
+at::Tensor MixValues(const at::Tensor& values, const BlockParameters& block,
+                     const ModelConfig& config, const BlockPass& pass, at::Tensor& first_values) {
+  if (config.attention.value_residual == ValueResidual::kNone) return values;
+  if (pass.block == 0) {
+    // A block that learns from the output error has no gradient from later ones.
+    first_values = pass.rule() == LearningRule::kDirectFeedbackAlignment ? values.detach() : values;
+    return values;
+  }
+  if (!block.value_mix.defined()) return (values + first_values) * 0.5;
+  return values * block.value_mix + first_values * (1 - block.value_mix);
+}
+
+// Repeats each head of x [B·K, T, d/H] for the heads of queries that share it, [B·H, T, d/H].
+at::Tensor RepeatHeads(const at::Tensor& x, const ModelConfig& config) {
+  const int64_t shared = config.heads / KvHeads(config);
+  if (shared == 1) return x;
+  return x.unsqueeze(1).expand({-1, shared, -1, -1}).reshape({-1, x.size(1), x.size(2)});
+}
+
+// Returns the heads of the linear; keys and values have K heads.
+Heads SplitHeads(const at::Tensor& x, const BlockParameters& block, const AttentionSetting& setting,
+                 Kept kept, const BlockPass& pass) {
   const SequenceShape& shape = setting.shape;
   const auto linear = [&](const at::Tensor& in, const LinearParameters& parameters) {
     return Linear(in, parameters, pass.rule(), pass.factors()).to(parameters.weight.scalar_type());
   };
-  const int64_t d = x.size(1), heads = setting.config.heads;
+  const int64_t d = x.size(1), k = KvWidth(setting.config);
+  const int64_t heads = setting.config.heads, shared = KvHeads(setting.config);
   if (kept == Kept::kEvery) {
-    const at::Tensor qkv = linear(x, block.qkv);  // [B·T, 3d]
-    const std::vector<at::Tensor> split = Split(qkv, 3, heads, shape);
-    return {Rotate(split[0], setting.every), Rotate(split[1], setting.every), split[2]};
+    const at::Tensor qkv = linear(x, block.qkv);  // [B·T, d + 2k]
+    if (heads == shared) {
+      const std::vector<at::Tensor> split = Split(qkv, 3, heads, shape);
+      return {split[0], split[1], split[2]};
+    }
+    const std::vector<at::Tensor> kv = Split(qkv.narrow(1, d, 2 * k), 2, shared, shape);
+    return {Split(qkv.narrow(1, 0, d), 1, heads, shape)[0], kv[0], kv[1]};
   }
   const at::Tensor last = LastPositions(x, shape);                    // [B, d]
   const at::Tensor q = linear(last, OutputRange(block.qkv, 0, d));    // [B, d]
-  const at::Tensor kv = linear(x, OutputRange(block.qkv, d, 2 * d));  // [B·T, 2d]
-  const std::vector<at::Tensor> split = Split(kv, 2, heads, shape);
-  return {Rotate(Split(q, 1, heads, shape)[0], setting.last), Rotate(split[0], setting.every),
-          split[1]};
+  const at::Tensor kv = linear(x, OutputRange(block.qkv, d, 2 * k));  // [B·T, 2k]
+  const std::vector<at::Tensor> split = Split(kv, 2, shared, shape);
+  return {Split(q, 1, heads, shape)[0], split[0], split[1]};
+}
+
+// Returns the heads that attend; keys and values still have K heads.
+Heads OwnHeads(const at::Tensor& x, const BlockParameters& block, const AttentionSetting& setting,
+               Kept kept, const BlockPass& pass, at::Tensor& first_values) {
+  const ModelConfig& config = setting.config;
+  const Heads split = SplitHeads(x, block, setting, kept, pass);
+  const bool still = IsNth(config.rotary.skip_every, pass.block);
+  const Rotation none;
+  const Rotation& of_queries = still ? none : kept == Kept::kEvery ? setting.every : setting.last;
+  const Rotation& of_keys = still ? none : setting.every;
+  return {Turned(split.q, block.query_norm, of_queries, config, config.heads),
+          Turned(split.k, block.key_norm, of_keys, config, KvHeads(config)),
+          MixValues(split.v, block, config, pass, first_values)};
+}
+
+Heads HeadsOf(const at::Tensor& x, const BlockParameters& block, const AttentionSetting& setting,
+              Kept kept, const BlockPass& pass, at::Tensor& first_values) {
+  const Heads own = OwnHeads(x, block, setting, kept, pass, first_values);
+  return {own.q, RepeatHeads(own.k, setting.config), RepeatHeads(own.v, setting.config)};
 }
 
 // Returns true if LibTorch's fused attention computes what Attend would.
 bool CanFuse(const at::Tensor& x, const AttentionSetting& setting, const Pass& pass) {
   const AttentionConfig& attention = setting.config.attention;
   const bool plain =
-      attention.kind == AttentionKind::kSoftmax && pass.dropout == nullptr && pass.hooks == nullptr;
+      HasPlainScores(setting.config) && pass.dropout == nullptr && pass.hooks == nullptr;
   // Padding is on the right, where causal attention never looks.
   const bool sees_padding = !attention.causal && setting.shape.lengths.defined();
   const bool many = setting.config.loss == LossPositions::kAll &&
@@ -232,22 +379,30 @@ bool CanFuse(const at::Tensor& x, const AttentionSetting& setting, const Pass& p
   return pass.once && plain && !sees_padding && pays;
 }
 
+// Returns true if queries, keys and values are those of the linear.
+bool HasPlainHeads(const ModelConfig& config) {
+  const AttentionConfig& attention = config.attention;
+  return config.positions != Positions::kRotary && KvHeads(config) == config.heads &&
+         attention.qk_norm.kind == QkNormKind::kNone &&
+         attention.value_residual == ValueResidual::kNone;
+}
+
 // Returns the attention of all positions, before the projection: x [B·T, d] → [B·T, d].
 at::Tensor FusedAttention(const at::Tensor& x, const BlockParameters& block,
-                          const AttentionSetting& setting, const BlockPass& pass) {
+                          const AttentionSetting& setting, const BlockPass& pass,
+                          at::Tensor& first_values) {
   const ModelConfig& config = setting.config;
   const SequenceShape& shape = setting.shape;
-  const at::Tensor qkv = Linear(x, block.qkv, pass.rule(), pass.factors());  // [B·T, 3d]
-  std::vector<at::Tensor> heads;
-  if (setting.every.cosine.defined()) {
-    heads = Split(qkv, 3, config.heads, shape);  // 3 × [B·H, T, d/H]
-    for (size_t i = 0; i < 2; ++i) heads[i] = Rotate(heads[i], setting.every);
-    for (at::Tensor& head : heads) {
-      head =
-          head.to(qkv.scalar_type()).view({shape.rows, config.heads, shape.length, head.size(2)});
-    }
+  std::vector<at::Tensor> heads;  // 3 × [B, H, T, d/H]
+  if (HasPlainHeads(config)) {
+    const at::Tensor qkv = Linear(x, block.qkv, pass.rule(), pass.factors());  // [B·T, 3d]
+    heads = SplitViews(qkv, 3, config.heads, shape);
   } else {
-    heads = SplitViews(qkv, 3, config.heads, shape);  // 3 × [B, H, T, d/H]
+    const Heads made = HeadsOf(x, block, setting, Kept::kEvery, pass, first_values);
+    const at::ScalarType type = pass.factors().value_or(block.qkv.weight.scalar_type());
+    for (const at::Tensor& head : {made.q, made.k, made.v}) {
+      heads.push_back(head.to(type).view({shape.rows, config.heads, shape.length, head.size(2)}));
+    }
   }
   const at::Tensor context =
       at::scaled_dot_product_attention(heads[0], heads[1], heads[2], /*attn_mask=*/{},
@@ -278,10 +433,8 @@ AttentionSetting MakeAttentionSetting(const ModelConfig& config, const SequenceS
                                       at::TensorOptions options) {
   AttentionSetting setting = {config, shape, {}, {}, {}, {}};
   if (!Attends(config)) return setting;
-  // The last position may see everything except padding.
-  setting.last_bias = PaddingBias(shape, config.heads, options);
-  // Padding is on the right, which causal queries never see.
-  setting.every_bias = config.attention.causal ? CausalBias(shape, options) : setting.last_bias;
+  setting.every_bias = ScoreBiasOf(config, shape, Kept::kEvery, options);
+  setting.last_bias = ScoreBiasOf(config, shape, Kept::kLast, options);
   if (config.positions == Positions::kRotary) {
     setting.every = MakeRotation(config, PositionsOf(shape, Kept::kEvery, options), options);
     setting.last = MakeRotation(config, PositionsOf(shape, Kept::kLast, options), options);
@@ -290,14 +443,15 @@ AttentionSetting MakeAttentionSetting(const ModelConfig& config, const SequenceS
 }
 
 at::Tensor SelfAttention(const at::Tensor& x, const BlockParameters& block,
-                         const AttentionSetting& setting, Kept kept, const BlockPass& pass) {
+                         const AttentionSetting& setting, Kept kept, const BlockPass& pass,
+                         at::Tensor& first_values) {
   const ModelConfig& config = setting.config;
   const SequenceShape& shape = setting.shape;
   if (kept == Kept::kEvery && CanFuse(x, setting, pass.pass)) {
-    return Linear(FusedAttention(x, block, setting, pass), block.projection, pass.rule(),
-                  pass.factors());
+    return Linear(FusedAttention(x, block, setting, pass, first_values), block.projection,
+                  pass.rule(), pass.factors());
   }
-  const Heads heads = HeadsOf(x, block, setting, kept, pass);
+  const Heads heads = HeadsOf(x, block, setting, kept, pass, first_values);
   DropWeights drop;
   if (const Dropout* dropout = pass.pass.dropout) {
     drop = [&, dropout](const at::Tensor& weights) {
@@ -307,27 +461,36 @@ at::Tensor SelfAttention(const at::Tensor& x, const BlockParameters& block,
                   lines);
     };
   }
-  const at::Tensor& bias = kept == Kept::kEvery ? setting.every_bias : setting.last_bias;
-  const at::Tensor context =
-      Attend(heads.q, heads.k, heads.v, bias, config, pass, drop);        // [B·S, d]
-  return Linear(context, block.projection, pass.rule(), pass.factors());  // [B·S, d]
+  const ScoreBias& biases = kept == Kept::kEvery ? setting.every_bias : setting.last_bias;
+  const at::Tensor& bias = IsWindowed(config.attention, pass.block) ? biases.windowed : biases.full;
+  const at::Tensor context = Attend(heads, bias, block.sink, config, pass, drop);  // [B·S, d]
+  return Linear(context, block.projection, pass.rule(), pass.factors());           // [B·S, d]
 }
 
 at::Tensor NextAttention(const at::Tensor& x, const BlockParameters& block,
-                         const ModelConfig& config, int64_t position, const SeenPositions& seen) {
-  const SequenceShape shape = {x.size(0), 1, {}};
-  const at::Tensor qkv = Linear(x, block.qkv, LearningRule::kBackprop);      // [B, 3d]
-  const std::vector<at::Tensor> split = Split(qkv, 3, config.heads, shape);  // 3 × [B·H, 1, d/H]
-  Rotation rotation;
+                         const ModelConfig& config, int index, int64_t position,
+                         const SeenPositions& seen, at::Tensor& first_values) {
+  const Pass pass;
+  const BlockPass here = {pass, index};
+  AttentionSetting setting = {config, {x.size(0), 1, {}}, {}, {}, {}, {}};
+  const at::Tensor at_position =
+      at::full({x.size(0), 1}, position, x.options().dtype(at::kLong));  // [B, 1]
   if (config.positions == Positions::kRotary) {
-    const at::Tensor here = at::full({x.size(0), 1}, position, x.options().dtype(at::kLong));
-    rotation = MakeRotation(config, here, x.options());
+    setting.every = MakeRotation(config, at_position, x.options());
   }
-  seen.keys.narrow(1, position, 1).copy_(Rotate(split[1], rotation));
-  seen.values.narrow(1, position, 1).copy_(split[2]);
-  const at::Tensor context =
-      Attend(Rotate(split[0], rotation), seen.keys.narrow(1, 0, position + 1),
-             seen.values.narrow(1, 0, position + 1), {}, config, {Pass(), 0}, nullptr);
+  const Heads next = OwnHeads(x, block, setting, Kept::kEvery, here, first_values);
+  seen.keys.narrow(1, position, 1).copy_(next.k);
+  seen.values.narrow(1, position, 1).copy_(next.v);
+  const auto repeated = [&](const at::Tensor& all) {
+    return RepeatHeads(all.narrow(1, 0, position + 1), config);  // [B·H, T, d/H]
+  };
+  const bool windowed = IsWindowed(config.attention, index);
+  at::Tensor bias;
+  if (windowed || config.positions == Positions::kAlibi) {
+    bias = BiasOf(config, setting.shape, at_position, position + 1, windowed, x.options());
+  }
+  const at::Tensor context = Attend({next.q, repeated(seen.keys), repeated(seen.values)}, bias,
+                                    block.sink, config, here, nullptr);
   return Linear(context, block.projection, LearningRule::kBackprop);  // [B, d]
 }
 

@@ -29,11 +29,18 @@ at::Tensor PositionsOf(const SequenceShape& shape, Kept kept, at::TensorOptions 
 // x [B·T, d] → the last position of every row that isn't padding, [B, d].
 at::Tensor LastPositions(const at::Tensor& x, const SequenceShape& shape);
 
-// Cosine and sine of the angles by which rotary positions rotate a head's features, [B·H, S,
-// d/(2H)].
+// Cosine and sine of the angles by which rotary positions rotate the first 2r features of a head,
+// [B, 1, S, r].
 struct Rotation {
   at::Tensor cosine;
   at::Tensor sine;
+};
+
+// Terms of the attention scores: −∞ for keys that a query may not see, and ALiBi's. Each is [1 or
+// B·H, 1 or S, T], or undefined if there are none.
+struct ScoreBias {
+  at::Tensor full;      // of blocks without a window
+  at::Tensor windowed;  // of the others
 };
 
 // The part of attention that all blocks of a forward pass share. Keeps a reference to `config`.
@@ -41,12 +48,8 @@ struct AttentionSetting {
   const ModelConfig& config;
   SequenceShape shape;
   // Each exists twice: for queries at every position, and at last positions only (Kept).
-  //
-  // Biases are added to the attention scores: −∞ for keys that a query may not see. every_bias is
-  // [1, T, T] for causal attention; otherwise both are [B·H, 1, T] if rows are padded, else
-  // undefined.
-  at::Tensor every_bias;
-  at::Tensor last_bias;
+  ScoreBias every_bias;
+  ScoreBias last_bias;
   Rotation every;  // undefined if positions are not rotary
   Rotation last;
 };
@@ -54,14 +57,16 @@ struct AttentionSetting {
 AttentionSetting MakeAttentionSetting(const ModelConfig& config, const SequenceShape& shape,
                                       at::TensorOptions options);
 
-// Returns softmax(qkᵀ/√(d/H))v, or σ(qkᵀ/√(d/H) + score_bias)v without normalisation, after the
-// projection: x [B·T, d] → [B·T, d], or [B, d] with kLast, which queries at the last positions
-// only. Rotary positions rotate features j and j + d/(2H) of queries and keys at position p by
-// p·10000^(−2jH/d).
+// Returns softmax(s·qkᵀ)v, or σ(s·qkᵀ + score_bias)v without normalisation, after the projection: x
+// [B·T, d] → [B·T, d], or [B, d] with kLast, which queries at the last positions only. s is
+// ScoreScale. The switches of docs/reference/model.md change queries, keys, values and scores.
+// `first_values` are the first block's values [B·K, T, d/H], with K heads of keys and values: set
+// by that block if the model has value residuals, read by the others.
 at::Tensor SelfAttention(const at::Tensor& x, const BlockParameters& block,
-                         const AttentionSetting& setting, Kept kept, const BlockPass& pass);
+                         const AttentionSetting& setting, Kept kept, const BlockPass& pass,
+                         at::Tensor& first_values);
 
-// Key-value cache: keys and values of the positions that a decoder has read, [B·H, context, d/H]
+// Key-value cache: keys and values of the positions that a decoder has read, [B·K, context, d/H]
 // each.
 struct SeenPositions {
   at::Tensor keys;
@@ -69,9 +74,10 @@ struct SeenPositions {
 };
 
 // Returns the attention of one new position to itself and all earlier ones: x [B, d] → [B, d].
-// Stores its keys and values at `position` in `seen`.
+// Stores its keys and values at `position` in `seen`. `first_values` are as in SelfAttention.
 at::Tensor NextAttention(const at::Tensor& x, const BlockParameters& block,
-                         const ModelConfig& config, int64_t position, const SeenPositions& seen);
+                         const ModelConfig& config, int index, int64_t position,
+                         const SeenPositions& seen, at::Tensor& first_values);
 
 }  // namespace ablate::engine
 

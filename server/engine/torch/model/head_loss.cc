@@ -19,13 +19,14 @@ using torch::autograd::variable_list;
 // products with 50,257 columns are three times slower there than with 50,304.
 struct AppliedHead {
   AppliedHead(const at::Tensor& x, const at::Tensor& w, const std::optional<at::Tensor>& b,
-              at::ScalarType factors)
+              double bound, at::ScalarType factors)
       : in(x.to(factors)),
         vocabulary(w.size(0)),
         padding(x.is_cpu() ? 0 : (kAligned - vocabulary % kAligned) % kAligned),
         weight(padding == 0 ? w.to(factors)
                             : at::constant_pad_nd(w.to(factors), {0, 0, 0, padding})),
         bias(b),
+        cap(bound),
         own(w.scalar_type()) {}
 
   int64_t targets() const { return in.size(0); }
@@ -43,6 +44,7 @@ struct AppliedHead {
   at::Tensor Logits(int64_t first, int64_t count) const {
     const at::Tensor logits = in.narrow(0, first, count).mm(weight.t());
     if (bias.has_value()) Real(logits).add_(*bias);
+    if (cap > 0) Real(logits).div_(cap).tanh_().mul_(cap);
     if (padding > 0) {
       logits.narrow(1, vocabulary, padding).fill_(-std::numeric_limits<double>::infinity());
     }
@@ -54,6 +56,7 @@ struct AppliedHead {
   const int64_t vocabulary, padding;
   const at::Tensor weight;  // [V', d]
   const std::optional<at::Tensor> bias;
+  const double cap;
   const at::ScalarType own;  // type of the parameters
 };
 
@@ -74,15 +77,16 @@ void AddProduct(bool first, const at::Tensor& a, const at::Tensor& b, at::Tensor
   }
 }
 
-// With p the probabilities and ε the smoothing, the gradient of a target's loss by its logits is
-// p − ε/V, and 1 − ε less at the target itself.
+// With p the probabilities, ε the smoothing, z the factor of the z-loss and l the logarithm of the
+// exponentials' sum, the gradient of a target's loss by its logits is p·(1 + 2zl) − ε/V, and 1 − ε
+// less at the target itself; by a logit before the bound c it is 1 − (logit/c)² times that.
 struct ChunkLoss {
   at::Tensor losses;    // [R, 1], of the parameters' type
   at::Tensor gradient;  // [R, V'], of the factors' type
 };
 
 ChunkLoss LossOf(const AppliedHead& head, const at::Tensor& logits, const at::Tensor& target,
-                 double smoothing) {
+                 double smoothing, double z_loss) {
   const at::Tensor log_p = logits.log_softmax(-1, head.own);               // [R, V']
   const at::Tensor log_p_of_target = log_p.gather(1, target);              // [R, 1]
   const double spread = smoothing / static_cast<double>(head.vocabulary);  // to each token
@@ -94,10 +98,21 @@ ChunkLoss LossOf(const AppliedHead& head, const at::Tensor& logits, const at::Te
   // Softmax of rounded logits reads and writes fewer bytes than exp of log_p.
   const bool rounds = logits.scalar_type() != head.own;
   loss.gradient = rounds ? logits.softmax(-1) : log_p.exp_();
+  at::Tensor of_target = log_p_of_target.exp();  // [R, 1]
+  if (z_loss > 0) {
+    const at::Tensor log_sum = logits.gather(1, target).to(head.own) - log_p_of_target;  // [R, 1]
+    loss.losses.add_(log_sum.square(), z_loss);
+    const at::Tensor factor = log_sum * (2 * z_loss) + 1;
+    loss.gradient.mul_(factor);
+    of_target.mul_(factor);
+  }
   if (smoothing > 0) head.Real(loss.gradient).sub_(spread);
   // In the parameters' type: of a p close to 1, rounding before the difference would leave nothing.
-  const at::Tensor of_target = log_p_of_target.exp().add_(smoothing - 1).sub_(spread);  // [R, 1]
+  of_target.add_(smoothing - 1).sub_(spread);
   loss.gradient.scatter_(1, target, of_target.to(logits.scalar_type()));
+  if (head.cap > 0) {
+    head.Real(loss.gradient).mul_(1 - (head.Real(logits) / head.cap).square());
+  }
   return loss;
 }
 
@@ -110,9 +125,9 @@ class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
                             const std::optional<at::Tensor>& bias, const at::Tensor& targets,
                             const std::optional<at::Tensor>& counted, const at::Tensor& total,
-                            double smoothing, at::ScalarType factors) {
+                            double smoothing, double z_loss, double cap, at::ScalarType factors) {
     const Unrecorded unrecorded;
-    const AppliedHead head(x, weight, bias, factors);
+    const AppliedHead head(x, weight, bias, cap, factors);
     const at::Tensor dx = at::empty_like(x);
     at::Tensor dw = at::empty({head.weight.size(0), x.size(1)}, weight.options());
     std::optional<at::Tensor> db;
@@ -120,7 +135,7 @@ class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
     const at::Tensor sum = at::zeros({}, x.options().dtype(at::kDouble));
     VisitChunks(head, [&](int64_t first, int64_t count) {
       const at::Tensor target = targets.narrow(0, first, count).unsqueeze(1);  // [R, 1]
-      const ChunkLoss loss = LossOf(head, head.Logits(first, count), target, smoothing);
+      const ChunkLoss loss = LossOf(head, head.Logits(first, count), target, smoothing, z_loss);
       if (counted.has_value()) {
         const at::Tensor counts = counted->narrow(0, first, count).unsqueeze(1);  // [R, 1]
         loss.losses.mul_(counts);
@@ -147,16 +162,15 @@ class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
     of_inputs.erase(of_inputs.begin());
     // In place: a copy would be as large as the head.
     for (const at::Tensor& gradient : of_inputs) gradient.mul_(factor);
-    of_inputs.resize(8);
+    of_inputs.resize(10);
     return of_inputs;
   }
 };
 
 }  // namespace
 
-at::Tensor MeanHeadLoss(const at::Tensor& x, const LinearParameters& head,
-                        const BatchTensors& batch, const Objective& objective,
-                        std::optional<at::ScalarType> factors) {
+at::Tensor MeanHeadLoss(const at::Tensor& x, const CappedHead& head, const BatchTensors& batch,
+                        const Objective& objective, std::optional<at::ScalarType> factors) {
   at::Tensor total;  // [], float64
   if (objective.targets.defined()) {
     total = objective.targets.to(at::kDouble);
@@ -165,17 +179,20 @@ at::Tensor MeanHeadLoss(const at::Tensor& x, const LinearParameters& head,
   } else {
     total = at::full({}, batch.targets.numel(), batch.targets.options().dtype(at::kDouble));
   }
-  return HeadLossFunction::apply(x, head.weight, IfDefined(head.bias), batch.targets,
+  const LinearParameters& linear = head.linear;
+  return HeadLossFunction::apply(x, linear.weight, IfDefined(linear.bias), batch.targets,
                                  IfDefined(batch.counted), total, objective.label_smoothing,
-                                 factors.value_or(head.weight.scalar_type()));
+                                 objective.z_loss, head.cap,
+                                 factors.value_or(linear.weight.scalar_type()));
 }
 
-at::Tensor ScoreHead(const at::Tensor& x, const LinearParameters& parameters,
-                     const BatchTensors& batch, std::optional<at::ScalarType> factors) {
+at::Tensor ScoreHead(const at::Tensor& x, const CappedHead& capped, const BatchTensors& batch,
+                     std::optional<at::ScalarType> factors) {
   const at::NoGradGuard no_grad;
   const Unrecorded unrecorded;
-  const AppliedHead head(x, parameters.weight, IfDefined(parameters.bias),
-                         factors.value_or(parameters.weight.scalar_type()));
+  const LinearParameters& linear = capped.linear;
+  const AppliedHead head(x, linear.weight, IfDefined(linear.bias), capped.cap,
+                         factors.value_or(linear.weight.scalar_type()));
   at::Tensor score = at::zeros({3}, x.options().dtype(at::kDouble));
   VisitChunks(head, [&](int64_t first, int64_t count) {
     BatchTensors chunk;

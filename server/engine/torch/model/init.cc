@@ -19,10 +19,8 @@ namespace {
 
 void Fill(at::Tensor& tensor, const InitialDraw& draw, const at::Generator& generator) {
   switch (draw.distribution) {
-    case Distribution::kZero:
-      break;
-    case Distribution::kOne:
-      tensor.fill_(1);
+    case Distribution::kConstant:
+      tensor.fill_(draw.scale);
       break;
     case Distribution::kNormal:
       tensor.normal_(0, draw.scale, generator);
@@ -32,6 +30,9 @@ void Fill(at::Tensor& tensor, const InitialDraw& draw, const at::Generator& gene
       break;
   }
   if (draw.then_zeroed) tensor.zero_();
+  if (draw.factor != 1) {
+    tensor.narrow(0, draw.first_row, tensor.size(0) - draw.first_row).mul_(draw.factor);
+  }
 }
 
 // Returns layout indices in the order in which PyTorch's modules draw: the order of the layout,
@@ -69,7 +70,7 @@ at::Tensor InitialParameters(const ModelConfig& model, const ParameterLayout& la
           at::make_generator<at::CPUGeneratorImpl>(StreamSeed(seed, "init/" + parameter.name));
     }
     at::Tensor value = at::zeros(parameter.shape, options);
-    Fill(value, DrawOf(parameter, model.init.kind), generator);
+    Fill(value, DrawOf(parameter, model), generator);
     flat.narrow(0, parameter.offset, parameter.size).copy_(value.view(-1));
   }
   return flat;

@@ -75,6 +75,8 @@ at::Tensor Head(const at::Tensor& x, const LinearParameters& parameters,
             parameters.weight.scalar_type());
 }
 
+at::Tensor Capped(const at::Tensor& x, double cap) { return cap > 0 ? (x / cap).tanh() * cap : x; }
+
 at::Tensor TokenLosses(const at::Tensor& logits, const BatchTensors& batch,
                        double label_smoothing) {
   const at::Tensor log_probabilities = logits.log_softmax(-1);  // [N, V]
@@ -91,7 +93,12 @@ at::Tensor TokenLosses(const at::Tensor& logits, const BatchTensors& batch,
 
 at::Tensor MeanLoss(const at::Tensor& logits, const BatchTensors& batch,
                     const Objective& objective) {
-  const at::Tensor losses = TokenLosses(logits, batch, objective.label_smoothing);  // [N]
+  at::Tensor losses = TokenLosses(logits, batch, objective.label_smoothing);  // [N]
+  if (objective.z_loss > 0) {
+    const at::Tensor square = logits.logsumexp(-1).square();  // [N]
+    const at::Tensor counted = batch.counted.defined() ? square * batch.counted : square;
+    losses = losses + counted * objective.z_loss;
+  }
   if (objective.targets.defined()) return losses.sum() / objective.targets;
   return batch.counted.defined() ? losses.sum() / batch.counted.sum() : losses.mean();
 }

@@ -31,15 +31,20 @@ at::Tensor Linear(const at::Tensor& x, const LinearParameters& parameters, Learn
 at::Tensor Head(const at::Tensor& x, const LinearParameters& parameters,
                 std::optional<at::ScalarType> factors = {});
 
+// Returns cap·tanh(x/cap), or x if `cap` is 0.
+at::Tensor Capped(const at::Tensor& x, double cap);
+
 // logits [N, V], targets [N] → −ln p(target), in nats, [N]; 0 for ignored targets. With a smoothing
 // ε it is (1 − ε)·(−ln p(target)) + ε·(the mean of −ln p over the vocabulary), as in
 // torch.nn.functional.cross_entropy.
 at::Tensor TokenLosses(const at::Tensor& logits, const BatchTensors& batch,
                        double label_smoothing = 0);
 
-// Defines how a batch's loss is made from the losses of its tokens.
+// Defines how a batch's loss is made from the losses of its tokens, to each of which z_loss·(ln Σ
+// e^logit)² is added.
 struct Objective {
   double label_smoothing = 0;
+  double z_loss = 0;
   // A number in the model's precision: the targets counted in the whole batch if this is one of its
   // micro-batches. Undefined if this is the whole batch.
   at::Tensor targets;

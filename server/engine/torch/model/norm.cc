@@ -329,6 +329,13 @@ class PositionNorm : public torch::autograd::Function<PositionNorm> {
   }
 };
 
+// Is composed of basic operations, so that it is twice differentiable.
+at::Tensor PointwiseNorm(const at::Tensor& x, const NormParameters& parameters, NormKind kind) {
+  const at::Tensor scaled = x * parameters.alpha;  // [N, d]
+  return Scaled(kind == NormKind::kDyt ? scaled.tanh() : (scaled + parameters.offset).erf(),
+                parameters);
+}
+
 at::Tensor BatchNorm(const at::Tensor& x, const NormParameters& parameters, const NormPass& pass) {
   if (pass.statistics == Statistics::kRunning) {
     const at::Tensor rstd = (parameters.running_variance + pass.config.eps).rsqrt();
@@ -349,10 +356,18 @@ NormPass MakeNormPass(const NormConfig& config, Statistics statistics, const at:
   return {config, statistics, real, count};
 }
 
+at::Tensor GainOf(const NormParameters& parameters, const NormConfig& config) {
+  const bool one_plus = config.gain_form == GainForm::kOnePlus && parameters.gain.defined();
+  return one_plus ? parameters.gain + 1 : parameters.gain;
+}
+
 at::Tensor Norm(const at::Tensor& x, const NormParameters& parameters, const NormPass& pass) {
   if (x.scalar_type() == at::kBFloat16) return Norm(x.to(at::kFloat), parameters, pass);
-  if (pass.config.kind == NormKind::kBatch) return BatchNorm(x, parameters, pass);
-  return TokenNorm::apply(x, IfDefined(parameters.gain), IfDefined(parameters.shift), pass.config);
+  NormParameters with = parameters;
+  with.gain = GainOf(parameters, pass.config);
+  if (pass.config.kind == NormKind::kBatch) return BatchNorm(x, with, pass);
+  if (IsPointwise(pass.config.kind)) return PointwiseNorm(x, with, pass.config.kind);
+  return TokenNorm::apply(x, IfDefined(with.gain), IfDefined(with.shift), pass.config);
 }
 
 }  // namespace ablate::engine

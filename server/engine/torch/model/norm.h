@@ -33,6 +33,10 @@ NormPass MakeNormPass(const NormConfig& config, Statistics statistics, const at:
 //   batch  mean over positions     √(population variance + eps), both by feature over real
 //                                  positions, or the running mean and √(running variance + eps)
 //
+// Pointwise kinds have x̂ = tanh(αx) for dyt (Zhu et al. 2025, arXiv 2503.10622) and erf(αx + s) for
+// derf (Chen et al. 2025, arXiv 2512.10938). If the form of the gain is one_plus, the gain is 1
+// plus the parameter.
+//
 // The gradient of x, given the gradient g of x̂, is
 //
 //   exact         (g − ḡ − x̂·ĝ)/σ
@@ -50,6 +54,9 @@ NormPass MakeNormPass(const NormConfig& config, Statistics statistics, const at:
 // kBatchAndTrack moves `running_mean` and `running_variance` a tenth of the way to the batch's mean
 // and unbiased variance.
 at::Tensor Norm(const at::Tensor& x, const NormParameters& parameters, const NormPass& pass);
+
+// Returns the factors of x̂ [d]; undefined if there is no gain.
+at::Tensor GainOf(const NormParameters& parameters, const NormConfig& config);
 
 }  // namespace ablate::engine
 

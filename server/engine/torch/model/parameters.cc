@@ -13,15 +13,18 @@ namespace {
 
 // Pointers to a module's tensors in the model; null if it has none.
 struct Places {
-  at::Tensor* values = nullptr;  // a linear's weight, a norm's gain, a table
+  at::Tensor* values = nullptr;  // a linear's weight, a norm's gain, a table, numbers
   at::Tensor* bias = nullptr;
   at::Tensor* feedback = nullptr;
   at::Tensor* running_mean = nullptr;
   at::Tensor* running_variance = nullptr;
+  at::Tensor* alpha = nullptr;
+  at::Tensor* offset = nullptr;
 };
 
 Places Of(NormParameters& norm) {
-  return {&norm.gain, &norm.shift, nullptr, &norm.running_mean, &norm.running_variance};
+  return {&norm.gain,  &norm.shift, nullptr, &norm.running_mean, &norm.running_variance,
+          &norm.alpha, &norm.offset};
 }
 
 Places Of(LinearParameters& linear) { return {&linear.weight, &linear.bias, &linear.feedback}; }
@@ -35,14 +38,26 @@ Places PlacesOf(Module module, int block, ModelParameters& model) {
       return {&model.token_embedding, nullptr, &model.embedding_feedback};
     case Module::kPositionEmbedding:
       return {&model.position_embedding};
+    case Module::kEmbeddingNorm:
+      return Of(model.embedding_norm);
     case Module::kAttentionNorm:
       return Of(in_block().attention_norm);
     case Module::kQkv:
       return Of(in_block().qkv);
+    case Module::kQueryNorm:
+      return Of(in_block().query_norm);
+    case Module::kKeyNorm:
+      return Of(in_block().key_norm);
+    case Module::kSink:
+      return {.offset = &in_block().sink};
+    case Module::kValueMix:
+      return {&in_block().value_mix};
     case Module::kProjection:
       return Of(in_block().projection);
     case Module::kAttentionPostNorm:
       return Of(in_block().attention_post_norm);
+    case Module::kAttentionUpdateGain:
+      return {&in_block().attention_update_gain};
     case Module::kFeedForwardNorm:
       return Of(in_block().feed_forward_norm);
     case Module::kUp:
@@ -51,6 +66,8 @@ Places PlacesOf(Module module, int block, ModelParameters& model) {
       return Of(in_block().down);
     case Module::kFeedForwardPostNorm:
       return Of(in_block().feed_forward_post_norm);
+    case Module::kFeedForwardUpdateGain:
+      return {&in_block().feed_forward_update_gain};
     case Module::kBlock:
       return {nullptr, nullptr, &in_block().feedback};
     case Module::kFinalNorm:
@@ -63,7 +80,10 @@ Places PlacesOf(Module module, int block, ModelParameters& model) {
 
 at::Tensor& PlaceOf(const ParameterInfo& parameter, ModelParameters& model) {
   const Places places = PlacesOf(parameter.module, parameter.block, model);
-  at::Tensor* const place = parameter.role == ParameterRole::kBias ? places.bias : places.values;
+  at::Tensor* const place = parameter.role == ParameterRole::kBias     ? places.bias
+                            : parameter.role == ParameterRole::kAlpha  ? places.alpha
+                            : parameter.role == ParameterRole::kOffset ? places.offset
+                                                                       : places.values;
   TORCH_CHECK(place != nullptr, "no place for the parameter ", parameter.name);
   return *place;
 }

@@ -23,22 +23,30 @@ struct LinearParameters {
 };
 
 struct NormParameters {
-  at::Tensor gain;   // [d]
+  at::Tensor gain;   // [d]; NormConfig::gain_form says what is learned
   at::Tensor shift;  // [d]
   // BatchNorm's running statistics, [d]; a pass with kBatchAndTrack changes them.
   at::Tensor running_mean;
   at::Tensor running_variance;
+  at::Tensor alpha;   // [1], of a pointwise norm
+  at::Tensor offset;  // [1], of derf
 };
 
 struct BlockParameters {
   NormParameters attention_norm;
-  LinearParameters qkv;         // [3d, d]: rows of queries, keys, values
+  LinearParameters qkv;       // [d + 2k, d]: rows of queries, keys, values; k is KvWidth
+  NormParameters query_norm;  // of a head's features, or of all heads'
+  NormParameters key_norm;
+  at::Tensor sink;              // [H], scores
+  at::Tensor value_mix;         // [1], the part of the block's own values
   LinearParameters projection;  // [d, d]
   NormParameters attention_post_norm;
+  at::Tensor attention_update_gain;  // [d] or [1]
   NormParameters feed_forward_norm;
   LinearParameters up;    // [h, d], or [2h, d]: rows of gates, then of gated values
   LinearParameters down;  // [d, h]
   NormParameters feed_forward_post_norm;
+  at::Tensor feed_forward_update_gain;  // [d] or [1]
   at::Tensor feedback;  // [V, d], projects the output error in direct feedback alignment
 };
 
@@ -46,6 +54,7 @@ struct ModelParameters {
   at::Tensor token_embedding;     // [V, d]
   at::Tensor position_embedding;  // [context, d]
   at::Tensor embedding_feedback;  // [V, d], as a block's
+  NormParameters embedding_norm;
   std::vector<BlockParameters> blocks;
   NormParameters final_norm;
   LinearParameters head;  // [V, d]; the weight is token_embedding when tied

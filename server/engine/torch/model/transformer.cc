@@ -18,6 +18,13 @@
 namespace ablate::engine {
 namespace {
 
+// Returns the function of a gated activation's first half.
+Activation GateOf(Activation activation) {
+  return activation == Activation::kSwiglu  ? Activation::kSilu
+         : activation == Activation::kGeglu ? Activation::kGelu
+                                            : Activation::kRelu;
+}
+
 at::Tensor Activate(const at::Tensor& x, Activation activation) {
   switch (activation) {
     case Activation::kRelu:
@@ -28,12 +35,15 @@ at::Tensor Activate(const at::Tensor& x, Activation activation) {
       return GeluTanh(x);
     case Activation::kSilu:
       return at::silu(x);
-    case Activation::kSwiglu: {
-      const std::vector<at::Tensor> halves = x.chunk(2, -1);
-      return at::silu(halves[0]) * halves[1];
-    }
+    case Activation::kRelu2:
+      return x.relu().square();
+    case Activation::kSwiglu:
+    case Activation::kGeglu:
+    case Activation::kReglu:
+      break;
   }
-  TORCH_CHECK(false, "unknown activation");
+  const std::vector<at::Tensor> halves = x.chunk(2, -1);
+  return Activate(halves[0], GateOf(activation)) * halves[1];
 }
 
 // Returns [S, d]: feature 2j of position p is sin(p/10000^(2j/d)), and feature 2j + 1 its cosine.
@@ -57,14 +67,22 @@ at::Tensor PositionTable(const ModelConfig& config, const ModelParameters& param
       return Sinusoids(first, count, config.width, parameters.token_embedding.options());
     case Positions::kNone:
     case Positions::kRotary:
+    case Positions::kAlibi:
       break;
   }
   return {};
 }
 
+// Returns the scaled embeddings of tokens, [N, d].
+at::Tensor TokenEmbeddings(const ModelConfig& config, const ModelParameters& parameters,
+                           const at::Tensor& tokens) {
+  const at::Tensor x = at::embedding(parameters.token_embedding, tokens);
+  return config.embedding_scale == 1 ? x : x * config.embedding_scale;
+}
+
 at::Tensor Embed(const ModelConfig& config, const ModelParameters& parameters,
                  const BatchTensors& batch) {
-  const at::Tensor x = at::embedding(parameters.token_embedding, batch.tokens);  // [B·T, d]
+  const at::Tensor x = TokenEmbeddings(config, parameters, batch.tokens);  // [B·T, d]
   const at::Tensor table = PositionTable(config, parameters, 0, batch.length);
   if (!table.defined()) return x;
   const at::Tensor sequences = x.view({batch.rows, batch.length, x.size(1)});
@@ -95,15 +113,16 @@ at::Tensor HookedNorm(const at::Tensor& x, const NormParameters& norm, const Nor
   return pass.At(around.output, Norm(pass.At(around.input, x), norm, norms));
 }
 
-// Combines one sublayer f with the residual stream x, where s is the residual scale: x + s·f(norm
-// x), norm(x + s·f x), x + s·norm(f(norm x)) or x + s·f x; without x and s if there are no residual
-// additions.
+// Combines one sublayer f with the residual stream x, where s is the residual scale times the
+// update's gain, if it has one: x + s·f(norm x), norm(x + s·f x), x + s·norm(f(norm x)) or x + s·f
+// x; without x and the scale if there are no residual additions.
 struct Sublayer {
   const ModelConfig& config;
   const NormParameters& norm;
   const NormHookPoints& norm_hook_points;
   const NormParameters& post_norm;
   const NormHookPoints& post_norm_hook_points;
+  const at::Tensor& gain;
   bool has_norm;
   const NormPass& norms;
   const BlockPass& pass;
@@ -117,12 +136,39 @@ struct Sublayer {
     if (Is(NormPlacement::kSandwich)) {
       update = HookedNorm(update, post_norm, post_norm_hook_points, norms, pass);
     }
+    if (gain.defined()) update = update * gain;
     const at::Tensor sum =
         config.residual ? at::add(stream, update, config.residual_scale) : update;
     const bool behind = Is(NormPlacement::kPost);
     return behind ? HookedNorm(sum, norm, norm_hook_points, norms, pass) : sum;
   }
 };
+
+Sublayer AttentionOf(const ModelConfig& config, const BlockParameters& block, const NormPass& norms,
+                     const BlockPass& pass) {
+  return {config,
+          block.attention_norm,
+          kAttentionNormHookPoints,
+          block.attention_post_norm,
+          kAttentionPostNormHookPoints,
+          block.attention_update_gain,
+          HasAttentionNorm(config),
+          norms,
+          pass};
+}
+
+Sublayer FeedForwardOf(const ModelConfig& config, const BlockParameters& block,
+                       const NormPass& norms, const BlockPass& pass) {
+  return {config,
+          block.feed_forward_norm,
+          kFeedForwardNormHookPoints,
+          block.feed_forward_post_norm,
+          kFeedForwardPostNormHookPoints,
+          block.feed_forward_update_gain,
+          HasFeedForwardNorm(config),
+          norms,
+          pass};
+}
 
 // Operations of a kind of pass within a block. `attend` maps [N, d] → [M, d]; `keep` selects M
 // positions of [N, d]; `drop` applies dropout to the activation [M, d] of a hook point.
@@ -135,46 +181,42 @@ struct BlockSteps {
 template <typename Attend, typename Keep, typename Drop>
 BlockSteps(const Attend&, const Keep&, const Drop&) -> BlockSteps<Attend, Keep, Drop>;
 
+// Returns the update of attention before gain and addition, [M, d], given its input [N, d].
 template <typename Steps>
-at::Tensor AttentionSublayer(const ModelConfig& config, const BlockParameters& block,
-                             const at::Tensor& x, const BlockPass& pass, const NormPass& norms,
-                             const Steps& steps) {
-  if (!Attends(config)) return steps.keep(x);
-  const Sublayer attention = {config,
-                              block.attention_norm,
-                              kAttentionNormHookPoints,
-                              block.attention_post_norm,
-                              kAttentionPostNormHookPoints,
-                              HasAttentionNorm(config),
-                              norms,
-                              pass};
-  const at::Tensor in = pass.At(HookPoint::kAttentionInput, attention.Before(x));    // [N, d]
-  const at::Tensor update = pass.At(HookPoint::kAttentionOutput, steps.attend(in));  // [M, d]
-  return attention.After(steps.keep(x), steps.drop(update, HookPoint::kAttentionOutput));
+at::Tensor AttentionUpdate(const at::Tensor& x, const BlockPass& pass, const Steps& steps) {
+  const at::Tensor in = pass.At(HookPoint::kAttentionInput, x);
+  const at::Tensor update = pass.At(HookPoint::kAttentionOutput, steps.attend(in));
+  return steps.drop(update, HookPoint::kAttentionOutput);
+}
+
+// Returns the update of the feed-forward likewise, [M, d], given its input [M, d].
+template <typename Steps>
+at::Tensor FeedForwardUpdate(const ModelConfig& config, const BlockParameters& block,
+                             const at::Tensor& x, const BlockPass& pass, const Steps& steps) {
+  const at::Tensor in = pass.At(HookPoint::kFeedForwardInput, x);
+  const at::Tensor hidden = pass.At(HookPoint::kFeedForwardHidden,
+                                    Activate(Linear(in, block.up, pass.rule(), pass.factors()),
+                                             config.activation));  // [M, h]
+  const at::Tensor update = pass.At(HookPoint::kFeedForwardOutput,
+                                    Linear(hidden, block.down, pass.rule(), pass.factors()));
+  return steps.drop(update, HookPoint::kFeedForwardOutput);
 }
 
 template <typename Steps>
 at::Tensor ApplyBlock(const ModelConfig& config, const BlockParameters& block, const at::Tensor& x,
                       const BlockPass& pass, const NormPass& norms, const Steps& steps) {
-  const at::Tensor stream = AttentionSublayer(config, block, x, pass, norms, steps);  // [M, d]
-  const Sublayer feed_forward = {config,
-                                 block.feed_forward_norm,
-                                 kFeedForwardNormHookPoints,
-                                 block.feed_forward_post_norm,
-                                 kFeedForwardPostNormHookPoints,
-                                 HasFeedForwardNorm(config),
-                                 norms,
-                                 pass};
-  const at::Tensor in =
-      pass.At(HookPoint::kFeedForwardInput, feed_forward.Before(stream));  // [M, d]
-  const at::Tensor hidden = pass.At(HookPoint::kFeedForwardHidden,
-                                    Activate(Linear(in, block.up, pass.rule(), pass.factors()),
-                                             config.activation));  // [M, h]
-  const at::Tensor update =
-      pass.At(HookPoint::kFeedForwardOutput,
-              Linear(hidden, block.down, pass.rule(), pass.factors()));  // [M, d]
+  const Sublayer attention = AttentionOf(config, block, norms, pass);
+  const Sublayer feed_forward = FeedForwardOf(config, block, norms, pass);
+  at::Tensor stream = steps.keep(x);  // [M, d]
+  at::Tensor in;                      // of the feed-forward, [M, d]
+  if (Attends(config)) {
+    const at::Tensor normed = attention.Before(x);  // [N, d]
+    stream = attention.After(stream, AttentionUpdate(normed, pass, steps));
+    if (config.parallel) in = steps.keep(normed);
+  }
+  if (!in.defined()) in = feed_forward.Before(stream);
   return pass.At(HookPoint::kBlockOutput,
-                 feed_forward.After(stream, steps.drop(update, HookPoint::kFeedForwardOutput)));
+                 feed_forward.After(stream, FeedForwardUpdate(config, block, in, pass, steps)));
 }
 
 // The stages of one forward pass over whole sequences.
@@ -194,6 +236,9 @@ class Forward {
   at::Tensor HeadInput() {
     const BlockPass whole{pass_};
     at::Tensor x = Embed(config_, parameters_, batch_);  // [B·T, d]
+    if (config_.embedding_norm) {
+      x = HookedNorm(x, parameters_.embedding_norm, kEmbeddingNormHookPoints, norms_, whole);
+    }
     x = Dropped(x, HookPoint::kEmbedding, 0, Kept::kEvery);
     x = Cut(whole.At(HookPoint::kEmbedding, x), parameters_.embedding_feedback);
     for (int i = 0; i < config_.layers; ++i) {
@@ -212,19 +257,21 @@ class Forward {
   at::Tensor Loss(const Objective& objective) {
     const at::Tensor x = HeadInput();
     if (!InChunks()) return MeanLoss(LogitsOf(x), batch_, objective);
-    return MeanHeadLoss(x, parameters_.head, batch_, objective, pass_.factors);
+    return MeanHeadLoss(x, Capping(), batch_, objective, pass_.factors);
   }
 
   at::Tensor Scores() {
     const at::Tensor x = HeadInput();
-    if (InChunks()) return ScoreHead(x, parameters_.head, batch_, pass_.factors);
+    if (InChunks()) return ScoreHead(x, Capping(), batch_, pass_.factors);
     return ScoreLogits(LogitsOf(x), batch_);
   }
 
  private:
+  CappedHead Capping() const { return {parameters_.head, config_.logit_cap}; }
+
   // Returns the logits of the head's input, [M, V].
   at::Tensor LogitsOf(const at::Tensor& x) {
-    const at::Tensor logits = Head(x, parameters_.head, pass_.factors);
+    const at::Tensor logits = Capped(Head(x, parameters_.head, pass_.factors), config_.logit_cap);
     return WithFeedback(BlockPass{pass_}.At(HookPoint::kLogits, logits));
   }
 
@@ -242,11 +289,11 @@ class Forward {
     return config_.loss == LossPositions::kLast && !NormsReadBatch(config_, pass_);
   }
 
-  at::Tensor Block(int i, const BlockParameters& block, const at::Tensor& x) const {
+  at::Tensor Block(int i, const BlockParameters& block, const at::Tensor& x) {
     const BlockPass here{pass_, i};
     const Kept kept = Trims() && i + 1 == config_.layers ? Kept::kLast : Kept::kEvery;
     const auto attend = [&](const at::Tensor& in) {
-      return SelfAttention(in, block, setting_, kept, here);
+      return SelfAttention(in, block, setting_, kept, here, first_values_);
     };
     const auto keep = [&](const at::Tensor& all) {
       return kept == Kept::kLast ? LastPositions(all, setting_.shape) : all;
@@ -295,6 +342,7 @@ class Forward {
   const AttentionSetting setting_;
   const NormPass norms_;
   FeedbackTargets targets_;
+  at::Tensor first_values_;  // of the first block's attention
 };
 
 }  // namespace
@@ -325,7 +373,8 @@ Decoder::Decoder(const ModelConfig& config, const ModelParameters& parameters, i
   const int64_t size = HeadSize(config);
   for (size_t block = 0; block < parameters.blocks.size(); ++block) {
     const auto room = [&] {
-      return at::empty({rows * config.heads, config.context, size}, options.requires_grad(false));
+      return at::empty({rows * KvHeads(config), config.context, size},
+                       options.requires_grad(false));
     };
     seen_.push_back({room(), room()});
   }
@@ -333,28 +382,31 @@ Decoder::Decoder(const ModelConfig& config, const ModelParameters& parameters, i
 
 at::Tensor Decoder::Next(const at::Tensor& tokens) {
   const at::NoGradGuard no_grad;
-  at::Tensor x = at::embedding(parameters_.token_embedding, tokens);           // [B, d]
+  at::Tensor x = TokenEmbeddings(config_, parameters_, tokens);                // [B, d]
   const at::Tensor table = PositionTable(config_, parameters_, position_, 1);  // [1, d]
   if (table.defined()) x = x + table;
   const Pass pass;
   const NormPass norms = {config_.norm, Statistics::kRunning, {}, {}};
+  if (config_.embedding_norm) x = Norm(x, parameters_.embedding_norm, norms);
+  at::Tensor first_values;
   const auto keep = [](const at::Tensor& all) { return all; };
   const auto drop = [](const at::Tensor& update, HookPoint) { return update; };
   for (size_t i = 0; i < seen_.size(); ++i) {
     const BlockParameters& block = parameters_.blocks[i];
     const auto attend = [&](const at::Tensor& in) {
-      return NextAttention(in, block, config_, position_, seen_[i]);
+      return NextAttention(in, block, config_, static_cast<int>(i), position_, seen_[i],
+                           first_values);
     };
     x = ApplyBlock(config_, block, x, {pass}, norms, BlockSteps{attend, keep, drop});  // [B, d]
   }
   ++position_;
-  if (config_.norm.final) x = Norm(x, parameters_.final_norm, norms);  // [B, d]
-  return Linear(x, parameters_.head, LearningRule::kBackprop);         // [B, V]
+  if (config_.norm.final) x = Norm(x, parameters_.final_norm, norms);                      // [B, d]
+  return Capped(Linear(x, parameters_.head, LearningRule::kBackprop), config_.logit_cap);  // [B, V]
 }
 
 void Decoder::Keep(const at::Tensor& rows) {
   const auto select = [&](const at::Tensor& all) {
-    return all.view({-1, config_.heads, all.size(1), all.size(2)})
+    return all.view({-1, KvHeads(config_), all.size(1), all.size(2)})
         .index_select(0, rows)
         .flatten(0, 1);  // [B'·H, context, d/H]
   };

@@ -93,6 +93,7 @@ double LearningRate(const ScheduleConfig& schedule, double learning_rate, uint32
     case ScheduleKind::kInverseSqrt:
       return learning_rate * std::sqrt((schedule.warmup + 1.0) / (step + 1.0));
     case ScheduleKind::kOneCycle:
+    case ScheduleKind::kWsd:
       break;
   }
   return learning_rate;

@@ -67,7 +67,8 @@ Pass TrainingPass(const RunConfig& config, const Dropout* dropout);
 // order. Doesn't wait for the device.
 at::Tensor Differentiate(const ModelConfig& model, const Pass& pass,
                          const std::vector<BatchTensors>& micro_batches,
-                         const FlatParameters& parameters, double label_smoothing = 0);
+                         const FlatParameters& parameters, double label_smoothing = 0,
+                         double z_loss = 0);
 
 // Returns the batch cut into `micro_batches` micro-batches of consecutive rows, equally many in
 // each, padded to their own longest row.
