@@ -88,7 +88,7 @@ double FlopsPerSequence(const engine::RunConfig& config, uint64_t parameters) {
   const double others = blocks * (model.layers - 1) / model.layers;
   const bool absorbed =
       config.training.trainer == engine::TrainerKind::kNative && model.layers == 1;
-  const double keys = attends && !absorbed ? 2 * width * width : 0;
+  const double keys = attends && !absorbed ? 2 * width * engine::KvWidth(model) : 0;
   const double attention =
       attends ? 12.0 * width * context * ((model.layers - 1) * context + 1) : 0;
   return 6 * ((others + keys) * context + blocks / model.layers + head) + attention;

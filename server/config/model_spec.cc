@@ -9,6 +9,7 @@
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 #include "server/config/fields.h"
+#include "server/engine/core/layout.h"
 #include "server/engine/names.h"
 
 namespace ablate::spec {
@@ -54,8 +55,10 @@ v1::ModelSpec Filled(v1::ModelSpec model) {
 }  // namespace
 
 v1::ModelSpec ToModelSpec(const engine::ModelConfig& model) {
+  engine::ModelConfig written = model;
+  written.attention.kv_heads = engine::KvHeads(model);
   v1::ModelSpec spec;
-  engine::ForEachField(model, FieldWriter{&spec});
+  engine::ForEachField(written, FieldWriter{&spec});
   return Filled(std::move(spec));
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <optional>
 #include <utility>
@@ -132,6 +133,48 @@ class RunChecker {
              absl::StrCat("rotary positions rotate pairs of features, and a head has ",
                           width / heads, width / heads == 1 ? " feature" : " features"),
              "an even number of features per head, or other positions");
+    } else if (model.positions() == v1::Positions::rotary && heads > 0 && width % heads == 0) {
+      CheckRotary(width / heads);
+    }
+    const uint32_t kv_heads = model.attention().kv_heads();
+    if (kv_heads > 0 && heads % kv_heads != 0) {
+      Report({"model.attention.kv_heads", "model.heads"},
+             absl::StrCat("kv_heads ", kv_heads, " does not divide heads ", heads),
+             "kv_heads that divide heads");
+    }
+    CheckParallel();
+  }
+
+  void CheckRotary(uint32_t features) {
+    const double share = run_.filled.model().rotary().share();
+    const double rotated = features * share;
+    if (rotated >= 2 && std::fmod(rotated, 2) == 0) return;
+    Report({"model.rotary.share", "model.heads", "model.width"},
+           absl::StrCat("share ", text::ShortestDecimal(share), " of ", features,
+                        " features per head is ", text::ShortestDecimal(rotated)),
+           "a share that rotates an even number of features, at least 2");
+  }
+
+  void CheckParallel() {
+    const v1::ModelSpec& model = run_.filled.model();
+    if (!model.parallel()) return;
+    const std::string placement = v1::NormPlacement::Value_Name(model.norm().placement());
+    const bool before = placement == "pre" || placement == "none";
+    if (!before) {
+      Report({"model.parallel", "model.norm.placement"},
+             absl::StrCat("parallel sublayers read one norm before both, and placement is ",
+                          placement),
+             "placement pre or none, or parallel false");
+    }
+    if (!model.residual()) {
+      Report({"model.parallel", "model.residual"},
+             "parallel sublayers are added to the stream, and residual is false",
+             "residual true, or parallel false");
+    }
+    if (model.attention().kind() == v1::AttentionKind::none) {
+      Report({"model.parallel", "model.attention.kind"},
+             "parallel true needs two sublayers, and attention.kind none leaves one",
+             "attention.kind softmax or sigmoid, or parallel false");
     }
   }
 
@@ -144,9 +187,11 @@ class RunChecker {
     const std::string backward = v1::NormBackward::Value_Name(norm.backward());
     if (!engine::HasBackward(config)) {
       Report({"model.norm.backward", "model.norm.kind"},
-             absl::StrCat("backward ", backward, " isn't defined for ", kind,
-                          " norms, which don't centre"),
-             "backward exact, projected or identity, or kind layer or batch");
+             absl::StrCat("backward ", backward, " isn't defined for ", kind, " norms, which ",
+                          engine::IsPointwise(config.kind) ? "have no statistics" : "don't centre"),
+             engine::IsPointwise(config.kind)
+                 ? "backward exact, or kind layer, rms, batch or l2"
+                 : "backward exact, projected or identity, or kind layer or batch");
     } else if (!engine::HasDeviation(config)) {
       Report({"model.norm.deviation", "model.norm.kind", "model.norm.backward"},
              absl::StrCat("deviation ", deviation, " doesn't work with kind ", kind,

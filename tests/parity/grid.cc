@@ -60,7 +60,58 @@ void DrawSizes(Dice& dice, ModelConfig& model) {
   model.hidden = large ? dice.Between(64, 160) : dice.Between(4, 40);
 }
 
-ModelConfig DrawModel(Dice& dice) {
+// Each switch of attention is on in some of the cases.
+void DrawAttention(Dice& dice, ModelConfig& model) {
+  AttentionConfig& attention = model.attention;
+  const auto now_and_then = [&dice] { return dice.Between(0, 4) == 0; };
+  if (attention.kind == AttentionKind::kNone) return;
+  attention.kv_heads = model.heads;
+  if (now_and_then()) attention.kv_heads = model.heads % 2 == 0 ? model.heads / 2 : 1;
+  if (now_and_then()) {
+    QkNormConfig& norm = attention.qk_norm;
+    norm.kind = dice.Pick({QkNormKind::kRms, QkNormKind::kLayer, QkNormKind::kL2});
+    norm.scope = dice.Pick({QkNormScope::kHead, QkNormScope::kAll});
+    norm.place = dice.Pick({QkNormPlace::kBefore, QkNormPlace::kAfter});
+    norm.gain = dice.Flip();
+    norm.scale = dice.Pick({0.4, 3.0});
+    // A norm of one or two features has a gradient of 0 in exact arithmetic.
+    if (model.width / model.heads <= 2 && norm.scope == QkNormScope::kHead) {
+      norm.scope = QkNormScope::kAll;
+    }
+    if (model.width <= 4) norm.kind = QkNormKind::kNone;
+  }
+  if (now_and_then()) attention.score_cap = 1.5;
+  if (now_and_then()) attention.window = dice.Between(1, 6);
+  if (now_and_then()) attention.full_every = dice.Between(1, 3);
+  attention.sink = attention.kind == AttentionKind::kSoftmax && now_and_then();
+  if (now_and_then()) {
+    attention.value_residual = dice.Pick({ValueResidual::kFixed, ValueResidual::kLearned});
+  }
+}
+
+// Likewise of the norms, the blocks, the embeddings and the head.
+void DrawSwitches(Dice& dice, ModelConfig& model) {
+  const auto now_and_then = [&dice] { return dice.Between(0, 5) == 0; };
+  DrawAttention(dice, model);
+  if (now_and_then()) {
+    model.norm.kind = dice.Pick({NormKind::kDyt, NormKind::kDerf});
+    model.norm.backward = NormBackward::kExact;
+    model.norm.deviation = NormDeviation::kPopulation;
+  }
+  model.norm.gain_form = dice.Pick({GainForm::kScale, GainForm::kOnePlus});
+  if (now_and_then()) model.positions = Positions::kAlibi;
+  if (now_and_then()) model.rotary.theta = 500;
+  if (now_and_then() && model.width / model.heads % 4 == 0) model.rotary.share = 0.5;
+  if (now_and_then()) model.rotary.skip_every = 2;
+  model.parallel = now_and_then() && model.residual && Attends(model) &&
+                   model.norm.placement == NormPlacement::kPre;
+  if (now_and_then()) model.update_gain = dice.Pick({UpdateGain::kFeature, UpdateGain::kScalar});
+  if (now_and_then()) model.embedding_scale = 1.7;
+  model.embedding_norm = now_and_then();
+  if (now_and_then()) model.logit_cap = 2;
+}
+
+ModelConfig DrawModel(Dice& dice, bool switched) {
   ModelConfig model;
   DrawSizes(dice, model);
   model.positions = dice.Pick(
@@ -78,10 +129,12 @@ ModelConfig DrawModel(Dice& dice) {
   if (model.attention.kind == AttentionKind::kSigmoid) {
     model.attention.score_bias = dice.Pick({0.0, -1.5});
   }
-  model.activation = dice.Pick({Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
-                                Activation::kSilu, Activation::kSwiglu});
+  model.activation =
+      dice.Pick({Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu,
+                 Activation::kSwiglu, Activation::kRelu2, Activation::kGeglu, Activation::kReglu});
   model.loss = dice.Pick({LossPositions::kAll, LossPositions::kLast});
   model.norm = DrawNorm(dice);
+  if (switched) DrawSwitches(dice, model);
   return model;
 }
 
@@ -138,14 +191,19 @@ GridCase DrawCase(uint64_t number) {
   Dice dice(number);
   GridCase drawn;
   drawn.name = "grid" + std::to_string(number);
-  drawn.model = DrawModel(dice);
+  // The native trainer lacks most switches, so that most cases are without.
+  const bool switched = number % 3 == 2;
+  drawn.model = DrawModel(dice, switched);
   // Rotary positions rotate pairs of features, so that only other models can have heads of one
   // feature.
   if (number % 16 == 15 && drawn.model.positions != Positions::kRotary) {
     drawn.model.heads = drawn.model.width;
+    drawn.model.attention.kv_heads = drawn.model.width;
+    drawn.model.attention.qk_norm.scope = QkNormScope::kAll;
   }
   drawn.precision = number % 2 == 0 ? Precision::kFloat64 : Precision::kFloat32;
   drawn.training = DrawTraining(dice);
+  if (switched) drawn.training.z_loss = dice.Pick({0.0, 0.0, 0.01});
   // Large models, and feedback that grows through the blocks, get a small learning rate. Otherwise
   // ten steps would diverge and amplify every rounding error.
   drawn.training.optimizer.learning_rate *= drawn.model.width >= 64 ? 0.05 : 1;
@@ -161,7 +219,7 @@ GridCase DrawCase(uint64_t number) {
 }
 
 std::vector<GridCase> MakeGrid() {
-  constexpr uint64_t kCases = 480;
+  constexpr uint64_t kCases = 600;
   std::vector<GridCase> grid;
   for (uint64_t number = 0; number < kCases; ++number) grid.push_back(DrawCase(number));
   return grid;

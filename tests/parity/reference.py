@@ -30,9 +30,11 @@ from model import Transformer
 from rounding import Rounding
 
 
-def cross_entropy(logits, targets, label_smoothing=0.0):
-    return F.cross_entropy(logits.reshape(-1, logits.shape[-1]), targets.reshape(-1),
-                           ignore_index=-100, label_smoothing=label_smoothing)
+def cross_entropy(logits, targets, label_smoothing=0.0, z_loss=0.0):
+    logits, targets = logits.reshape(-1, logits.shape[-1]), targets.reshape(-1)
+    loss = F.cross_entropy(logits, targets, ignore_index=-100, label_smoothing=label_smoothing)
+    squares = torch.logsumexp(logits[targets != -100], -1)**2
+    return loss + z_loss * squares.mean() if z_loss > 0 else loss
 
 
 def parameter_groups(model, training):
@@ -89,7 +91,7 @@ def update(model, optimizer, training, step, logits, targets):
     """One training step; returns its loss, its gradient's norm, and the gradients by name. An update
     that is accumulated is that of its whole batch."""
     optimizer.zero_grad()
-    loss = cross_entropy(logits, targets, training["label_smoothing"])
+    loss = cross_entropy(logits, targets, training["label_smoothing"], training["z_loss"])
     loss.backward()
     gradients = {name: p.grad.clone() for name, p in model.named_parameters()}
     clip = training["clip"] if training["clip"] > 0 else math.inf

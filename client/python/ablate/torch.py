@@ -6,6 +6,7 @@ in the comments: B sequences, T positions, d features, H heads, V tokens.
 """
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
@@ -20,16 +21,31 @@ from ablate.run import Checkpoint
 # The fields of a model that the module reads, with their types or values.
 _FIELDS: dict[str, type | tuple[str, ...]] = {
     "vocabulary": int, "layers": int, "width": int, "heads": int, "context": int, "hidden": int,
-    "positions": ("learned", "sinusoidal", "rotary", "none"),
+    "positions": ("learned", "sinusoidal", "rotary", "alibi", "none"),
     "bias": bool, "residual": bool, "residual_scale": float, "tied_head": bool, "head_bias": bool,
-    "activation": ("relu", "gelu", "gelu_tanh", "silu", "swiglu"),
+    "activation": ("relu", "gelu", "gelu_tanh", "silu", "swiglu", "relu2", "geglu", "reglu"),
     "attention.kind": ("softmax", "sigmoid", "none"),
     "attention.causal": bool, "attention.score_bias": float,
-    "norm.kind": ("layer", "rms", "batch", "l2"),
+    "norm.kind": ("layer", "rms", "batch", "l2", "dyt", "derf"),
     "norm.deviation": ("population", "unbiased_eps_outside"),
     "norm.placement": ("pre", "post", "sandwich", "none"),
     "norm.attention": bool, "norm.feed_forward": bool, "norm.final": bool, "norm.eps": float,
     "norm.gain": bool, "norm.bias": bool}
+# Fields that came later, with their values in a checkpoint that lacks them; read as the others.
+_LATER: dict[str, Any] = {
+    "rotary.theta": 1e4, "rotary.share": 1.0, "rotary.skip_every": 0, "parallel": False,
+    "update_gain": "none", "embedding_scale": 1.0, "embedding_norm": False, "logit_cap": 0.0,
+    "attention.kv_heads": 0, "attention.qk_norm.kind": "none", "attention.qk_norm.scope": "head",
+    "attention.qk_norm.place": "before", "attention.qk_norm.gain": True,
+    "attention.qk_norm.scale": 1.0, "attention.score_cap": 0.0, "attention.window": 0,
+    "attention.full_every": 0, "attention.sink": False, "attention.value_residual": "none",
+    "norm.gain_form": "scale"}
+_VALUES = {
+    "update_gain": ("none", "feature", "scalar"), "norm.gain_form": ("scale", "one_plus"),
+    "attention.qk_norm.kind": ("none", "rms", "layer", "l2"),
+    "attention.qk_norm.scope": ("head", "all"), "attention.qk_norm.place": ("before", "after"),
+    "attention.value_residual": ("none", "fixed", "learned")}
+_GATES = {"swiglu": F.silu, "geglu": F.gelu, "reglu": F.relu}
 _MAX_SIZE = 2**31 - 1
 
 
@@ -46,10 +62,11 @@ def load(checkpoint: Checkpoint) -> Transformer:
     """
     arrays = {name: array for name, array in checkpoint.items()
               if not name.endswith("feedback")}  # of learning rules
-    _check_config(checkpoint.model, len(arrays))
+    config = _with_later(checkpoint.model)
+    _check_config(config, len(arrays))
     try:
         with torch.device("meta"):  # without memory
-            model = Transformer(checkpoint.model)
+            model = Transformer(config)
     except RuntimeError as problem:  # a size overflows
         raise DataLoss(f"not a model's checkpoint: {problem}") from None
     types = {array.dtype.name for array in arrays.values()}
@@ -68,17 +85,32 @@ def load(checkpoint: Checkpoint) -> Transformer:
     return model.eval()
 
 
+def _with_later(config: Any) -> dict[str, Any]:
+    """Returns the fields of a model with those that an older version's checkpoint lacks."""
+    config = copy.deepcopy(config)
+    for path, value in _LATER.items():
+        *parts, last = path.split(".")
+        part = config
+        for name in parts:
+            part = part.setdefault(name, {}) if isinstance(part, dict) else None
+        if isinstance(part, dict):
+            part.setdefault(last, value)
+    return config
+
+
 def _check_config(config: dict[str, Any], tensors: int) -> None:
     """Raises DataLoss unless a module can be made of the fields of a model with so many tensors."""
-    for path, allowed in _FIELDS.items():
+    later = {path: _VALUES.get(path, type(value)) for path, value in _LATER.items()}
+    for path, allowed in {**_FIELDS, **later}.items():
         value: Any = config
         for part in path.split("."):
             value = value.get(part) if isinstance(value, dict) else None
         if isinstance(allowed, tuple):
             fits, expected = isinstance(value, str) and value in allowed, ", ".join(allowed)
         elif allowed is int:
-            largest = tensors if path == "layers" else _MAX_SIZE
-            fits, expected = type(value) is int and 1 <= value <= largest, f"1 to {largest:,}"
+            least, largest = int(path in _FIELDS), tensors if path == "layers" else _MAX_SIZE
+            fits = type(value) is int and least <= value <= largest
+            expected = f"{least} to {largest:,}"
         elif allowed is bool:
             fits, expected = isinstance(value, bool), "true or false"
         else:
@@ -90,6 +122,10 @@ def _check_config(config: dict[str, Any], tensors: int) -> None:
     if config["width"] % config["heads"] != 0:
         raise DataLoss(f"not a model's checkpoint: width is {config['width']}; expected a multiple "
                        f"of {config['heads']} heads")
+    if config["heads"] % (config["attention"]["kv_heads"] or 1) != 0:
+        raise DataLoss(f"not a model's checkpoint: attention.kv_heads is "
+                       f"{config['attention']['kv_heads']}; expected a divisor of "
+                       f"{config['heads']} heads")
 
 
 class Transformer(nn.Module):
@@ -102,7 +138,8 @@ class Transformer(nn.Module):
         self.token_embedding = nn.Embedding(config["vocabulary"], width)
         if config["positions"] == "learned":
             self.position_embedding = nn.Embedding(config["context"], width)
-        self.block = nn.ModuleList(Block(config) for _ in range(config["layers"]))
+        self.embedding_norm = Norm(config) if config["embedding_norm"] else None
+        self.block = nn.ModuleList(Block(config, index) for index in range(config["layers"]))
         self.final_norm = Norm(config) if config["norm"]["final"] else nn.Identity()
         self.head = Head(config)
 
@@ -118,40 +155,55 @@ class Transformer(nn.Module):
             masked = (position >= lengths[:, None])[:, None, None]  # [B, 1, 1, T]
         if self.config["attention"]["causal"]:
             masked = masked | (position > position[:, None])  # [B, 1, T, T]
-        x = self.token_embedding(tokens)
+        x = self.token_embedding(tokens) * self.config["embedding_scale"]
         if self.config["positions"] == "learned":
             x = x + self.position_embedding(position)
         elif self.config["positions"] == "sinusoidal":
             angle = _angles(len(position), self.config["width"])
             waves = torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
             x = x + waves[:, :self.config["width"]].to(x)
+        if self.embedding_norm is not None:
+            x = self.embedding_norm(x)
+        first_values: list[Tensor] = []
         for block in self.block:
-            x = block(x, masked)
+            x = block(x, masked, first_values)
         logits: Tensor = self.head(self.final_norm(x), self.token_embedding.weight)
-        return logits
+        return _capped(logits, self.config["logit_cap"])
 
 
 class Block(nn.Module):
     """An attention sublayer, if the model has attention, and a feed-forward sublayer."""
 
-    def __init__(self, config: dict[str, Any]) -> None:
+    def __init__(self, config: dict[str, Any], index: int) -> None:
         super().__init__()
         self.config = config
-        self.attention = Attention(config) if config["attention"]["kind"] != "none" else None
+        has_attention = config["attention"]["kind"] != "none"
+        self.attention = Attention(config, index) if has_attention else None
         self.feed_forward = FeedForward(config)
 
-    def forward(self, x: Tensor, masked: Tensor) -> Tensor:
-        if self.attention is not None:
-            x = self._add(x, self.attention, masked)
-        return self._add(x, self.feed_forward)
+    def forward(self, x: Tensor, masked: Tensor, first_values: list[Tensor]) -> Tensor:
+        """`first_values` becomes the first block's values, which the others may read."""
+        inside = self.config["norm"]["placement"] in ("pre", "sandwich")
 
-    def _add(self, x: Tensor, f: Sublayer, *masked: Tensor) -> Tensor:
-        """Combines a sublayer with the residual stream, by the placement of its norms."""
+        def read(stream: Tensor, sublayer: Sublayer) -> Tensor:
+            """Returns a sublayer's input."""
+            return sublayer.norm(stream) if inside and sublayer.norm is not None else stream
+
+        stream = x
+        if self.attention is not None:
+            update = self.attention(read(x, self.attention), masked, first_values)
+            stream = self._add(x, self.attention, update)
+        reads_both = self.config["parallel"] and self.attention is not None
+        both = read(x, self.attention) if reads_both else read(stream, self.feed_forward)
+        return self._add(stream, self.feed_forward, self.feed_forward(both))
+
+    def _add(self, x: Tensor, f: Sublayer, update: Tensor) -> Tensor:
+        """Combines a sublayer's update with the residual stream, by the placement of its norms."""
         placement = self.config["norm"]["placement"]
-        inside = placement in ("pre", "sandwich")
-        update: Tensor = f(f.norm(x) if f.norm is not None and inside else x, *masked)
         if f.post_norm is not None:
             update = f.post_norm(update)
+        if f.update_gain is not None:
+            update = f.update_gain * update
         if self.config["residual"]:
             update = x + self.config["residual_scale"] * update
         if f.norm is not None and placement == "post":
@@ -167,33 +219,103 @@ class Sublayer(nn.Module):
         self.config = config
         norm = config["norm"]
         has_norm = norm[name] and norm["placement"] != "none"
+        if name == "feed_forward" and config["parallel"]:
+            has_norm = False  # it reads the attention's
         self.norm = Norm(config) if has_norm else None
         self.post_norm = Norm(config) if has_norm and norm["placement"] == "sandwich" else None
+        size = {"none": 0, "feature": config["width"], "scalar": 1}[config["update_gain"]]
+        self.update_gain = nn.Parameter(torch.ones(size)) if size else None
 
 
 class Attention(Sublayer):
     """Attention by softmax or sigmoid; `masked` is true where a position may not attend."""
 
-    def __init__(self, config: dict[str, Any]) -> None:
+    def __init__(self, config: dict[str, Any], index: int) -> None:
         super().__init__(config, "attention")
-        width = config["width"]
-        self.qkv = nn.Linear(width, 3 * width, bias=config["bias"])
+        self.index, self.options = index, config["attention"]
+        width, heads = config["width"], config["heads"]
+        self.kv_heads = self.options["kv_heads"] or heads
+        self.kv_width = self.kv_heads * (width // heads)
+        self.qkv = nn.Linear(width, width + 2 * self.kv_width, bias=config["bias"])
+        if self.options["qk_norm"]["kind"] != "none":
+            self.query_norm = HeadNorm(config, heads)
+            self.key_norm = HeadNorm(config, self.kv_heads)
+        self.sink = nn.Parameter(torch.zeros(heads)) if self.options["sink"] else None
+        learned = self.options["value_residual"] == "learned" and index > 0
+        self.value_mix = nn.Parameter(torch.full((1,), 0.5)) if learned else None
         self.projection = nn.Linear(width, width, bias=config["bias"])
 
-    def forward(self, x: Tensor, masked: Tensor) -> Tensor:
-        heads = self.config["heads"]
-        q, k, v = (part.unflatten(-1, (heads, -1)).transpose(1, 2)  # [B, H, T, d/H]
-                   for part in self.qkv(x).chunk(3, dim=-1))
-        if self.config["positions"] == "rotary":
-            q, k = _rotate(q), _rotate(k)
-        scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])  # [B, H, T, T]
-        if self.config["attention"]["kind"] == "sigmoid":
-            weights = torch.sigmoid(scores + self.config["attention"]["score_bias"])
-            weights = weights.masked_fill(masked, 0)
+    def forward(self, x: Tensor, masked: Tensor, first_values: list[Tensor]) -> Tensor:
+        heads, qk_norm = self.config["heads"], self.options["qk_norm"]
+        q, k, v = (part.unflatten(-1, (count, -1)).transpose(1, 2)  # [B, heads, T, d/H]
+                   for part, count in zip(
+                       self.qkv(x).split([x.shape[-1], self.kv_width, self.kv_width], dim=-1),
+                       (heads, self.kv_heads, self.kv_heads), strict=True))
+        q, k = self._turned(q, k)
+        v = self._mixed(v, first_values)
+        k, v = (part.repeat_interleave(heads // self.kv_heads, dim=1) for part in (k, v))
+        scale = (1 / math.sqrt(q.shape[-1]) if qk_norm["kind"] == "none" else qk_norm["scale"])
+        scores = _capped(q @ k.transpose(-2, -1) * scale, self.options["score_cap"])
+        position = torch.arange(x.shape[1], device=x.device)
+        distance = (position[:, None] - position).abs()  # [T, T]
+        if self.config["positions"] == "alibi":
+            slopes = torch.tensor(_alibi_slopes(heads)).to(scores)
+            scores = scores - slopes[:, None, None] * distance
+        window = self.options["window"]
+        if window > 0 and not _is_nth(self.options["full_every"], self.index):
+            masked = masked | (distance >= window)
+        if self.options["kind"] == "sigmoid":
+            weights = torch.sigmoid(scores + self.options["score_bias"]).masked_fill(masked, 0)
         else:
-            weights = scores.masked_fill(masked, -math.inf).softmax(dim=-1)
+            weights = self._softmax(scores.masked_fill(masked, -math.inf))
         output: Tensor = self.projection((weights @ v).transpose(1, 2).flatten(2))
         return output
+
+    def _turned(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns queries and keys, normalised and rotated."""
+        rotary, qk_norm = self.config["rotary"], self.options["qk_norm"]
+        norms = qk_norm["kind"] != "none"
+        if norms and qk_norm["place"] == "before":
+            q, k = self.query_norm(q), self.key_norm(k)
+        if self.config["positions"] == "rotary" and not _is_nth(rotary["skip_every"], self.index):
+            q, k = _rotate(q, rotary), _rotate(k, rotary)
+        if norms and qk_norm["place"] == "after":
+            q, k = self.query_norm(q), self.key_norm(k)
+        return q, k
+
+    def _mixed(self, v: Tensor, first_values: list[Tensor]) -> Tensor:
+        """Returns the values, mixed with those of the first block."""
+        if self.options["value_residual"] == "none":
+            return v
+        if self.index == 0:
+            first_values.append(v)
+        own = 0.5 if self.value_mix is None else self.value_mix
+        return v if self.index == 0 else own * v + (1 - own) * first_values[0]
+
+    def _softmax(self, scores: Tensor) -> Tensor:
+        if self.sink is None:
+            return scores.softmax(dim=-1)
+        sink = self.sink.view(1, -1, 1, 1).expand(*scores.shape[:3], 1)
+        return torch.cat([scores, sink], dim=-1).softmax(dim=-1)[..., :-1]
+
+
+class HeadNorm(nn.Module):
+    """Normalises the features of each head of queries or keys, or those of all heads together."""
+
+    def __init__(self, config: dict[str, Any], heads: int) -> None:
+        super().__init__()
+        self.options, self.eps = config["attention"]["qk_norm"], config["norm"]["eps"]
+        size = config["width"] // config["heads"]
+        shape = heads * size if self.options["scope"] == "all" else size
+        self.weight = nn.Parameter(torch.ones(shape)) if self.options["gain"] else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        heads = x.shape[1]
+        if self.options["scope"] == "all":
+            x = x.transpose(1, 2).flatten(2)
+        x = _standardised(x, self.options["kind"], self.eps)
+        x = x if self.weight is None else x * self.weight
+        return x.unflatten(-1, (heads, -1)).transpose(1, 2) if x.dim() == 3 else x
 
 
 class FeedForward(Sublayer):
@@ -201,20 +323,22 @@ class FeedForward(Sublayer):
 
     def __init__(self, config: dict[str, Any]) -> None:
         super().__init__(config, "feed_forward")
-        width, inner, gated = config["width"], config["hidden"], config["activation"] == "swiglu"
+        width, inner, gated = config["width"], config["hidden"], config["activation"] in _GATES
         self.up = nn.Linear(width, 2 * inner if gated else inner, bias=config["bias"])
         self.down = nn.Linear(inner, width, bias=config["bias"])
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.up(x)
         activation = self.config["activation"]
-        if activation == "swiglu":
+        if activation in _GATES:
             gate, value = x.chunk(2, dim=-1)
-            x = F.silu(gate) * value
+            x = _GATES[activation](gate) * value
         elif activation == "silu":
             x = F.silu(x)
         elif activation == "relu":
             x = F.relu(x)
+        elif activation == "relu2":
+            x = F.relu(x).square()
         else:
             x = F.gelu(x, approximate="tanh" if activation == "gelu_tanh" else "none")
         output: Tensor = self.down(x)
@@ -232,6 +356,10 @@ class Norm(nn.Module):
         self.config, width = config["norm"], config["width"]
         self.weight = nn.Parameter(torch.ones(width)) if self.config["gain"] else None
         self.bias = nn.Parameter(torch.zeros(width)) if self.config["bias"] else None
+        if self.config["kind"] in ("dyt", "derf"):
+            self.alpha = nn.Parameter(torch.ones(1))
+        if self.config["kind"] == "derf":
+            self.offset = nn.Parameter(torch.zeros(1))
         if self.config["kind"] == "batch":
             self.register_buffer("running_mean", torch.zeros(width))
             self.register_buffer("running_variance", torch.ones(width))
@@ -240,17 +368,16 @@ class Norm(nn.Module):
         kind, eps = self.config["kind"], self.config["eps"]
         if kind == "batch":
             x = (x - self.running_mean) / torch.sqrt(self.running_variance + eps)
-        elif kind == "rms":
-            x = x / torch.sqrt(x.square().mean(-1, keepdim=True) + eps)
-        elif kind == "l2":
-            x = x / torch.sqrt(x.square().sum(-1, keepdim=True) + eps)
+        elif kind == "dyt":
+            x = torch.tanh(self.alpha * x)
+        elif kind == "derf":
+            x = torch.erf(self.alpha * x + self.offset)
+        elif kind == "layer" and self.config["deviation"] == "unbiased_eps_outside":
+            x = (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + eps)
         else:
-            x = x - x.mean(-1, keepdim=True)
-            if self.config["deviation"] == "unbiased_eps_outside":
-                x = x / (torch.sqrt(x.square().sum(-1, keepdim=True) / (x.shape[-1] - 1)) + eps)
-            else:
-                x = x / torch.sqrt(x.square().mean(-1, keepdim=True) + eps)
-        x = x if self.weight is None else x * self.weight
+            x = _standardised(x, kind, eps)
+        if self.weight is not None:
+            x = x * (1 + self.weight if self.config["gain_form"] == "one_plus" else self.weight)
         return x if self.bias is None else x + self.bias
 
 
@@ -267,16 +394,43 @@ class Head(nn.Module):
         return F.linear(x, embedding if self.weight is None else self.weight, self.bias)
 
 
-def _angles(positions: int, features: int) -> Tensor:
-    """Returns p/10000^(2j/features) of each position p and j < features/2, one more if `features`
+def _standardised(x: Tensor, kind: str, eps: float) -> Tensor:
+    """Returns (x - mu)/sigma over the last axis, by the formula of layer, rms or l2."""
+    if kind == "layer":
+        x = x - x.mean(-1, keepdim=True)
+    square = x.square()
+    total = square.sum(-1, keepdim=True) if kind == "l2" else square.mean(-1, keepdim=True)
+    return x / torch.sqrt(total + eps)
+
+
+def _capped(x: Tensor, cap: float) -> Tensor:
+    """Returns x with the bound `cap`; 0 is none."""
+    return cap * torch.tanh(x / cap) if cap > 0 else x
+
+
+def _is_nth(number: int, index: int) -> bool:
+    """Returns true for every so-manyth block."""
+    return number > 0 and (index + 1) % number == 0
+
+
+def _alibi_slopes(heads: int) -> list[float]:
+    """Returns 2^(-8(h+1)/n) for the power of two n below `heads`, then every other one of 2n."""
+    power = 2 ** (heads.bit_length() - 1)
+    return ([2 ** (-8 * (h + 1) / power) for h in range(power)]
+            + [2 ** (-4 * (2 * h + 1) / power) for h in range(heads - power)])
+
+
+def _angles(positions: int, features: int, theta: float = 1e4) -> Tensor:
+    """Returns p/theta^(2j/features) of each position p and j < features/2, one more if `features`
     is odd. In float64 and on the CPU, because not every device has float64."""
     even = torch.arange(0, features, 2, dtype=torch.float64)
-    return torch.arange(positions)[:, None] * 10000.0 ** (-even / features)
+    return torch.arange(positions)[:, None] * theta ** (-even / features)
 
 
-def _rotate(x: Tensor) -> Tensor:
-    """Rotates features j and j + s/2 of each head's s features by the angle of the position."""
-    angle = _angles(x.shape[-2], x.shape[-1])
+def _rotate(x: Tensor, rotary: dict[str, Any]) -> Tensor:
+    """Rotates features j and j + s/2 of each head's first s features by the position's angle."""
+    size = round(x.shape[-1] * rotary["share"])
+    angle = _angles(x.shape[-2], size, rotary["theta"])
     cos, sin = angle.cos().to(x), angle.sin().to(x)
-    a, b = x.chunk(2, dim=-1)
-    return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
+    a, b = x[..., :size].chunk(2, dim=-1)
+    return torch.cat([a * cos - b * sin, a * sin + b * cos, x[..., size:]], dim=-1)

@@ -17,12 +17,15 @@ struct RespondingNorm {
   double eps;
 };
 
-// The norms with a run's default settings, and LayerNorm in textbook form.
+// The norms with a run's default settings, and LayerNorm in textbook form. Pointwise ones are as
+// they begin.
 constexpr RespondingNorm kRespondingNorms[] = {
     {"layer_norm", NormKind::kLayer, NormDeviation::kPopulation, 1e-5},
     {"textbook_layer_norm", NormKind::kLayer, NormDeviation::kUnbiasedEpsOutside, 1e-6},
     {"rms_norm", NormKind::kRms, NormDeviation::kPopulation, 1e-5},
     {"l2_norm", NormKind::kL2, NormDeviation::kPopulation, 1e-5},
+    {"dyt", NormKind::kDyt, NormDeviation::kPopulation, 1e-5},
+    {"derf", NormKind::kDerf, NormDeviation::kPopulation, 1e-5},
 };
 
 constexpr bool Responds(NormKind kind) {
@@ -57,7 +60,10 @@ class NormResponse : public Computation {
       config.kind = norm.kind;
       config.deviation = norm.deviation;
       config.eps = norm.eps;
-      Describe(norm.name, Norm(input_.view({1, -1}), {}, {config, {}, {}, {}}).view({-1}), &result);
+      const NormParameters start = {.alpha = at::full({1}, config.alpha, input_.options()),
+                                    .offset = at::zeros({1}, input_.options())};
+      Describe(norm.name, Norm(input_.view({1, -1}), start, {config, {}, {}, {}}).view({-1}),
+               &result);
     }
     Refuse("batch_norm", &result);  // a feature at one token has no variance
     return result;

@@ -31,6 +31,22 @@ MODELS = {
     "feed_forward": {"model.attention.kind": "none", "training.rule": "feedback_alignment"},
     "uncausal": {"model.attention.causal": False, "training.rule": "direct_feedback_alignment",
                  "model.norm.backward": "identity"},
+    "qk_norm": {"model.attention.qk_norm.kind": "rms", "model.attention.kv_heads": 1,
+                "model.positions": "rotary", "model.rotary.theta": 500,
+                "model.attention.value_residual": "learned", "model.norm.gain_form": "one_plus",
+                "model.feed_forward.activation": "geglu"},
+    "after": {"model.attention.qk_norm.kind": "layer", "model.attention.qk_norm.scope": "all",
+              "model.attention.qk_norm.place": "after", "model.positions": "rotary",
+              "model.rotary.skip_every": 2, "model.attention.qk_norm.gain": False,
+              "model.feed_forward.activation": "reglu", "model.parallel": True},
+    "l2_heads": {"model.attention.qk_norm.kind": "l2", "model.attention.window": 3,
+                 "model.attention.full_every": 2, "model.attention.sink": True,
+                 "model.feed_forward.activation": "relu2", "model.update_gain": "feature"},
+    "alibi": {"model.positions": "alibi", "model.attention.score_cap": 2, "model.logit_cap": 3,
+              "model.attention.value_residual": "fixed", "model.update_gain": "scalar",
+              "model.embedding_norm": True, "model.embedding_scale": 2},
+    "dyt": {"model.norm.kind": "dyt", "model.norm.alpha": 0.8},
+    "derf": {"model.norm.kind": "derf", "model.norm.placement": "sandwich"},
 }
 
 DOCUMENTS = {

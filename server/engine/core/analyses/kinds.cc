@@ -548,7 +548,12 @@ constexpr AnalysisKind kKinds[] = {
      .default_tokens = 5'000,
      .check = CheckNormStatistics,
      .cost = NormStatisticsCost},
-    {.name = "norm_response", .least_subjects = 0, .most_subjects = 0, .cost = NormResponseCost},
+    // Revision 1: has the pointwise norms.
+    {.name = "norm_response",
+     .least_subjects = 0,
+     .most_subjects = 0,
+     .cost = NormResponseCost,
+     .revision = 1},
     // Revision 2: has sink_share, and the text of tokens with maps.
     {.name = "attention",
      .default_tokens = 20'000,

@@ -21,7 +21,8 @@ namespace {
 constexpr absl::string_view kOpen =
     "vocabulary layers width heads context dropout tied_head feed_forward.activation "
     "feed_forward.hidden norm.kind norm.placement norm.attention norm.feed_forward norm.final "
-    "norm.eps norm.bias norm.backward init.kind init.streams loss";
+    "norm.eps norm.bias norm.backward norm.attention_alpha norm.alpha init.kind init.streams "
+    "init.outputs loss";
 
 struct Setting {
   std::string field;
@@ -101,16 +102,18 @@ ModelConfig Gpt2Model() {
   model.dropout = 0.1;
   model.tied_head = true;
   model.head_bias = false;
-  model.attention = {AttentionKind::kSoftmax, /*causal=*/true, /*score_bias=*/0};
+  model.attention = AttentionConfig();  // causal softmax
   model.activation = Activation::kGeluTanh;
   model.norm = NormConfig();  // LayerNorm with gain and bias, before each sublayer and the head
-  model.init = {InitKind::kGpt2, InitStreams::kByName};
+  model.init.kind = InitKind::kGpt2;
   model.loss = LossPositions::kAll;
   return model;
 }
 
 absl::Status CheckGpt2Model(const ModelConfig& model) {
-  const std::vector<Setting> settings = SettingsOf(model), family = SettingsOf(Gpt2Model());
+  ModelConfig checked = model;
+  if (KvHeads(model) == model.heads) checked.attention.kv_heads = 0;
+  const std::vector<Setting> settings = SettingsOf(checked), family = SettingsOf(Gpt2Model());
   const std::set<std::string> open = absl::StrSplit(kOpen, ' ');
   for (size_t i = 0; i < settings.size(); ++i) {
     const auto& [field, value] = settings[i];

@@ -141,10 +141,13 @@ double Activated(Activation activation, double x) {
       return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
     case Activation::kSilu:
       return x / (1 + std::exp(-x));
+    case Activation::kRelu2:
     case Activation::kSwiglu:
+    case Activation::kGeglu:
+    case Activation::kReglu:
       break;
   }
-  return 0;  // GPT-2 has no gates
+  return 0;  // GPT-2 has none of these
 }
 
 void AddTo(Matrix* x, const Matrix& update) {

@@ -156,7 +156,7 @@ variable_list FusedBackward(const at::Tensor& x, const at::Tensor& gain, bool ha
   const auto data = [](const at::Tensor& sum) {
     return sum.defined() ? sum.mutable_data_ptr<Scalar>() : nullptr;
   };
-  NormRowsBackward(RowsOf<Scalar>(rows, {gain, {}, {}, {}}, config), g.const_data_ptr<Scalar>(),
+  NormRowsBackward(RowsOf<Scalar>(rows, {.gain = gain}, config), g.const_data_ptr<Scalar>(),
                    dx.mutable_data_ptr<Scalar>(), data(dgain), data(dshift));
   return {dx, dgain, dshift};
 }
@@ -211,8 +211,8 @@ class TokenNorm : public torch::autograd::Function<TokenNorm> {
                             const std::optional<at::Tensor>& gain,
                             const std::optional<at::Tensor>& shift, const NormConfig& config) {
     const Unrecorded unrecorded;
-    const NormParameters parameters = {
-        gain.value_or(at::Tensor()), shift.value_or(at::Tensor()), {}, {}};
+    const NormParameters parameters = {.gain = gain.value_or(at::Tensor()),
+                                       .shift = shift.value_or(at::Tensor())};
     Keep(ctx, config);
     ctx->saved_data["has_shift"] = shift.has_value();
     if (HasDeviceKernel(x, config)) {

@@ -23,13 +23,13 @@ struct LinearParameters {
 };
 
 struct NormParameters {
-  at::Tensor gain;   // [d]; NormConfig::gain_form says what is learned
-  at::Tensor shift;  // [d]
+  at::Tensor gain = {};   // [d]; NormConfig::gain_form says what is learned
+  at::Tensor shift = {};  // [d]
   // BatchNorm's running statistics, [d]; a pass with kBatchAndTrack changes them.
-  at::Tensor running_mean;
-  at::Tensor running_variance;
-  at::Tensor alpha;   // [1], of a pointwise norm
-  at::Tensor offset;  // [1], of derf
+  at::Tensor running_mean = {};
+  at::Tensor running_variance = {};
+  at::Tensor alpha = {};   // [1], of a pointwise norm
+  at::Tensor offset = {};  // [1], of derf
 };
 
 struct BlockParameters {
