@@ -103,8 +103,10 @@ void DrawSwitches(Dice& dice, ModelConfig& model) {
   if (now_and_then()) model.rotary.theta = 500;
   if (now_and_then() && model.width / model.heads % 4 == 0) model.rotary.share = 0.5;
   if (now_and_then()) model.rotary.skip_every = 2;
-  model.parallel = now_and_then() && model.residual && Attends(model) &&
-                   model.norm.placement == NormPlacement::kPre;
+  if (now_and_then() && Attends(model)) {
+    model.parallel = model.residual = true;
+    model.norm.placement = dice.Pick({NormPlacement::kPre, NormPlacement::kNone});
+  }
   if (now_and_then()) model.update_gain = dice.Pick({UpdateGain::kFeature, UpdateGain::kScalar});
   if (now_and_then()) model.embedding_scale = 1.7;
   model.embedding_norm = now_and_then();

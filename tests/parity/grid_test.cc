@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "server/engine/core/checkpoint.h"
 #include "server/engine/core/config_json.h"
+#include "server/engine/core/layout.h"
 #include "server/engine/names.h"
 #include "server/engine/torch/model/transformer.h"
 #include "server/engine/torch/train/run_loop.h"
@@ -42,7 +43,7 @@ TensorMap Differentiated(const GridCase& grid, const FlatParameters& start) {
   // The running statistics must remain the initial ones.
   if (pass.statistics == Statistics::kBatchAndTrack) pass.statistics = Statistics::kBatch;
   Differentiate(grid.model, pass, MakeMicroBatches(batch, grid.training.accumulation, options),
-                start, grid.training.label_smoothing);
+                start, ObjectiveOf(grid.training));
   TensorMap out = ByName(start.layout().parameters, start.gradients(), "gradient.");
   out["logits"] = Logits(grid.model, start.model(), TensorsOf(batch, options), Pass()).detach();
   return out;
@@ -206,11 +207,33 @@ TEST(OneCycleTest, MatchesPyTorchAtEveryStep) {
   }
 }
 
+struct Switch {
+  const char* name;
+  bool (*on)(const ModelConfig& model);
+};
+
+constexpr Switch kSwitches[] = {
+    {"kv_heads", [](const ModelConfig& m) { return Attends(m) && KvHeads(m) < m.heads; }},
+    {"qk_norm", [](const ModelConfig& m) { return m.attention.qk_norm.kind != QkNormKind::kNone; }},
+    {"score_cap", [](const ModelConfig& m) { return m.attention.score_cap > 0; }},
+    {"window", [](const ModelConfig& m) { return m.attention.window > 0; }},
+    {"sink", [](const ModelConfig& m) { return m.attention.sink; }},
+    {"value_residual",
+     [](const ModelConfig& m) { return m.attention.value_residual != ValueResidual::kNone; }},
+    {"parallel", [](const ModelConfig& m) { return m.parallel; }},
+    {"update_gain", [](const ModelConfig& m) { return m.update_gain != UpdateGain::kNone; }},
+    {"embedding_scale", [](const ModelConfig& m) { return m.embedding_scale != 1; }},
+    {"embedding_norm", [](const ModelConfig& m) { return m.embedding_norm; }},
+    {"logit_cap", [](const ModelConfig& m) { return m.logit_cap > 0; }},
+    {"gain_form", [](const ModelConfig& m) { return m.norm.gain_form == GainForm::kOnePlus; }},
+};
+
 TEST(GridParityTest, HasEverySettingOftenEnough) {
   const std::vector<GridCase> grid = MakeGrid();
   const auto fraction = [&grid](const auto& holds) { return Fraction(grid, holds); };
   for (const auto& kind : kNames<NormKind>) {
-    EXPECT_GT(fraction([&](const GridCase& c) { return c.model.norm.kind == kind.value; }), 0.12);
+    EXPECT_GT(fraction([&](const GridCase& c) { return c.model.norm.kind == kind.value; }),
+              IsPointwise(kind.value) ? 0.015 : 0.12);
   }
   for (const auto& mode : kNames<NormBackward>) {
     EXPECT_GT(fraction([&](const GridCase& c) { return c.model.norm.backward == mode.value; }),
@@ -221,15 +244,19 @@ TEST(GridParityTest, HasEverySettingOftenEnough) {
               0.1);
   }
   for (const auto& kind : kNames<Positions>) {
-    EXPECT_GT(fraction([&](const GridCase& c) { return c.model.positions == kind.value; }), 0.15);
+    EXPECT_GT(fraction([&](const GridCase& c) { return c.model.positions == kind.value; }),
+              kind.value == Positions::kAlibi ? 0.04 : 0.15);
   }
   for (const auto& kind : kNames<Activation>) {
-    EXPECT_GT(fraction([&](const GridCase& c) { return c.model.activation == kind.value; }), 0.12);
+    EXPECT_GT(fraction([&](const GridCase& c) { return c.model.activation == kind.value; }), 0.08);
   }
   for (const auto& rule : kNames<LearningRule>) {
     EXPECT_GT(fraction([&](const GridCase& c) { return c.training.rule == rule.value; }), 0.15);
   }
   EXPECT_GT(fraction([](const GridCase& c) { return c.model.dropout > 0; }), 0.2);
+  for (const auto& used : kSwitches) {
+    EXPECT_GT(fraction([&](const GridCase& c) { return used.on(c.model); }), 0.02) << used.name;
+  }
   EXPECT_GT(fraction([](const GridCase& c) {
               return c.model.norm.deviation == NormDeviation::kUnbiasedEpsOutside;
             }),

@@ -287,6 +287,8 @@ class Attention(nn.Module):
             slopes = torch.tensor(alibi_slopes(heads), dtype=torch.float64).to(scores.dtype)
             scores = scores - slopes[:, None, None] * distance.abs()
         hidden = ~real[:, None, None, :]
+        if self.options["window"] > 0:
+            hidden = hidden & (distance != 0)[None, None]  # or a window in the padding would be empty
         if self.options["causal"]:
             hidden = hidden | (distance < 0)[None, None]
         if self.options["window"] > 0 and not every(self.options["full_every"], self.index):

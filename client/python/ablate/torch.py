@@ -263,7 +263,8 @@ class Attention(Sublayer):
             scores = scores - slopes[:, None, None] * distance
         window = self.options["window"]
         if window > 0 and not _is_nth(self.options["full_every"], self.index):
-            masked = masked | (distance >= window)
+            # Padding sees itself: a position that saw nothing would have no softmax.
+            masked = (masked | (distance >= window)) & (distance > 0)
         if self.options["kind"] == "sigmoid":
             weights = torch.sigmoid(scores + self.options["score_bias"]).masked_fill(masked, 0)
         else:

@@ -228,7 +228,7 @@ void DeviceRun::UpdateOnce(const PackedShape& shape) {
   const at::Tensor loss =
       Differentiate(config.model, TrainingPass(config, &dropout),
                     MicroBatches(words.narrow(0, kHeader, shape.words()), shape), parameters,
-                    config.training.label_smoothing, config.training.z_loss)
+                    ObjectiveOf(config.training))
           .to(at::kDouble);
   const at::NoGradGuard no_grad;
   const at::Tensor norm = NormOnDevice(parameters.gradients());

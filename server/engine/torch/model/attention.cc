@@ -196,7 +196,9 @@ at::Tensor BiasOf(const ModelConfig& config, const SequenceShape& shape,
   if (attention.causal) hidden = hidden.logical_or(distance.lt(0));
   if (windowed) hidden = hidden.logical_or(distance.abs().ge(attention.window));
   if (shape.lengths.defined()) {
-    hidden = hidden.logical_or(key.ge(shape.lengths.unsqueeze(1)).unsqueeze(1));
+    // Padding sees itself, because a position that saw nothing would have no softmax.
+    const at::Tensor padding = key.ge(shape.lengths.unsqueeze(1)).unsqueeze(1);  // [B, 1, T]
+    hidden = hidden.logical_or(padding.logical_and(distance.ne(0)));
   }
   const at::Tensor mask = at::zeros(hidden.sizes(), options)
                               .masked_fill_(hidden, -std::numeric_limits<double>::infinity())

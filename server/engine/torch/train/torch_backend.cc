@@ -142,7 +142,7 @@ class TorchBackend : public Backend {
     result.loss =
         Differentiate(config.model, TrainingPass(config, &dropout),
                       MakeMicroBatches(update.batch, training.accumulation, run_.options()),
-                      parameters, training.label_smoothing, training.z_loss)
+                      parameters, ObjectiveOf(training))
             .item<double>();
     result.gradient_norm = GradientNorm(parameters.gradients());
     // A gradient that isn't finite would spoil every parameter; it ends the run, as such a loss

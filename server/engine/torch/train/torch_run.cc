@@ -149,8 +149,7 @@ Pass TrainingPass(const RunConfig& config, const Dropout* dropout) {
 
 at::Tensor Differentiate(const ModelConfig& model, const Pass& pass,
                          const std::vector<BatchTensors>& micro_batches,
-                         const FlatParameters& parameters, double label_smoothing, double z_loss) {
-  Objective objective = {label_smoothing, z_loss, {}};
+                         const FlatParameters& parameters, Objective objective) {
   if (micro_batches.size() > 1) {
     objective.targets = CountedTargets(micro_batches, parameters.values().options());
   }

@@ -10,6 +10,7 @@
 #include "server/engine/config.h"
 #include "server/engine/core/backend.h"
 #include "server/engine/torch/model/batch.h"
+#include "server/engine/torch/model/layers.h"
 #include "server/engine/torch/model/parameters.h"
 #include "server/engine/torch/model/pass.h"
 #include "server/engine/torch/train/optimizer.h"
@@ -62,13 +63,17 @@ class TorchRun {
 // batch statistics, and `dropout`, if it drops anything; `dropout` must outlive the result.
 Pass TrainingPass(const RunConfig& config, const Dropout* dropout);
 
+// Returns what a run's updates reduce.
+inline Objective ObjectiveOf(const TrainingConfig& training) {
+  return {training.label_smoothing, training.z_loss, {}};
+}
+
 // Stores the gradient of the loss in parameters.gradients(). Returns the loss, in nats per token, a
 // scalar: the mean over the targets of all `micro_batches`, at least one, which are computed in
 // order. Doesn't wait for the device.
 at::Tensor Differentiate(const ModelConfig& model, const Pass& pass,
                          const std::vector<BatchTensors>& micro_batches,
-                         const FlatParameters& parameters, double label_smoothing = 0,
-                         double z_loss = 0);
+                         const FlatParameters& parameters, Objective objective = {});
 
 // Returns the batch cut into `micro_batches` micro-batches of consecutive rows, equally many in
 // each, padded to their own longest row.
