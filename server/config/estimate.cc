@@ -94,6 +94,20 @@ double FlopsPerSequence(const engine::RunConfig& config, uint64_t parameters) {
   return 6 * ((others + keys) * context + blocks / model.layers + head) + attention;
 }
 
+// Returns the cost of Muon's matrix products in an update: with r the shorter side and c the
+// longer, two of r·r·c and one of r·r·r multiplications in each iteration.
+double MuonFlops(const engine::RunConfig& config) {
+  if (config.training.optimizer.kind != engine::OptimizerKind::kMuon) return 0;
+  double flops = 0;
+  const engine::ParameterLayout layout = engine::MakeLayout(config.model);
+  for (const engine::MatrixView& matrix : engine::BlockMatrices(config.model, layout)) {
+    const auto [shorter, longer] = std::minmax(matrix.rows, matrix.columns);
+    flops +=
+        2.0 * static_cast<double>(shorter * shorter) * static_cast<double>(2 * longer + shorter);
+  }
+  return flops * config.training.optimizer.muon.iterations;
+}
+
 double ScoredPositions(const engine::ModelConfig& model, const Sequences& data) {
   return model.loss == engine::LossPositions::kAll ? data.mean : 1;
 }
@@ -198,7 +212,8 @@ std::string BytesText(double bytes) {
 
 double FlopsPerStep(const engine::RunConfig& config, uint64_t parameters, const Sequences& data) {
   return config.training.batch * FlopsPerSequence(config, parameters) *
-         ShareOfContext(config.model, data);
+             ShareOfContext(config.model, data) +
+         MuonFlops(config);
 }
 
 double ForwardFlops(const engine::RunConfig& config, uint64_t parameters, double tokens) {

@@ -247,6 +247,11 @@ class RunChecker {
     if (warmup > steps) {
       Report({"training.warmup", "training.steps"},
              absl::StrCat("warmup ", warmup, " is more than steps ", steps), "warmup up to steps");
+    } else if (training.schedule() == v1::Schedule::wsd && training.decay() > steps - warmup) {
+      Report({"training.decay", "training.warmup", "training.steps"},
+             absl::StrCat("decay ", training.decay(), " and warmup ", warmup,
+                          " are more than steps ", steps),
+             "decay up to steps - warmup");
     }
     const uint32_t batch = training.batch(), accumulation = training.accumulation();
     if (accumulation > 0 && batch % accumulation != 0) {

@@ -51,6 +51,19 @@ inline std::vector<std::pair<std::string, RunConfig>> DeviceRuns() {
   run.training.accumulation = 2;
   run.training.label_smoothing = 0.1;
   runs.emplace_back("documents with a large vocabulary and label smoothing", run);
+  run = SmallTextRun(7);
+  run.training.optimizer.kind = OptimizerKind::kMuon;
+  run.training.optimizer.momentum = 0.9;
+  run.training.optimizer.weight_decay = 0.1;
+  run.training.optimizer.weight_decay_form = WeightDecayForm::kIndependent;
+  run.training.schedule = {ScheduleKind::kWsd, 3, 8};
+  runs.emplace_back("text with Muon and independent decay", run);
+  run = SmallDocumentsRun(8);
+  run.training.optimizer.kind = OptimizerKind::kLion;
+  run.training.optimizer.weight_decay = 0.1;
+  run.training.optimizer.rates = {0.5, 2, 0.1};
+  run.training.ema = 0.9;
+  runs.emplace_back("documents with Lion and rates by group", run);
   for (auto& [name, one] : runs) {
     one.training.checkpoints = {0, 13, 17};
     one.evaluation.every = 10;

@@ -213,14 +213,20 @@ TEST(LayoutTest, OffsetsAreContiguous) {
   }
 }
 
-TEST(DecayRangesTest, LeaveOutBiasesAndGains) {
+OptimizerConfig DecayOn(WeightDecayOn parameters) {
+  OptimizerConfig optimizer;
+  optimizer.weight_decay_on = parameters;
+  return optimizer;
+}
+
+TEST(UpdateRangesTest, LeaveOutBiasesAndGains) {
   ModelConfig model;
   model.vocabulary = 5;
   model.layers = 1;
   const ParameterLayout layout = MakeLayout(model);
   const auto names = [&](bool decay) {
     std::vector<std::string> found;
-    for (const ParameterRange& range : DecayRanges(layout, WeightDecayOn::kMatrices)) {
+    for (const ParameterRange& range : UpdateRanges(layout, DecayOn(WeightDecayOn::kMatrices))) {
       for (const ParameterInfo& parameter : layout.parameters) {
         const bool inside = parameter.offset >= range.offset &&
                             parameter.offset + parameter.size <= range.offset + range.size;
@@ -237,16 +243,16 @@ TEST(DecayRangesTest, LeaveOutBiasesAndGains) {
   EXPECT_EQ(names(true).size() + names(false).size(), layout.parameters.size());
 }
 
-TEST(DecayRangesTest, JoinNeighboursThatDecayAlike) {
+TEST(UpdateRangesTest, JoinNeighboursThatDecayAlike) {
   const ParameterLayout layout = MakeLayout(NamesModel());
-  const std::vector<ParameterRange> all = DecayRanges(layout, WeightDecayOn::kAll);
+  const std::vector<ParameterRange> all = UpdateRanges(layout, DecayOn(WeightDecayOn::kAll));
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0].offset, 0);
   EXPECT_EQ(all[0].size, layout.size);
   EXPECT_TRUE(all[0].decays);
   // Ranges: the embeddings; in each block a gain before each of two pairs of linears; a gain before
   // the head.
-  const std::vector<ParameterRange> some = DecayRanges(layout, WeightDecayOn::kMatrices);
+  const std::vector<ParameterRange> some = UpdateRanges(layout, DecayOn(WeightDecayOn::kMatrices));
   ASSERT_EQ(some.size(), 1 + 8 * 4 + 2u);
   int64_t next = 0;
   for (const ParameterRange& range : some) {
@@ -254,6 +260,55 @@ TEST(DecayRangesTest, JoinNeighboursThatDecayAlike) {
     next += range.size;
   }
   EXPECT_EQ(next, layout.size);
+}
+
+TEST(UpdateRangesTest, HaveTheRateOfTheirGroup) {
+  ModelConfig model;
+  model.vocabulary = 5;
+  model.layers = 1;
+  const ParameterLayout layout = MakeLayout(model);
+  OptimizerConfig optimizer;
+  optimizer.kind = OptimizerKind::kMuon;
+  optimizer.rates = {2, 3, 4};
+  int64_t next = 0;
+  std::vector<double> rates;
+  for (const ParameterRange& range : UpdateRanges(layout, optimizer)) {
+    EXPECT_EQ(range.offset, next);
+    next += range.size;
+    rates.push_back(range.rate);
+    EXPECT_EQ(range.orthogonalised, range.rate == 1);
+  }
+  EXPECT_EQ(next, layout.size);
+  // Embeddings; norm, qkv, its bias, projection, its bias and norm, up, its bias, down; its bias
+  // and the last norm; head; its bias.
+  EXPECT_THAT(rates, ElementsAre(2, 4, 1, 4, 1, 4, 1, 4, 1, 4, 3, 4));
+}
+
+TEST(BlockMatricesTest, TakesStackedLinearsApart) {
+  ModelConfig model;
+  model.vocabulary = 5;
+  model.layers = 2;
+  model.width = 12;
+  model.heads = 4;
+  model.hidden = 20;
+  model.attention.kv_heads = 2;
+  model.activation = Activation::kSwiglu;
+  const ParameterLayout layout = MakeLayout(model);
+  std::vector<std::vector<int64_t>> shapes;
+  int64_t elements = 0;
+  for (const MatrixView& matrix : BlockMatrices(model, layout)) {
+    shapes.push_back({matrix.rows, matrix.columns});
+    elements += matrix.rows * matrix.columns;
+  }
+  ASSERT_EQ(shapes.size(), 14u);
+  shapes.resize(7);
+  EXPECT_EQ(shapes, (std::vector<std::vector<int64_t>>{
+                        {12, 12}, {6, 12}, {6, 12}, {12, 12}, {20, 12}, {20, 12}, {12, 20}}));
+  int64_t expected = 0;
+  for (const ParameterInfo& parameter : layout.parameters) {
+    if (parameter.role == ParameterRole::kWeight) expected += parameter.size;
+  }
+  EXPECT_EQ(elements, expected);
 }
 
 // Parameters of the default model that disappear or stay when one switch changes.

@@ -13,6 +13,7 @@ ablate_test(engine_train_test
     train_lanes_test.cc
     train_model_test.cc
     train_norm_test.cc
+    train_optimizer_test.cc
     train_resume_test.cc
     train_seeds_test.cc
     train_states_test.cc

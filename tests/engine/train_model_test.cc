@@ -182,6 +182,39 @@ TEST(LearningRateTest, FollowsItsSchedule) {
   EXPECT_DOUBLE_EQ(learning_rate(ScheduleKind::kInverseSqrt, 99, 399), 0.005);
 }
 
+TEST(LearningRateTest, FallsToItsFinalRate) {
+  const auto linear = [](uint32_t step) {
+    return LearningRate({ScheduleKind::kLinear, 0, 0, {}, 0.2}, 0.01, step, 1000);
+  };
+  EXPECT_DOUBLE_EQ(linear(0), 0.01);
+  EXPECT_DOUBLE_EQ(linear(500), 0.006);
+  EXPECT_DOUBLE_EQ(linear(1000), 0.002);
+  const ScheduleConfig cosine = {ScheduleKind::kCosine, 200, 0, {}, 0.5};
+  EXPECT_DOUBLE_EQ(LearningRate(cosine, 0.01, 600, 1000), 0.0075);
+}
+
+TEST(LearningRateTest, IsStableUntilItDecays) {
+  const auto wsd = [](DecayForm form, uint32_t step) {
+    return LearningRate({ScheduleKind::kWsd, 99, 400, form, 0}, 0.01, step, 1000);
+  };
+  for (const Named<DecayForm>& form : kNames<DecayForm>) {
+    EXPECT_DOUBLE_EQ(wsd(form.value, 49), 0.005);
+    for (const uint32_t step : {99, 300, 600}) EXPECT_DOUBLE_EQ(wsd(form.value, step), 0.01);
+    EXPECT_LT(wsd(form.value, 601), 0.01);
+    EXPECT_NEAR(wsd(form.value, 1000), 0, 1e-17);
+  }
+  EXPECT_DOUBLE_EQ(wsd(DecayForm::kLinear, 700), 0.0075);
+  EXPECT_DOUBLE_EQ(wsd(DecayForm::kSqrt, 700), 0.005);
+  EXPECT_DOUBLE_EQ(wsd(DecayForm::kCosine, 800), 0.005);
+  // With a decay from the end of the warm-up on it is the linear schedule, step for step.
+  const ScheduleConfig all = {ScheduleKind::kWsd, 100, 900, DecayForm::kLinear, 0.1};
+  const ScheduleConfig linear = {ScheduleKind::kLinear, 100, 0, {}, 0.1};
+  for (uint32_t step = 0; step < 1000; ++step) {
+    EXPECT_EQ(LearningRate(all, 0.01, step, 1000), LearningRate(linear, 0.01, step, 1000));
+  }
+  EXPECT_EQ(LearningRate({ScheduleKind::kWsd}, 0.01, 999, 1000), 0.01) << "without decay";
+}
+
 // tests/parity compares with PyTorch's learning rates where these exist.
 TEST(LearningRateTest, BeginsACycleAtItsPeakWithoutWarmUp) {
   for (const uint32_t warmup : {0U, 1U}) {
@@ -201,7 +234,7 @@ TEST(LearningRateTest, DependsOnTheStepsOfTheRunWhereItSaysSo) {
     bool differs = false;
     for (uint32_t step = 0; step < 50; ++step) {
       const auto learning_rate = [&](uint32_t steps) {
-        return LearningRate({kind.value, 10}, 0.01, step, steps);
+        return LearningRate({kind.value, 10, 20}, 0.01, step, steps);
       };
       differs = differs || learning_rate(50) != learning_rate(80);
     }

@@ -57,9 +57,11 @@ void DrawTraining(Dice& dice, TrainingConfig* training) {
   training->rule = dice.Pick({LearningRule::kBackprop, LearningRule::kFeedbackAlignment,
                               LearningRule::kDirectFeedbackAlignment});
   training->optimizer.kind =
-      dice.Pick({OptimizerKind::kAdamW, OptimizerKind::kAdam, OptimizerKind::kSgd});
+      dice.Pick({OptimizerKind::kAdamW, OptimizerKind::kAdam, OptimizerKind::kSgd,
+                 OptimizerKind::kMuon, OptimizerKind::kLion});
   training->optimizer.momentum = 0.9;
-  training->schedule = {dice.Pick({ScheduleKind::kConstant, ScheduleKind::kOneCycle}), 4};
+  training->schedule = {
+      dice.Pick({ScheduleKind::kConstant, ScheduleKind::kOneCycle, ScheduleKind::kWsd}), 4, 5};
   training->accumulation = dice.Pick({1u, 2u});
   training->ema = dice.Pick({0.0, 0.9});
   training->label_smoothing = dice.Pick({0.0, 0.1});

@@ -27,6 +27,13 @@ namespace {
 
 using testing::ElementsAre;
 
+OptimizerConfig Sgd(double learning_rate) {
+  OptimizerConfig optimizer;
+  optimizer.kind = OptimizerKind::kSgd;
+  optimizer.learning_rate = learning_rate;
+  return optimizer;
+}
+
 TEST(TorchTrainerTest, EmitsEveryMetricAtItsSteps) {
   RunConfig run = SmallDocumentsRun(1);
   run.training.steps = 25;
@@ -196,7 +203,7 @@ TEST(TorchTrainerTest, RepeatsAnEvaluationThatWasLeftWhenItsStateIsTakenUpElsewh
 // Covers the final evaluation of a diverged run at a step without a regular one.
 TEST(TorchTrainerTest, ReportsADivergedStepOnceItsEvaluationIsComplete) {
   RunConfig run = SmallDocumentsRun(1);
-  run.training.optimizer = {OptimizerKind::kSgd, 1e30};
+  run.training.optimizer = Sgd(1e30);
   run.training.schedule.kind = ScheduleKind::kConstant;
   const RunProgress whole = Advance(*MustMakeTrainer(run), 100);
   ASSERT_EQ(whole.outcome, Outcome::kDiverged);
@@ -211,7 +218,7 @@ TEST(TorchTrainerTest, ReportsADivergedStepOnceItsEvaluationIsComplete) {
 
 TEST(TorchTrainerTest, EndsDivergedWhereTheLossIsNoNumber) {
   RunConfig run = SmallRecallRun(1);
-  run.training.optimizer = {OptimizerKind::kSgd, 1e30};
+  run.training.optimizer = Sgd(1e30);
   run.training.schedule.kind = ScheduleKind::kConstant;
   const auto trainer = MustMakeTrainer(run);
   const RunProgress progress = Advance(*trainer, 100);
@@ -256,7 +263,7 @@ TEST(TorchTrainerTest, EndsDivergedBeforeAnUpdateByAGradientThatIsNoNumber) {
 TEST(TorchTrainerTest, EndsDivergedWhenWorseThanGuessingAndThanItBegan) {
   RunConfig run = SmallDocumentsRun(1);
   run.training.steps = 3;
-  run.training.optimizer = {OptimizerKind::kSgd, 10};
+  run.training.optimizer = Sgd(10);
   const RunProgress progress = Advance(*MustMakeTrainer(run), 100);
   const std::vector<double> losses = ValuesOf(progress.points, "eval/loss");
   ASSERT_TRUE(std::isfinite(losses.back()));

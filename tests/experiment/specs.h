@@ -241,12 +241,15 @@ inline v1::ExperimentSpec ByTorch(v1::ExperimentSpec spec) {
 inline std::vector<v1::BaseSpec> FilledBases() {
   v1::ExperimentSpec sgd = ByTorch(SmallSpec());
   sgd.mutable_base()->mutable_training()->set_optimizer(v1::Optimizer::sgd);
+  v1::ExperimentSpec muon = ByTorch(SmallSpec());
+  muon.mutable_base()->mutable_training()->set_optimizer(v1::Optimizer::muon);
+  muon.mutable_base()->mutable_training()->set_schedule(v1::Schedule::wsd);
   v1::ExperimentSpec sigmoid = SmallSpec();
   sigmoid.mutable_base()->mutable_model()->mutable_attention()->set_kind(
       v1::AttentionKind::sigmoid);
   std::vector<v1::BaseSpec> bases;
   for (const v1::ExperimentSpec& spec :
-       {SmallSpec(), sgd, sigmoid, RecallSpec(), TextSpec(), NamesNorm()}) {
+       {SmallSpec(), sgd, muon, sigmoid, RecallSpec(), TextSpec(), NamesNorm()}) {
     bases.push_back(Resolved(spec).cells.at(0).run.spec());
   }
   return bases;

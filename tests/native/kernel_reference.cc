@@ -380,12 +380,8 @@ Stepped StepOf(const AdamStep& s) {
   Stepped to;
   const double steps = static_cast<double>(s.step);
   for (int64_t i = 0; i < s.n; ++i) {
-    double value = s.values[i], g = static_cast<double>(s.gradients[i]) * s.clip;
-    if (s.decoupled) {
-      value -= s.learning_rate * s.decay * value;
-    } else {
-      g += s.decay * value;
-    }
+    const double g = static_cast<double>(s.gradients[i]) * s.clip + s.decay * s.values[i];
+    const double value = s.shrink * s.values[i];
     const double first = s.beta1 * s.first[i] + (1 - s.beta1) * g;
     const double second = s.beta2 * s.second[i] + (1 - s.beta2) * g * g;
     const double mean = first / (1 - std::pow(s.beta1, steps));
@@ -404,6 +400,19 @@ Stepped StepOf(const SgdStep& s) {
         static_cast<double>(s.gradients[i]) * s.clip + static_cast<double>(s.decay) * s.values[i];
     to.first.push_back(static_cast<double>(s.momentum) * s.momenta[i] + g);
     to.values.push_back(s.values[i] - s.learning_rate * to.first.back());
+  }
+  return to;
+}
+
+// As in algorithm 2 of Chen et al., 2023.
+Stepped StepOf(const LionStep& s) {
+  Stepped to;
+  for (int64_t i = 0; i < s.n; ++i) {
+    const double g = static_cast<double>(s.gradients[i]) * s.clip;
+    const double mixed = s.beta1 * s.momenta[i] + (1 - s.beta1) * g;
+    const double sign = (mixed > 0 ? 1 : 0) - (mixed < 0 ? 1 : 0);
+    to.values.push_back(s.shrink * s.values[i] - s.learning_rate * sign);
+    to.first.push_back(s.beta2 * s.momenta[i] + (1 - s.beta2) * g);
   }
   return to;
 }

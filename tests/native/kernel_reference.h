@@ -81,6 +81,7 @@ struct Stepped {
 };
 Stepped StepOf(const AdamStep& s);
 Stepped StepOf(const SgdStep& s);
+Stepped StepOf(const LionStep& s);
 
 }  // namespace ablate::engine::native::reference
 

@@ -727,19 +727,11 @@ void CheckSteps(Trial& run) {
       std::vector<float> second = random.Floats(n, 0.1f);
       for (float& square : second) square = std::abs(square);
       // A large learning rate, so that an error of the step shows in the result.
-      const AdamStep adam = {n,
-                             values.data(),
-                             gradients.data(),
-                             first.data(),
-                             second.data(),
-                             0.3f,
-                             random.Coin(),
-                             0.2,
-                             0.1,
-                             0.9,
-                             0.99,
-                             1e-3,
-                             step};
+      const bool decoupled = random.Coin();
+      const AdamStep adam = {
+          n,   values.data(),       gradients.data(),     first.data(), second.data(), 0.3f,
+          0.2, decoupled ? 0 : 0.1, decoupled ? 0.98 : 1, 0.9,          0.99,          1e-3,
+          step};
       const reference::Stepped expected = reference::StepOf(adam);
       run.kernels.adam(adam);
       ExpectClose(run, "adam's values", values, expected.values);
@@ -753,6 +745,17 @@ void CheckSteps(Trial& run) {
     run.kernels.sgd(sgd);
     ExpectClose(run, "sgd's values", values, expected.values);
     ExpectClose(run, "sgd's momenta", momenta, expected.first);
+
+    values = random.Floats(n);
+    values.front() = momenta.front() = 0;  // and a gradient of 0, which has no sign
+    std::vector<float> unmoved = gradients;
+    unmoved.front() = 0;
+    const LionStep lion = {n,   values.data(), unmoved.data(), momenta.data(), 0.3f, 0.4, 0.98,
+                           0.9, 0.99};
+    const reference::Stepped by_lion = reference::StepOf(lion);
+    run.kernels.lion(lion);
+    ExpectClose(run, "lion's values", values, by_lion.values);
+    ExpectClose(run, "lion's momenta", momenta, by_lion.first);
 
     std::vector<float> y = random.Floats(n);
     Doubles moved;
@@ -988,9 +991,10 @@ TEST(KernelsTest, WriteNothingThatTheyAreGivenToRead) {
     const float* const zeros = static_cast<const float*>(page);
     std::vector<float> values(17), first(17), second(17);
     kernels.lerp(zeros, 0.5f, values.data(), 17);
-    kernels.adam({17, values.data(), zeros, first.data(), second.data(), 1, true, 0.1, 0, 0.9, 0.9,
-                  1e-8, 1});
+    kernels.adam(
+        {17, values.data(), zeros, first.data(), second.data(), 1, 0.1, 0, 1, 0.9, 0.9, 1e-8, 1});
     kernels.sgd({17, values.data(), zeros, first.data(), 1, 0.1f, 0, 0.9f});
+    kernels.lion({17, values.data(), zeros, first.data(), 1, 0.1, 1, 0.9, 0.99});
     std::exit(0);
   };
   OnEveryTarget([&](Trial& run) {

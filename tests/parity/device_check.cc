@@ -32,7 +32,7 @@ absl::StatusOr<TensorMap> Train(const GridCase& grid, Backend& backend,
   for (const size_t block : blocks) {
     std::vector<UpdateRequest> updates;
     for (size_t i = 0; i < block; ++i, ++step) {
-      updates.push_back({grid.batches[step], step, RateOf(grid, step)});
+      updates.push_back(RequestOf(grid, step));
     }
     std::vector<UpdateResult> results;
     absl::Status made = backend.StepBlock(updates, &results);

@@ -140,14 +140,51 @@ ModelConfig DrawModel(Dice& dice, bool switched) {
   return model;
 }
 
+double PeakOf(OptimizerKind kind) {
+  switch (kind) {
+    case OptimizerKind::kAdamW:
+    case OptimizerKind::kAdam:
+      return 0.002;
+    case OptimizerKind::kSgd:
+    case OptimizerKind::kMuon:
+      return 0.02;
+    case OptimizerKind::kLion:
+      break;
+  }
+  return 0.0005;
+}
+
+// Draws what only some optimizers and schedules have.
+void DrawParticulars(Dice& dice, TrainingConfig* training) {
+  OptimizerConfig& optimizer = training->optimizer;
+  if (optimizer.kind == OptimizerKind::kMuon) {
+    optimizer.muon = {dice.Pick({MuonAdjust::kOriginal, MuonAdjust::kMatchRms}),
+                      dice.Pick({3, 5}),
+                      dice.Flip(),
+                      MuonPrecision::kFloat32,
+                      0.002,
+                      dice.Pick({0.0, 0.1})};
+  }
+  optimizer.weight_decay_form =
+      dice.Pick({WeightDecayForm::kScaled, WeightDecayForm::kIndependent});
+  if (dice.Between(0, 2) == 0) {
+    optimizer.rates = {dice.Pick({0.5, 2.0}), dice.Pick({0.5, 2.0}), dice.Pick({0.1, 1.0})};
+  }
+  training->schedule.decay = dice.Pick({0u, 2u, 6u});
+  training->schedule.decay_form =
+      dice.Pick({DecayForm::kLinear, DecayForm::kSqrt, DecayForm::kCosine});
+  training->schedule.final_rate = dice.Pick({0.0, 0.0, 0.1});
+}
+
 TrainingConfig DrawTraining(Dice& dice) {
   TrainingConfig training;
   training.steps = 10;
   training.accumulation = dice.Pick({1u, 1u, 2u, 3u});
   training.batch = training.accumulation * static_cast<uint32_t>(dice.Between(1, 3));
   OptimizerConfig& optimizer = training.optimizer;
-  optimizer.kind = dice.Pick({OptimizerKind::kAdamW, OptimizerKind::kAdam, OptimizerKind::kSgd});
-  optimizer.learning_rate = optimizer.kind == OptimizerKind::kSgd ? 0.02 : 0.002;
+  optimizer.kind = dice.Pick({OptimizerKind::kAdamW, OptimizerKind::kAdam, OptimizerKind::kSgd,
+                              OptimizerKind::kMuon, OptimizerKind::kLion});
+  optimizer.learning_rate = PeakOf(optimizer.kind);
   optimizer.beta1 = dice.Pick({0.85, 0.9});
   optimizer.beta2 = dice.Pick({0.99, 0.999});
   optimizer.eps = dice.Pick({1e-8, 1e-6});
@@ -156,7 +193,7 @@ TrainingConfig DrawTraining(Dice& dice) {
   optimizer.weight_decay_on = dice.Pick({WeightDecayOn::kAll, WeightDecayOn::kMatrices});
   training.schedule.kind =
       dice.Pick({ScheduleKind::kConstant, ScheduleKind::kLinear, ScheduleKind::kCosine,
-                 ScheduleKind::kOneCycle, ScheduleKind::kInverseSqrt});
+                 ScheduleKind::kOneCycle, ScheduleKind::kInverseSqrt, ScheduleKind::kWsd});
   // PyTorch's cycle can't start at its peak.
   training.schedule.warmup =
       training.schedule.kind == ScheduleKind::kOneCycle ? 3 : dice.Pick({0u, 3u});
@@ -206,9 +243,24 @@ GridCase DrawCase(uint64_t number) {
   drawn.precision = number % 2 == 0 ? Precision::kFloat64 : Precision::kFloat32;
   drawn.training = DrawTraining(dice);
   if (switched) drawn.training.z_loss = dice.Pick({0.0, 0.0, 0.01});
+  // From a stream of its own, so that the other draws stay as they are.
+  Dice more(number + (uint64_t{1} << 32));
+  DrawParticulars(more, &drawn.training);
+  // Lion moves a parameter by the sign of its gradient even if that is 0 in exact arithmetic, as
+  // that of the keys' bias is, and as several are before a BatchNorm; or if it is nearly 0, because
+  // all positions are alike after blocks without residual.
+  OptimizerConfig& optimizer = drawn.training.optimizer;
+  if (optimizer.kind == OptimizerKind::kLion) {
+    drawn.model.bias = false;
+    drawn.model.residual = true;
+    if (drawn.model.norm.kind == NormKind::kBatch) drawn.model.norm.kind = NormKind::kLayer;
+  }
   // Large models, and feedback that grows through the blocks, get a small learning rate. Otherwise
   // ten steps would diverge and amplify every rounding error.
-  drawn.training.optimizer.learning_rate *= drawn.model.width >= 64 ? 0.05 : 1;
+  if (drawn.model.width >= 64) {
+    optimizer.learning_rate *= 0.05;
+    optimizer.muon.adamw_learning_rate *= 0.05;
+  }
   drawn.training.rule =
       dice.Pick({LearningRule::kBackprop, LearningRule::kBackprop, LearningRule::kFeedbackAlignment,
                  LearningRule::kDirectFeedbackAlignment});

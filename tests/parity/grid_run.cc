@@ -50,9 +50,12 @@ void SetState(Backend* backend, const TrainingConfig& training, const RunState& 
   EXPECT_TRUE(backend->SetTensors(tensors).ok());
 }
 
-double RateOf(const GridCase& grid, uint32_t step) {
+UpdateRequest RequestOf(const GridCase& grid, uint32_t step) {
   const TrainingConfig& training = grid.training;
-  return LearningRate(training.schedule, training.optimizer.learning_rate, step, training.steps);
+  const auto rate = [&](double peak) {
+    return LearningRate(training.schedule, peak, step, training.steps);
+  };
+  return {grid.batches[step], step, rate(training.optimizer.learning_rate), rate(1)};
 }
 
 void WriteGridCase(const std::string& folder, const GridCase& grid, uint32_t step) {

@@ -36,8 +36,8 @@ struct RunState {
 
 void SetState(Backend* backend, const TrainingConfig& training, const RunState& state);
 
-// Returns the learning rate of an update.
-double RateOf(const GridCase& grid, uint32_t step);
+// Returns an update of a case; its batch is the case's.
+UpdateRequest RequestOf(const GridCase& grid, uint32_t step);
 
 // Writes FOLDER/NAME.case.safetensors, of the compared run. `step` is the compared update, if there
 // is only one.

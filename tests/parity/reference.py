@@ -6,6 +6,7 @@ Reads the cases that the C++ test wrote into FOLDER and writes the answers besid
 package is missing.
 """
 
+import collections
 import contextlib
 import copy
 import glob
@@ -37,23 +38,139 @@ def cross_entropy(logits, targets, label_smoothing=0.0, z_loss=0.0):
     return loss + z_loss * squares.mean() if z_loss > 0 else loss
 
 
+def kind_of(name, parameter):
+    if parameter.dim() < 2:
+        return "vectors"
+    if "embedding" in name:
+        return "embeddings"
+    return "head" if name.startswith("head") else "blocks"
+
+
+def stacked_rows(model, name, weight):
+    """Rows of the matrices that a weight of a block stacks."""
+    model = model.model
+    if name.endswith("qkv.weight"):
+        keys = (model["attention"]["kv_heads"] or model["heads"]) * (model["width"] // model["heads"])
+        return [model["width"], keys, keys]
+    gated = name.endswith("up.weight") and model["activation"].endswith("glu")
+    return [model["hidden"], model["hidden"]] if gated else [len(weight)]
+
+
 def parameter_groups(model, training):
-    """All parameters, or those of linears and embeddings apart from the rest, which does not decay."""
-    if training["weight_decay_on"] == "all":
-        return [{"params": list(model.parameters()), "weight_decay": training["weight_decay"]}]
-    matrices = {id(m.weight) for m in model.modules() if isinstance(m, (nn.Linear, nn.Embedding))}
-    return [
-        {"params": [p for p in model.parameters() if id(p) in matrices], "weight_decay": training["weight_decay"]},
-        {"params": [p for p in model.parameters() if id(p) not in matrices], "weight_decay": 0.0},
-    ]
+    """A group of parameters for each kind, with the peak of its learning rate and both forms of decay."""
+    groups = {}
+    rates = {"blocks": 1.0, **training["rates"]}
+    for name, parameter in model.named_parameters():
+        kind = kind_of(name, parameter)
+        peak, decay = training["learning_rate"], training["weight_decay"]
+        muon = training["optimizer"] == "muon" and kind == "blocks"
+        if training["optimizer"] == "muon" and not muon:
+            peak, decay = (training["muon"]["adamw_" + name] for name in ("learning_rate", "weight_decay"))
+        if training["weight_decay_on"] == "matrices" and kind == "vectors":
+            decay = 0.0
+        decoupled = training["optimizer"] in ("adamw", "muon", "lion")
+        independent = decoupled and training["weight_decay_form"] == "independent"
+        group = groups.setdefault(kind, {
+            "params": [], "peak": peak * rates[kind], "muon": muon, "rows": {},
+            "weight_decay": 0.0 if independent else decay, "independent_decay": decay if independent else 0.0})
+        group["params"].append(parameter)
+        if muon:
+            group["rows"][parameter] = stacked_rows(model, name, parameter)
+    return list(groups.values())
+
+
+class Written:
+    """An optimizer that is written from its formulas. Its decay is decoupled."""
+
+    def __init__(self, groups, training):
+        self.param_groups, self.training = groups, training
+        self.state = collections.defaultdict(dict)
+
+    def zero_grad(self):
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                parameter.grad = None
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                change = self.direction(group, parameter, parameter.grad)
+                parameter.copy_(parameter - group["lr"] * group["weight_decay"] * parameter - group["lr"] * change)
+
+    def mean(self, parameter, name, beta, gradient):
+        """Moves a moving average of gradients."""
+        state = self.state[parameter]
+        state[name] = beta * state.get(name, torch.zeros_like(parameter)) + (1 - beta) * gradient
+        return state[name]
+
+
+class Lion(Written):
+    def direction(self, group, parameter, gradient):
+        momentum = self.state[parameter].get("momentum", torch.zeros_like(parameter))
+        beta = self.training["beta1"]
+        change = torch.sign(beta * momentum + (1 - beta) * gradient)
+        self.mean(parameter, "momentum", self.training["beta2"], gradient)
+        return change
+
+
+class Muon(Written):
+    def direction(self, group, parameter, gradient):
+        beta = self.training["momentum"]
+        momentum = self.mean(parameter, "exp_avg", beta, gradient)
+        if self.training["muon"]["nesterov"]:
+            momentum = beta * momentum + (1 - beta) * gradient
+        return torch.cat([self.adjusted(part) for part in momentum.split(group["rows"][parameter])])
+
+    def adjusted(self, matrix):
+        rows, columns = matrix.shape
+        x = matrix / matrix.norm().clamp(min=1e-7)
+        for _ in range(self.training["muon"]["iterations"]):
+            # The smaller of both products; the other order is equal in exact arithmetic.
+            if rows <= columns:
+                square = x @ x.T
+                x = 3.4445 * x + (-4.775 * square + 2.0315 * square @ square) @ x
+            else:
+                square = x.T @ x
+                x = 3.4445 * x + x @ (-4.775 * square + 2.0315 * square @ square)
+        if self.training["muon"]["adjust"] == "match_rms":
+            return 0.2 * math.sqrt(max(rows, columns)) * x
+        return math.sqrt(max(1, rows / columns)) * x
+
+
+class Together:
+    """Several optimizers of different parameters."""
+
+    def __init__(self, optimizers):
+        self.optimizers = optimizers
+        self.param_groups = [group for optimizer in optimizers for group in optimizer.param_groups]
+
+    @property
+    def state(self):
+        return {parameter: optimizer.state[parameter] for optimizer in self.optimizers
+                for group in optimizer.param_groups for parameter in group["params"]}
+
+    def zero_grad(self):
+        for optimizer in self.optimizers:
+            optimizer.zero_grad()
+
+    def step(self):
+        for optimizer in self.optimizers:
+            optimizer.step()
 
 
 def make_optimizer(model, training):
-    groups = parameter_groups(model, training)
-    if training["optimizer"] == "sgd":
-        return torch.optim.SGD(groups, lr=training["learning_rate"], momentum=training["momentum"])
-    kind = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam}[training["optimizer"]]
-    return kind(groups, lr=training["learning_rate"], betas=(training["beta1"], training["beta2"]), eps=training["eps"])
+    groups, kind = parameter_groups(model, training), training["optimizer"]
+    rates = {"lr": training["learning_rate"]}
+    adam = {**rates, "betas": (training["beta1"], training["beta2"]), "eps": training["eps"]}
+    if kind == "sgd":
+        return torch.optim.SGD(groups, **rates, momentum=training["momentum"])
+    if kind == "lion":
+        return Lion(groups, training)
+    if kind == "muon":
+        return Together([Muon([group for group in groups if group["muon"]], training),
+                         torch.optim.AdamW([group for group in groups if not group["muon"]], **adam)])
+    return {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam}[kind](groups, **adam)
 
 
 def one_cycle_rates(rate, warmup, steps):
@@ -70,21 +187,29 @@ def one_cycle_rates(rate, warmup, steps):
     return rates
 
 
-def learning_rate(training, step):
-    rate, steps = training["learning_rate"], training["steps"]
-    warmup = training["warmup"]
+def learning_rate(training, step, rate):
+    """Of a step, with the peak `rate`."""
+    steps, warmup = training["steps"], training["warmup"]
     if training["schedule"] == "one_cycle":
         return one_cycle_rates(rate, warmup, steps)[step]
     if step < warmup:
         return rate * (step + 1) / (warmup + 1)
-    progress = (step - warmup) / (steps - warmup)
-    factors = {
-        "constant": 1.0,
+    schedule, form, first = training["schedule"], training["schedule"], warmup
+    if schedule == "constant":
+        return rate
+    if schedule == "inverse_sqrt":
+        return rate * math.sqrt((warmup + 1) / (step + 1))
+    if schedule == "wsd":
+        form, first = training["decay_form"], steps - training["decay"]
+        if step < first:
+            return rate
+    progress = (step - first) / (steps - first)
+    factor = {
         "linear": 1.0 - progress,
+        "sqrt": 1.0 - math.sqrt(progress),
         "cosine": (1.0 + math.cos(math.pi * progress)) / 2,
-        "inverse_sqrt": math.sqrt((warmup + 1) / (step + 1)),
-    }
-    return rate * factors[training["schedule"]]
+    }[form]
+    return rate * (training["final_rate"] + (1 - training["final_rate"]) * factor)
 
 
 def update(model, optimizer, training, step, logits, targets):
@@ -96,8 +221,12 @@ def update(model, optimizer, training, step, logits, targets):
     gradients = {name: p.grad.clone() for name, p in model.named_parameters()}
     clip = training["clip"] if training["clip"] > 0 else math.inf
     norm = torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
-    for group in optimizer.param_groups:
-        group["lr"] = learning_rate(training, step)
+    with torch.no_grad():
+        for group in optimizer.param_groups:
+            group["lr"] = learning_rate(training, step, group["peak"])
+            factor = 1 - group["independent_decay"] * learning_rate(training, step, 1.0)
+            for parameter in group["params"] if factor != 1 else []:
+                parameter.mul_(factor)
     optimizer.step()
     return loss.item(), norm.item(), gradients
 
@@ -175,6 +304,8 @@ class Run:
 
     def slots(self):
         """What the optimizer keeps of each parameter: names of a checkpoint's tensors and PyTorch's."""
+        if self.training["optimizer"] == "lion":
+            return {"optimizer.momentum": "momentum"}
         if self.training["optimizer"] != "sgd":
             return {"optimizer.first_moment": "exp_avg", "optimizer.second_moment": "exp_avg_sq"}
         has_momentum = self.training["momentum"] > 0

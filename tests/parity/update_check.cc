@@ -102,7 +102,7 @@ TensorMap Updated(const std::string& name, const GridCase& grid, const Parameter
   const RunConfig config = ComparedRun(grid);
   const auto& batches = grid.batches;
   const uint32_t step = StepOf(grid);
-  const UpdateRequest request = {batches[step], step, RateOf(grid, step)};
+  const UpdateRequest request = RequestOf(grid, step);
   TensorMap out;
   const RunConfig plain = ForGradient(config);
   const auto differentiating = MakeBackend(name, plain, state);

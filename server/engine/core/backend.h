@@ -34,6 +34,7 @@ struct UpdateRequest {
   const TokenBatch& batch;
   uint32_t step = 0;         // updates made before this one
   double learning_rate = 0;  // of this update
+  double factor = 1;         // the schedule's: learning_rate per peak
 };
 
 struct UpdateResult {

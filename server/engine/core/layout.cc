@@ -197,6 +197,30 @@ bool IsMatrix(ParameterRole role) {
   return false;
 }
 
+double RateFactorOf(ParameterRole role, const RateFactors& rates) {
+  switch (role) {
+    case ParameterRole::kEmbedding:
+    case ParameterRole::kPosition:
+      return rates.embeddings;
+    case ParameterRole::kHead:
+      return rates.head;
+    default:
+      return IsMatrix(role) ? 1 : rates.vectors;
+  }
+}
+
+bool IsBlockMatrix(const ParameterInfo& parameter) {
+  return parameter.role == ParameterRole::kWeight && parameter.block >= 0;
+}
+
+// Returns the rows of the linears that are stacked in a weight.
+std::vector<int64_t> StackedRows(const ModelConfig& model, const ParameterInfo& weight) {
+  if (weight.module == Module::kQkv) return {model.width, KvWidth(model), KvWidth(model)};
+  const bool gated = weight.module == Module::kUp && IsGated(model.activation);
+  if (gated) return {model.hidden, model.hidden};
+  return {weight.shape[0]};
+}
+
 bool InBlocks(const NormConfig& config) { return config.placement != NormPlacement::kNone; }
 
 }  // namespace
@@ -289,16 +313,35 @@ ParameterLayout MakeLayout(const ModelConfig& config, LearningRule rule) {
   return builder.Take();
 }
 
-std::vector<ParameterRange> DecayRanges(const ParameterLayout& layout, WeightDecayOn on) {
+std::vector<ParameterRange> UpdateRanges(const ParameterLayout& layout,
+                                         const OptimizerConfig& optimizer) {
   std::vector<ParameterRange> ranges;
   for (const ParameterInfo& parameter : layout.parameters) {
-    const bool decays = on == WeightDecayOn::kAll || IsMatrix(parameter.role);
-    if (ranges.empty() || ranges.back().decays != decays) {
-      ranges.push_back({parameter.offset, 0, decays});
+    const ParameterRange range = {
+        parameter.offset, parameter.size,
+        optimizer.weight_decay_on == WeightDecayOn::kAll || IsMatrix(parameter.role),
+        RateFactorOf(parameter.role, optimizer.rates),
+        optimizer.kind == OptimizerKind::kMuon && IsBlockMatrix(parameter)};
+    if (!ranges.empty() && ranges.back().IsLike(range)) {
+      ranges.back().size += range.size;
+    } else {
+      ranges.push_back(range);
     }
-    ranges.back().size += parameter.size;
   }
   return ranges;
+}
+
+std::vector<MatrixView> BlockMatrices(const ModelConfig& model, const ParameterLayout& layout) {
+  std::vector<MatrixView> matrices;
+  for (const ParameterInfo& parameter : layout.parameters) {
+    if (!IsBlockMatrix(parameter)) continue;
+    int64_t offset = parameter.offset;
+    for (const int64_t rows : StackedRows(model, parameter)) {
+      matrices.push_back({offset, rows, parameter.shape[1]});
+      offset += rows * parameter.shape[1];
+    }
+  }
+  return matrices;
 }
 
 std::vector<std::string> OptimizerSlots(const TrainingConfig& training) {
@@ -309,8 +352,8 @@ std::vector<std::string> OptimizerSlots(const TrainingConfig& training) {
     case OptimizerKind::kMuon:
       slots = {"optimizer.first_moment", "optimizer.second_moment"};
       break;
-    case OptimizerKind::kLion:
     case OptimizerKind::kSgd:
+    case OptimizerKind::kLion:
       slots = {"optimizer.momentum"};
       break;
   }

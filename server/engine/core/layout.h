@@ -153,15 +153,34 @@ inline ParameterLayout MakeLayout(const ModelConfig& model) {
   return MakeLayout(model, LearningRule::kBackprop);
 }
 
-// Elements [offset, offset + size) of one run's parameters.
+// Elements [offset, offset + size) of one run's parameters, which an update treats alike.
 struct ParameterRange {
   int64_t offset = 0;
   int64_t size = 0;
-  bool decays = false;  // true if weight decay acts on them
+  bool decays = false;          // true if weight decay acts on them
+  double rate = 1;              // factor of the learning rate
+  bool orthogonalised = false;  // true if Muon updates them, and not its AdamW
+
+  // Returns true if an update treats the other range as this one.
+  bool IsLike(const ParameterRange& other) const {
+    return decays == other.decays && rate == other.rate && orthogonalised == other.orthogonalised;
+  }
 };
 
-// Returns ranges that cover all parameters in order; neighbours with equal `decays` form one range.
-std::vector<ParameterRange> DecayRanges(const ParameterLayout& layout, WeightDecayOn on);
+// Returns ranges that cover all parameters in order; neighbours that are alike form one range.
+std::vector<ParameterRange> UpdateRanges(const ParameterLayout& layout,
+                                         const OptimizerConfig& optimizer);
+
+// A matrix [rows, columns] in the flat buffer of one run's parameters.
+struct MatrixView {
+  int64_t offset = 0;
+  int64_t rows = 0;
+  int64_t columns = 0;
+};
+
+// Returns the weights of the blocks' linears. Those of stacked linears are apart: queries, keys and
+// values; gates and values of a gated feed-forward.
+std::vector<MatrixView> BlockMatrices(const ModelConfig& model, const ParameterLayout& layout);
 
 // Returns true if this kind of norm supports this deviation and backward mode together. LayerNorm
 // has both deviations, the unbiased one with the exact backward only; other kinds have only the
@@ -174,7 +193,8 @@ bool HasBackward(const NormConfig& config);
 
 // Returns the names of the tensors, each as large as the parameters, that an optimizer carries from
 // step to step and that a resume state holds in addition to the parameters. SGD has a momentum slot
-// even if momentum is 0. The EMA weights, if kept, are the last slot.
+// even if momentum is 0. Muon has AdamW's slots: the first moment of a matrix is its momentum, its
+// second moment stays 0. The EMA weights, if kept, are the last slot.
 std::vector<std::string> OptimizerSlots(const TrainingConfig& training);
 
 // The slot name of the EMA weights in resume states.

@@ -51,6 +51,10 @@ constexpr Lacking kLacking[] = {
      [](const RunConfig& config) {
        return config.model.norm.gain_form != GainForm::kScale && config.model.norm.gain;
      }},
+    {"Muon",
+     [](const RunConfig& config) {
+       return config.training.optimizer.kind == OptimizerKind::kMuon;
+     }},
     {"z-loss", [](const RunConfig& config) { return config.training.z_loss > 0; }},
 };
 

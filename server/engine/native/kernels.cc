@@ -49,6 +49,7 @@ const Kernels kKernels = {
     .lerp = Lerp,
     .adam = StepAdam,
     .sgd = StepSgd,
+    .lion = StepLion,
     .squared_norm = SquaredNorm,
 };
 

@@ -249,7 +249,8 @@ struct LogitSummary {
   int32_t* best = nullptr;   // [columns]
 };
 
-// Updates n parameters θ. `clip` multiplies the gradient; `decay` is the weight decay.
+// Updates n parameters θ. `clip` multiplies the gradient. `decay` is the weight decay that is added
+// to it; `shrink` multiplies the parameters, as decoupled weight decay does.
 struct AdamStep {
   int64_t n = 0;
   float* values = nullptr;
@@ -257,9 +258,9 @@ struct AdamStep {
   float* first = nullptr;
   float* second = nullptr;
   float clip = 1;
-  bool decoupled = true;  // AdamW
   double learning_rate = 0;
   double decay = 0;
+  double shrink = 1;
   double beta1 = 0;
   double beta2 = 0;
   double eps = 0;
@@ -276,6 +277,19 @@ struct SgdStep {
   float learning_rate = 0;
   float decay = 0;
   float momentum = 0;
+};
+
+// As AdamStep, for Lion.
+struct LionStep {
+  int64_t n = 0;
+  float* values = nullptr;
+  const float* gradients = nullptr;
+  float* momenta = nullptr;
+  float clip = 1;
+  double learning_rate = 0;
+  double shrink = 1;
+  double beta1 = 0;
+  double beta2 = 0;
 };
 
 // The kernels compiled for one instruction set.
@@ -317,6 +331,7 @@ struct Kernels {
   void (*lerp)(const float* x, float a, float* y, int64_t n);
   void (*adam)(const AdamStep&);
   void (*sgd)(const SgdStep&);
+  void (*lion)(const LionStep&);
   // Σ x², in double.
   double (*squared_norm)(const float* x, int64_t n);
 };

@@ -48,7 +48,7 @@ class NativeBackend : public Backend {
         buffers_(CopyOf(start.buffers)),
         record_(std::move(start.record)),
         gradients_(layout_.size),
-        ranges_(DecayRanges(layout_, config.training.optimizer.weight_decay_on)),
+        ranges_(UpdateRanges(layout_, config.training.optimizer)),
         training_(config_.model, training_pass_, config_.training.rule, kernels),
         evaluation_(config_.model, evaluation_pass_, config_.training.rule, kernels) {
     training_pass_ = {true, config_.model.norm.backward, config_.seed, 0};
@@ -153,11 +153,20 @@ class NativeBackend : public Backend {
     const double clip = config_.training.clip;
     const double scale = clip > 0 ? std::min(1.0, clip / (norm + 1e-6)) : 1;
     for (const ParameterRange& range : ranges_) {
-      const double decay = range.decays ? optimizer.weight_decay : 0;
-      if (optimizer.kind == OptimizerKind::kSgd) {
-        StepSgd(request, range, scale, decay);
-      } else {
-        StepAdam(request, range, scale, decay);
+      const RangeNumbers numbers = NumbersOf(request, range, scale);
+      switch (optimizer.kind) {
+        case OptimizerKind::kAdamW:
+        case OptimizerKind::kAdam:
+          StepAdam(request, range, numbers);
+          break;
+        case OptimizerKind::kSgd:
+          StepSgd(range, numbers);
+          break;
+        case OptimizerKind::kLion:
+          StepLion(range, numbers);
+          break;
+        case OptimizerKind::kMuon:
+          break;  // WhyNotNative
       }
     }
     if (config_.training.ema <= 0) return;
@@ -165,8 +174,28 @@ class NativeBackend : public Backend {
                   slots_.back().data(), layout_.size);
   }
 
-  void StepAdam(const UpdateRequest& request, const ParameterRange& range, double scale,
-                double decay) {
+  // The numbers of a range's update, as in AdamStep.
+  struct RangeNumbers {
+    float clip;
+    double learning_rate;
+    double decay;
+    double shrink;
+  };
+  RangeNumbers NumbersOf(const UpdateRequest& request, const ParameterRange& range,
+                         double scale) const {
+    const OptimizerConfig& optimizer = config_.training.optimizer;
+    const double learning_rate = request.learning_rate * range.rate;
+    const double decay = range.decays ? optimizer.weight_decay : 0;
+    const auto clip = static_cast<float>(scale);
+    if (optimizer.kind == OptimizerKind::kAdam || optimizer.kind == OptimizerKind::kSgd) {
+      return {clip, learning_rate, decay, 1};
+    }
+    const bool scaled = optimizer.weight_decay_form == WeightDecayForm::kScaled;
+    return {clip, learning_rate, 0, 1 - (scaled ? learning_rate : request.factor) * decay};
+  }
+
+  void StepAdam(const UpdateRequest& request, const ParameterRange& range,
+                const RangeNumbers& numbers) {
     const OptimizerConfig& optimizer = config_.training.optimizer;
     AdamStep step;
     step.n = range.size;
@@ -174,10 +203,10 @@ class NativeBackend : public Backend {
     step.gradients = gradients_.data() + range.offset;
     step.first = slots_[0].data() + range.offset;
     step.second = slots_[1].data() + range.offset;
-    step.clip = static_cast<float>(scale);
-    step.decoupled = optimizer.kind == OptimizerKind::kAdamW;
-    step.learning_rate = request.learning_rate;
-    step.decay = decay;
+    step.clip = numbers.clip;
+    step.learning_rate = numbers.learning_rate;
+    step.decay = numbers.decay;
+    step.shrink = numbers.shrink;
     step.beta1 = optimizer.beta1;
     step.beta2 = optimizer.beta2;
     step.eps = optimizer.eps;
@@ -185,18 +214,31 @@ class NativeBackend : public Backend {
     kernels_.adam(step);
   }
 
-  void StepSgd(const UpdateRequest& request, const ParameterRange& range, double scale,
-               double decay) {
+  void StepSgd(const ParameterRange& range, const RangeNumbers& numbers) {
     SgdStep step;
     step.n = range.size;
     step.values = values_.data() + range.offset;
     step.gradients = gradients_.data() + range.offset;
     step.momenta = slots_[0].data() + range.offset;
-    step.clip = static_cast<float>(scale);
-    step.learning_rate = static_cast<float>(request.learning_rate);
-    step.decay = static_cast<float>(decay);
+    step.clip = numbers.clip;
+    step.learning_rate = static_cast<float>(numbers.learning_rate);
+    step.decay = static_cast<float>(numbers.decay);
     step.momentum = static_cast<float>(config_.training.optimizer.momentum);
     kernels_.sgd(step);
+  }
+
+  void StepLion(const ParameterRange& range, const RangeNumbers& numbers) {
+    LionStep step;
+    step.n = range.size;
+    step.values = values_.data() + range.offset;
+    step.gradients = gradients_.data() + range.offset;
+    step.momenta = slots_[0].data() + range.offset;
+    step.clip = numbers.clip;
+    step.learning_rate = numbers.learning_rate;
+    step.shrink = numbers.shrink;
+    step.beta1 = config_.training.optimizer.beta1;
+    step.beta2 = config_.training.optimizer.beta2;
+    kernels_.lion(step);
   }
 
   const RunConfig config_;

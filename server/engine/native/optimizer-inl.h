@@ -38,16 +38,16 @@ HWY_INLINE void ForEachVector(int64_t n, float* const (&buffers)[kBuffers], cons
   }
 }
 
-// Adam with PyTorch's formulas: θ ← (1 − ηλ)θ or g ← g + λθ; m ← m + (1 − β₁)(g − m); v ← β₂v + (1
-// − β₂)g²; θ ← θ − (η/c₁)·m/(√v/√c₂ + ε). The fraction is expanded by √c₂, which saves a division;
-// divisions are half of a step's time.
+// Adam with PyTorch's formulas: θ ← shrink·θ and g ← g + λθ, one of which changes nothing; m ← m +
+// (1 − β₁)(g − m); v ← β₂v + (1 − β₂)g²; θ ← θ − (η/c₁)·m/(√v/√c₂ + ε). The fraction is expanded by
+// √c₂, which saves a division; divisions are half of a step's time.
 HWY_NOINLINE void StepAdam(const AdamStep& s) {
   const double steps = static_cast<double>(s.step);
   const double first_correction = 1 - std::pow(s.beta1, steps);
   const double second_correction = 1 - std::pow(s.beta2, steps);
   const V16 clip = Set(s.clip);
-  const V16 shrink = Set(static_cast<float>(s.decoupled ? 1 - s.learning_rate * s.decay : 1));
-  const V16 decay = Set(static_cast<float>(s.decoupled ? 0 : s.decay));
+  const V16 shrink = Set(static_cast<float>(s.shrink));
+  const V16 decay = Set(static_cast<float>(s.decay));
   const V16 first_weight = Set(static_cast<float>(1 - s.beta1));
   const V16 second_decay = Set(static_cast<float>(s.beta2));
   const V16 second_weight = Set(static_cast<float>(1 - s.beta2));
@@ -78,6 +78,24 @@ HWY_NOINLINE void StepSgd(const SgdStep& s) {
     const V16 moved = MulAdd(momentum, Load(at[2]), g);
     Store(moved, at[2]);
     Store(NegMulAdd(learning_rate, moved, value), at[1]);
+  };
+  float* const buffers[] = {const_cast<float*>(s.gradients), s.values, s.momenta};
+  ForEachVector(s.n, buffers, step);
+}
+
+// Lion: θ ← shrink·θ − η·sign(m + (1 − β₁)(g − m)); m ← m + (1 − β₂)(g − m).
+HWY_NOINLINE void StepLion(const LionStep& s) {
+  const V16 clip = Set(s.clip), shrink = Set(static_cast<float>(s.shrink));
+  const V16 learning_rate = Set(static_cast<float>(s.learning_rate));
+  const V16 mixed_weight = Set(static_cast<float>(1 - s.beta1));
+  const V16 moved_weight = Set(static_cast<float>(1 - s.beta2));
+  const auto step = [&](float* const(&at)[3]) HWY_ATTR {
+    const V16 momentum = Load(at[2]);
+    const V16 difference = Sub(Mul(Load(at[0]), clip), momentum);
+    const V16 mixed = MulAdd(mixed_weight, difference, momentum);
+    const V16 change = IfThenElseZero(Gt(Abs(mixed), Zero()), CopySign(learning_rate, mixed));
+    Store(MulAdd(moved_weight, difference, momentum), at[2]);
+    Store(Sub(Mul(Load(at[1]), shrink), change), at[1]);
   };
   float* const buffers[] = {const_cast<float*>(s.gradients), s.values, s.momenta};
   ForEachVector(s.n, buffers, step);

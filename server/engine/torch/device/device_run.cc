@@ -19,9 +19,9 @@ constexpr absl::Duration kShortBlock = absl::Milliseconds(8), kLongBlock = absl:
 constexpr size_t kMostSlots = 256;
 constexpr int64_t kMostBlockBytes = 16 << 20;
 
-// The numbers of an update in front of its packed batch: learning rate, as the bits of a float64,
-// and step.
-constexpr int64_t kHeader = 2;
+// The numbers of an update in front of its packed batch: step; learning rate and the schedule's
+// factor, as the bits of a float64.
+constexpr int64_t kHeader = 3;
 
 // Returns how many slots of `words` numbers a block may have.
 size_t SlotsFor(int64_t words) {
@@ -202,8 +202,9 @@ void DeviceRun::MakeUpdates(absl::Span<const UpdateRequest> updates,
 
 void DeviceRun::PackUpdate(const UpdateRequest& update, const PackedShape& shape, size_t slot) {
   int64_t* const words = update_slots_.Words(slot);
-  words[0] = std::bit_cast<int64_t>(update.learning_rate);
-  words[1] = update.step;
+  words[0] = update.step;
+  words[1] = std::bit_cast<int64_t>(update.learning_rate);
+  words[2] = std::bit_cast<int64_t>(update.factor);
   PackBatches({&update.batch, 1}, shape, words + kHeader);
 }
 
@@ -220,8 +221,9 @@ void DeviceRun::UpdateOnce(const PackedShape& shape) {
   const RunConfig& config = run_->config();
   FlatParameters& parameters = run_->parameters();
   const at::Tensor words = update_slots_.Read(kHeader + shape.words());
-  const at::Tensor learning_rate = words.narrow(0, 0, 1).view(at::kDouble).squeeze(0);  // []
-  const at::Tensor step = words.narrow(0, 1, 1);                                        // [1]
+  const at::Tensor step = words.narrow(0, 0, 1);  // [1]
+  const auto type = stream_->device().is_cpu() ? at::kDouble : at::kFloat;
+  const at::Tensor rates = words.narrow(0, 1, 2).view(at::kDouble).to(type);
   const Dropout dropout = {config.model.dropout, config.seed, 0, 0, step};
   const at::Tensor statistics = parameters.statistics();
   const at::Tensor before = statistics.defined() ? statistics.clone() : at::Tensor();
@@ -237,9 +239,7 @@ void DeviceRun::UpdateOnce(const PackedShape& shape) {
     const at::Tensor scale = (config.training.clip / (norm + 1e-6)).clamp_max(1);
     parameters.gradients().mul_(scale.to(parameters.gradients().scalar_type()));
   }
-  const bool is_cpu = stream_->device().is_cpu();
-  const UpdateNumbers numbers = {(step + 1).to(at::kFloat).squeeze(0),
-                                 is_cpu ? learning_rate : learning_rate.to(at::kFloat), frozen_};
+  const UpdateNumbers numbers = {(step + 1).to(at::kFloat).squeeze(0), rates[0], rates[1], frozen_};
   run_->optimizer().Step(numbers, parameters.values(), parameters.gradients());
   if (before.defined()) statistics.copy_(at::where(frozen_, before, statistics));
   update_slots_.Write(at::stack({loss, norm, frozen_.logical_not().to(at::kDouble)}));

@@ -69,6 +69,19 @@ double OneCycleLearningRate(uint32_t warmup, double learning_rate, uint32_t step
                 static_cast<double>(step - peak) / (steps - 1 - peak));
 }
 
+// Returns how far the learning rate has fallen at t, from 1 at 0 to 0 at 1.
+double Fall(DecayForm form, double t) {
+  switch (form) {
+    case DecayForm::kLinear:
+      return 1 - t;
+    case DecayForm::kSqrt:
+      return 1 - std::sqrt(t);
+    case DecayForm::kCosine:
+      break;
+  }
+  return 0.5 * (1 + std::cos(M_PI * t));
+}
+
 template <typename Element>
 void Append(std::vector<Element>& to, std::vector<Element> from) {
   std::move(from.begin(), from.end(), std::back_inserter(to));
@@ -83,17 +96,24 @@ double LearningRate(const ScheduleConfig& schedule, double learning_rate, uint32
   }
   if (step < schedule.warmup) return learning_rate * (step + 1.0) / (schedule.warmup + 1.0);
   const double t = static_cast<double>(step - schedule.warmup) / (steps - schedule.warmup);
+  const double last = schedule.final_rate;
+  const auto fallen = [&](DecayForm form, double at) {
+    return learning_rate * (last + (1 - last) * Fall(form, at));
+  };
+  const uint32_t stable = steps - std::min(schedule.decay, steps);
   switch (schedule.kind) {
     case ScheduleKind::kConstant:
       return learning_rate;
     case ScheduleKind::kLinear:
-      return learning_rate * (1 - t);
+      return fallen(DecayForm::kLinear, t);
     case ScheduleKind::kCosine:
-      return learning_rate * 0.5 * (1 + std::cos(M_PI * t));
+      return fallen(DecayForm::kCosine, t);
+    case ScheduleKind::kWsd:
+      if (step < stable) return learning_rate;
+      return fallen(schedule.decay_form, static_cast<double>(step - stable) / schedule.decay);
     case ScheduleKind::kInverseSqrt:
       return learning_rate * std::sqrt((schedule.warmup + 1.0) / (step + 1.0));
     case ScheduleKind::kOneCycle:
-    case ScheduleKind::kWsd:
       break;
   }
   return learning_rate;
@@ -259,9 +279,10 @@ absl::Status RunLoop::Update(uint32_t most) {
   std::vector<UpdateRequest> updates;
   for (size_t i = 0; i < count; ++i) {
     const uint32_t step = progress_.step + static_cast<uint32_t>(i);
-    updates.push_back(
-        {produced_[i].batch, step,
-         LearningRate(training.schedule, training.optimizer.learning_rate, step, training.steps)});
+    const auto rate = [&](double peak) {
+      return LearningRate(training.schedule, peak, step, training.steps);
+    };
+    updates.push_back({produced_[i].batch, step, rate(training.optimizer.learning_rate), rate(1)});
   }
   std::vector<UpdateResult> results;
   absl::Status made = backend_->StepBlock(updates, &results);

@@ -28,6 +28,10 @@ namespace ablate::engine {
 // − w)/(steps − w), it is learning_rate (constant), learning_rate·(1 − t) (linear),
 // learning_rate·(1 + cos πt)/2 (cosine) or learning_rate·√((w+1)/(step+1)) (inverse_sqrt).
 //
+// wsd is constant except in the last `decay` steps. There, with t = (step − (steps − decay))/decay,
+// it is learning_rate·φ(t), where φ(t) is 1 − t, 1 − √t or (1 + cos πt)/2. With a final rate f the
+// factor φ of linear, cosine and wsd becomes f + (1 − f)·φ.
+//
 // one_cycle is torch.optim.lr_scheduler.OneCycleLR with cosines, div_factor 25 and final_div_factor
 // 10⁴. Between step `from` with learning rate a and step `to` with learning rate b it is b + (a −
 // b)·(1 + cos πt)/2, with t = (step − from)/(to − from). It rises from learning_rate/25 at step 0

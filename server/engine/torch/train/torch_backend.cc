@@ -152,8 +152,7 @@ class TorchBackend : public Backend {
     if (training.clip > 0) {
       ClipGradient(parameters.gradients(), result.gradient_norm, training.clip);
     }
-    run_.optimizer().Step(NumbersOf(update.step, update.learning_rate), parameters.values(),
-                          parameters.gradients());
+    run_.optimizer().Step(NumbersOf(update), parameters.values(), parameters.gradients());
     statistics.Keep();  // nothing can fail any more
     return result;
   }

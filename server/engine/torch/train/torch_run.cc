@@ -82,7 +82,7 @@ TorchRun::TorchRun(const RunConfig& config, const InitialValues& start, at::Devi
     : config_(config),
       options_(TensorOptionsOf(device, config.precision)),
       parameters_(config.model, config.training.rule, options_),
-      optimizer_(config.training, parameters_.layout(), parameters_.values()) {
+      optimizer_(config, parameters_.layout(), parameters_.values()) {
   const at::NoGradGuard no_grad;
   Restart(start);
   const auto bound = [&](const at::Tensor& values) {
