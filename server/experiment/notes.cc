@@ -197,7 +197,7 @@ double FeatureSquare(const engine::ModelConfig& model) {
 std::vector<std::string> ExtraChanges(const std::vector<AxisPlan>& axes, const v1::BaseSpec& base) {
   std::vector<std::string> notes;
   for (const AxisPlan& axis : axes) {
-    if (axis.is_field) continue;
+    if (axis.is_field || axis.has_switches) continue;
     v1::BaseSpec below = base;
     std::vector<Problem> problems;
     for (const AxisPlan& other : axes) {
