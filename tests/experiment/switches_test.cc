@@ -1,8 +1,9 @@
-// Tests axes of switches.
+// Tests axes of switches, and settings whose parameters match the baseline's.
 #include "proto/yaml/switches.h"
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
+#include "server/engine/core/layout.h"
 #include "server/experiment/resolve.h"
 #include "tests/experiment/specs.h"
 
@@ -142,6 +143,66 @@ TEST(SwitchesTest, SetAtMost100PathsTogether) {
   spec.mutable_axes(0)->set_form(v1::SwitchForm::remove);
   EXPECT_THAT(Messages(Resolve(spec, {}, TestSurroundings())),
               Contains("axes[0].switches[0]: all sets 120 paths; expected at most 100"));
+}
+
+// Swiglu with as many parameters as the base.
+constexpr char kMatch[] = "model.feed_forward.match_parameters";
+const AxisPoint kSwiglu = {"swiglu",
+                           {{"model.feed_forward.activation", "\"swiglu\""}, {kMatch, "true"}}};
+
+TEST(MatchParametersTest, ChoosesTheNearestSize) {
+  v1::ExperimentSpec spec = SmallSpec();
+  spec.mutable_base()->mutable_model()->mutable_feed_forward()->set_hidden(256);
+  AddSwitches({kSwiglu, {"plain", {{"model.feed_forward.activation", "\"swiglu\""}}}}, &spec);
+  const Resolution resolution = Resolved(spec);
+  const v1::FeedForwardSpec& chosen = resolution.cells[1].run.spec().model().feed_forward();
+  const int64_t target = static_cast<int64_t>(resolution.cells[0].parameters);
+  EXPECT_EQ(chosen.hidden(), 170u);
+  EXPECT_FALSE(chosen.match_parameters());
+  EXPECT_EQ(resolution.cells[2].run.spec().model().feed_forward().hidden(), 256u);
+  engine::ModelConfig model = resolution.configs[1].model;
+  const auto distance = [&](int hidden) {
+    model.hidden = hidden;
+    return std::abs(engine::MakeLayout(model).size - target);
+  };
+  EXPECT_EQ(engine::MakeLayout(model).size, static_cast<int64_t>(resolution.cells[1].parameters));
+  EXPECT_LT(distance(170), distance(169));
+  EXPECT_LT(distance(170), distance(171));
+  EXPECT_THAT(resolution.notes, Contains(HasSubstr("swiglu: hidden 170 makes ")));
+  EXPECT_THAT(resolution.notes, Not(Contains(HasSubstr("match_parameters"))));
+}
+
+TEST(MatchParametersTest, IsTheRunOfTheNumber) {
+  v1::ExperimentSpec spec = SmallSpec();
+  AddSwitches({kSwiglu}, &spec);
+  const Resolution solved = Resolved(spec);
+  auto& set = *spec.mutable_axes(0)->mutable_switches(0)->mutable_set();
+  set.erase(kMatch);
+  set["model.feed_forward.hidden"].set_number_value(
+      solved.cells[1].run.spec().model().feed_forward().hidden());
+  EXPECT_EQ(Resolved(spec).cells[1].fingerprint, solved.cells[1].fingerprint);
+}
+
+TEST(MatchParametersTest, IsNotedOnceForTunedValues) {
+  v1::ExperimentSpec spec = SmallSpec();
+  AddSwitches({kSwiglu}, &spec);
+  AddValues("training.learning_rate", {"0.1", "0.01", "0.001"}, &spec)->set_tune(true);
+  int notes = 0;
+  for (const std::string& note : Resolved(spec).notes) notes += note.find(": hidden ") < 10 ? 1 : 0;
+  EXPECT_EQ(notes, 1);
+}
+
+TEST(MatchParametersTest, NeedsABaselineAndADrawnModel) {
+  v1::ExperimentSpec spec = SmallSpec();
+  AddSwitches({kSwiglu}, &spec);
+  (*spec.add_exclude()->mutable_where())["switches"].set_string_value("base");
+  EXPECT_THAT(Messages(Resolve(spec, {}, TestSurroundings())),
+              ElementsAre(HasSubstr(": the baseline is excluded; expected")));
+  v1::ExperimentSpec from = TextSpec();
+  from.mutable_base()->set_model_from("plays/s0");
+  AddSwitches({{"a", {{kMatch, "true"}}}}, &from);
+  EXPECT_THAT(Messages(Resolve(from, {}, TestSurroundings())),
+              ElementsAre(HasSubstr("true isn't the value of plays/s0; expected false, or none")));
 }
 
 }  // namespace
