@@ -386,9 +386,12 @@ class Expander {
     }
   }
 
-  // Returns true for the combination of first settings.
-  static bool IsBaseline(const Indexes& indexes) {
-    return std::all_of(indexes.begin(), indexes.end(), [](int index) { return index == 0; });
+  // Returns true for the first setting of every axis that isn't tuned.
+  bool IsBaseline(const Indexes& indexes) const {
+    for (size_t axis = 0; axis < indexes.size(); ++axis) {
+      if (indexes[axis] != 0 && !input_.grid.axes[axis].selects()) return false;
+    }
+    return true;
   }
 
   // Replaces match_parameters by the `hidden` with which the parameters come nearest the
@@ -423,11 +426,11 @@ class Expander {
     // The number of parameters is linear in the features.
     const uint64_t least = count(1), each = count(2) - least;
     if (each == 0) return false;  // not a model, which ReadConfig reports
-    const std::string baseline =
-        absl::StrCat("the baseline has ", text::Grouped(*baseline_), " parameters");
+    const std::string baseline = absl::StrCat("the baseline has ", text::Grouped(*baseline_));
     if (least > *baseline_) {
-      return refuse(absl::StrCat(baseline, ", and hidden 1 makes ", text::Grouped(least)),
-                    "a setting with fewer other parameters");
+      return refuse(
+          absl::StrCat(baseline, " parameters, and hidden 1 makes ", text::Grouped(least)),
+          "a setting with fewer other parameters");
     }
     const uint64_t features = std::min(1 + (*baseline_ - least + each / 2) / each, kMostHidden);
     std::vector<absl::string_view> labels;  // other than the baseline's, without tuned values
@@ -473,7 +476,7 @@ class Expander {
       combination.native_by = run.sources.Find("training.trainer", run.merged);
     }
     if (good) AddCosts(run, SequencesOf(run.filled, shape, *facts), &combination);
-    if (good && IsBaseline(indexes)) {
+    if (good && !baseline_.has_value() && IsBaseline(indexes)) {
       baseline_ = SizeOf(combination.config, combination.canonical.ModelText()).parameters;
     }
   }

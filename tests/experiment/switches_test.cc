@@ -187,6 +187,9 @@ TEST(MatchParametersTest, IsNotedOnceForTunedValues) {
   v1::ExperimentSpec spec = SmallSpec();
   AddSwitches({kSwiglu}, &spec);
   AddValues("training.learning_rate", {"0.1", "0.01", "0.001"}, &spec)->set_tune(true);
+  auto& where = *spec.add_exclude()->mutable_where();
+  where["switches"].set_string_value("base");
+  where["learning_rate"].set_number_value(0.001);
   int notes = 0;
   for (const std::string& note : Resolved(spec).notes) notes += note.find(": hidden ") < 10 ? 1 : 0;
   EXPECT_EQ(notes, 1);
