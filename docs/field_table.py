@@ -1,6 +1,7 @@
 """Writes what the annotations of spec.proto and analysis_options.proto declare into the reference pages.
 
 - docs/reference/experiment-file.md: every field of an experiment file.
+- docs/reference/switches.md: the fields that can be ablated, by part (switch_table.py).
 - docs/reference/analyses.md: the list of kinds.
 - docs/reference/analyses/KIND.md: the options of each kind. A kind without its page is an error, and so
   is a number that its page doesn't name.
@@ -8,6 +9,7 @@
 Usage: build/venv/bin/python docs/field_table.py [--check] "$(which protoc)"
 --check writes nothing and fails if a page differs from its source.
 """
+import functools
 import pathlib
 import re
 import subprocess
@@ -16,6 +18,8 @@ import tempfile
 import textwrap
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+import switch_table
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -213,6 +217,30 @@ def experiment_fields(protos):
     return "\n".join(lines).rstrip()
 
 
+def switches(protos):
+    """The fields of a model and its training that hold a value, each with a function of a sentence about its source."""
+    found = []
+
+    def add(message, prefix):
+        for field in protos.messages[message].field:
+            path, target = prefix + field.name, named(field)
+            if field.type == Field.TYPE_MESSAGE:
+                add(target, path + ".")
+            else:
+                found.append((path, functools.partial(switch, path, field, protos, message)))
+
+    add("ModelSpec", "model.")
+    add("TrainingSpec", "training.")
+    return switch_table.sections(found)
+
+
+def switch(path, field, protos, owner, source):
+    """A list item as on the page of all fields, without the meaning of an enum's values."""
+    lines = item(path, field, protos, owner)
+    end = next((i for i, line in enumerate(lines) if line.startswith("  - ")), len(lines))
+    return [line.replace("](#", "](experiment-file.md#") for line in lines[:end]] + wrapped(source, "  ")
+
+
 def page_name(kind):
     return kind.replace("_", "-") + ".md"
 
@@ -262,6 +290,7 @@ def wanted_pages(protos):
         wanted[path] = replaced(path.read_text(encoding="utf-8"), name, text, path)
 
     put(REFERENCE / "experiment-file.md", "fields", experiment_fields(protos))
+    put(REFERENCE / "switches.md", "switches", switches(protos))
     put(REFERENCE / "analyses.md", "kinds", kind_list(protos))
     for kind, message in kinds(protos):
         path = KINDS / page_name(kind)

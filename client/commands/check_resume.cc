@@ -58,11 +58,15 @@ absl::StatusOr<v1::Cell> ChooseCell(const v1::CreateExperimentResponse& grid,
                                           reflect::DidYouMean(name, names)));
 }
 
-// Leaves only this cell of the grid, under another name.
-void KeepCell(const v1::Cell& cell, const std::string& suffix, v1::ExperimentSpec* spec) {
+// Leaves only this cell of the grid, under another name. `planned` has settings in place of
+// switches.
+void KeepCell(const v1::Cell& cell, const v1::ExperimentSpec& planned, const std::string& suffix,
+              v1::ExperimentSpec* spec) {
   constexpr size_t kMaxName = 40;
   spec->set_name(absl::StrCat(spec->name().substr(0, kMaxName - suffix.size()), suffix));
-  for (v1::Axis& axis : *spec->mutable_axes()) {
+  for (int i = 0; i < spec->axes_size(); ++i) {
+    v1::Axis& axis = *spec->mutable_axes(i);
+    if (axis.switches_size() > 0) axis = planned.axes(i);
     const v1::Axis whole = axis;
     const std::string label = cell.labels().at(AxisName(axis));
     axis.clear_values();
@@ -351,8 +355,9 @@ int CheckResume(const CheckResumeOptions& options, const Context& context) {
   const absl::StatusOr<v1::Cell> cell = ChooseCell(*planned, options.cell);
   if (!cell.ok()) return Fail(context, cell.status());
   v1::CreateExperimentRequest resumed = MakeRequest(submission, options.submit);
-  KeepCell(*cell, "-whole", whole.mutable_spec());
-  KeepCell(*cell, "-resumed", resumed.mutable_spec());
+  const v1::ExperimentSpec& spec = planned->experiment().spec();
+  KeepCell(*cell, spec, "-whole", whole.mutable_spec());
+  KeepCell(*cell, spec, "-resumed", resumed.mutable_spec());
   // A first guess finds out if the program may be interrupted.
   resumed.mutable_spec()->mutable_base()->mutable_program()->set_interrupt_at(1);
   planned = Check(connection.get(), resumed);

@@ -155,6 +155,7 @@ std::string EstimateText(const v1::Estimate& estimate) {
 
 std::string AxisName(const v1::Axis& axis) {
   if (axis.has_name()) return axis.name();
+  if (!axis.has_field() && axis.switches_size() > 0) return "switches";
   return axis.field().substr(axis.field().rfind('.') + 1);
 }
 

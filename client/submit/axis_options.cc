@@ -73,9 +73,11 @@ absl::StatusOr<std::string> PathOf(const std::string& name, const v1::BaseSpec& 
 absl::StatusOr<int> FindAxis(const std::string& name, v1::ExperimentSpec* spec) {
   for (int i = 0; i < spec->axes_size(); ++i) {
     if (AxisName(spec->axes(i)) != name) continue;
-    if (spec->axes(i).settings().empty()) return i;
-    return absl::InvalidArgumentError(
-        "the file's axis of this name has settings; expected an axis with field and values");
+    const bool has_settings = !spec->axes(i).settings().empty();
+    if (!has_settings && spec->axes(i).switches().empty()) return i;
+    return absl::InvalidArgumentError(absl::StrCat("the file's axis of this name has ",
+                                                   has_settings ? "settings" : "switches",
+                                                   "; expected an axis with field and values"));
   }
   ASSIGN_OR_RETURN(const std::string path, PathOf(name, spec->base()));
   for (int i = 0; i < spec->axes_size(); ++i) {

@@ -47,6 +47,16 @@ void CheckAxisValues(const v1::Axis& axis, const std::string& name,
   }
 }
 
+void CheckSettings(const google::protobuf::RepeatedPtrField<v1::Setting>& settings,
+                   const std::string& name, std::vector<reflect::FieldProblem>* problems) {
+  for (int i = 0; i < settings.size(); ++i) {
+    for (const auto& [path, value] : settings[i].set()) {
+      CheckValue(path, value, absl::StrCat(name, "[", i, "].set", reflect::Subscript(path)),
+                 problems);
+    }
+  }
+}
+
 // Returns the problems of axes that can be found without a server: unknown paths and values of the
 // wrong kind. Tries every setting and value of every axis on an empty base. The server checks them
 // again, and their combinations.
@@ -56,13 +66,8 @@ std::vector<reflect::FieldProblem> CheckAxes(const v1::ExperimentSpec& spec) {
     const v1::Axis& axis = spec.axes(i);
     const std::string name = absl::StrCat("axes[", i, "]");
     if (axis.has_field()) CheckAxisValues(axis, name, &problems);
-    for (int j = 0; j < axis.settings_size(); ++j) {
-      for (const auto& [path, value] : axis.settings(j).set()) {
-        CheckValue(path, value,
-                   absl::StrCat(name, ".settings[", j, "].set", reflect::Subscript(path)),
-                   &problems);
-      }
-    }
+    CheckSettings(axis.settings(), absl::StrCat(name, ".settings"), &problems);
+    CheckSettings(axis.switches(), absl::StrCat(name, ".switches"), &problems);
   }
   return problems;
 }

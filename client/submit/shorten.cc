@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "client/output/experiment_text.h"
 #include "google/protobuf/struct.pb.h"
 
 namespace ablate::client {
@@ -57,11 +58,14 @@ absl::Status ShortenValue(uint32_t steps, const std::string& path, const std::st
 absl::Status ShortenAxes(uint32_t steps, v1::ExperimentSpec* spec,
                          std::vector<std::string>* left_out) {
   for (v1::Axis& axis : *spec->mutable_axes()) {
-    const std::string name = absl::StrCat("axis ", axis.has_name() ? axis.name() : axis.field());
+    const std::string name =
+        absl::StrCat("axis ", axis.has_name() || !axis.has_field() ? AxisName(axis) : axis.field());
     std::vector<std::pair<std::string, Value*>> values;
     for (Value& value : *axis.mutable_values()) values.emplace_back(axis.field(), &value);
-    for (v1::Setting& setting : *axis.mutable_settings()) {
-      for (auto& [path, value] : *setting.mutable_set()) values.emplace_back(path, &value);
+    for (auto* settings : {axis.mutable_settings(), axis.mutable_switches()}) {
+      for (v1::Setting& setting : *settings) {
+        for (auto& [path, value] : *setting.mutable_set()) values.emplace_back(path, &value);
+      }
     }
     for (const auto& [path, value] : values) {
       RETURN_IF_ERROR(ShortenValue(steps, path, name, value, left_out));

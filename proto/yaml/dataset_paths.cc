@@ -56,6 +56,18 @@ DatasetPath OfOverride(std::string field) {
   return {.field = std::move(field), .is_override = true};
 }
 
+// Adds the paths in the settings or switches at `field`.
+void CollectPathsOfSettings(const std::string& field,
+                            google::protobuf::RepeatedPtrField<v1::Setting>* settings,
+                            std::vector<DatasetPath>* found) {
+  for (int i = 0; i < settings->size(); ++i) {
+    for (auto& [path, value] : *settings->Mutable(i)->mutable_set()) {
+      CollectPaths(path, InFile(absl::StrCat(field, "[", i, "].set", reflect::Subscript(path))),
+                   &value, found);
+    }
+  }
+}
+
 // Axes that vary a data set, by name.
 std::set<std::string> CollectPathsOfAxes(v1::ExperimentSpec* spec,
                                          std::vector<DatasetPath>* found) {
@@ -68,14 +80,8 @@ std::set<std::string> CollectPathsOfAxes(v1::ExperimentSpec* spec,
       CollectPaths(axis.field(), AsLabel(absl::StrCat("axes[", i, "].values[", j, "]")),
                    axis.mutable_values(j), found);
     }
-    for (int j = 0; j < axis.settings_size(); ++j) {
-      for (auto& [path, value] : *axis.mutable_settings(j)->mutable_set()) {
-        CollectPaths(
-            path,
-            InFile(absl::StrCat("axes[", i, "].settings[", j, "].set", reflect::Subscript(path))),
-            &value, found);
-      }
-    }
+    CollectPathsOfSettings(absl::StrCat("axes[", i, "].settings"), axis.mutable_settings(), found);
+    CollectPathsOfSettings(absl::StrCat("axes[", i, "].switches"), axis.mutable_switches(), found);
   }
   return dataset_axes;
 }

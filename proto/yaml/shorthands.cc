@@ -224,6 +224,22 @@ void ExpandLists(const std::string& field, const std::string& path, Value* value
   }
 }
 
+// Replaces {LABEL: {PATH: VALUE, …}} by its label and set, and the shorthands of programs in it.
+void ExpandSetting(Value* setting) {
+  if (!setting->has_struct_value()) return;
+  auto* fields = setting->mutable_struct_value()->mutable_fields();
+  const bool is_short = fields->size() == 1 && fields->begin()->second.has_struct_value() &&
+                        fields->begin()->first != "set";
+  if (is_short) {
+    const std::string label = fields->begin()->first;
+    Value set = std::move(fields->begin()->second);
+    fields->clear();
+    (*fields)["label"].set_string_value(label);
+    (*fields)["set"] = std::move(set);
+  }
+  if (Value* set = MutableFields(setting, "set")) ExpandProgramMembers("", set);
+}
+
 void ExpandAxis(Value* axis, const std::string& path,
                 std::vector<reflect::FieldProblem>* problems) {
   const Value* named = FindMember(*axis, "field");
@@ -242,11 +258,12 @@ void ExpandAxis(Value* axis, const std::string& path,
         "values: {LABEL: [VALUE, …], …} with the labels of that axis"));
     fields->erase(by);
   }
-  const auto settings = fields->find("settings");
-  if (settings == fields->end() || !settings->second.has_list_value()) return;
-  for (Value& setting : *settings->second.mutable_list_value()->mutable_values()) {
-    Value* set = setting.has_struct_value() ? MutableFields(&setting, "set") : nullptr;
-    if (set != nullptr) ExpandProgramMembers("", set);
+  for (const char* name : {"settings", "switches"}) {
+    const auto settings = fields->find(name);
+    if (settings == fields->end() || !settings->second.has_list_value()) continue;
+    for (Value& setting : *settings->second.mutable_list_value()->mutable_values()) {
+      ExpandSetting(&setting);
+    }
   }
 }
 

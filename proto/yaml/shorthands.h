@@ -1,6 +1,7 @@
 // Replaces shorthands of experiment files by the fields that they stand for: `seeds: 8`, `seeds:
-// 42..53`, ranges as the values of an axis, values of an axis per label of another one, and a
-// program's command as a shell line, its files as a list, and its limits with units.
+// 42..53`, ranges as the values of an axis, values of an axis per label of another one, a setting
+// as `LABEL: {PATH: VALUE}`, and a program's command as a shell line, its files as a list, and its
+// limits with units.
 #ifndef ABLATE_PROTO_YAML_SHORTHANDS_H_
 #define ABLATE_PROTO_YAML_SHORTHANDS_H_
 

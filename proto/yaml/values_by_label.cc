@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "proto/reflect/text.h"
 #include "proto/yaml/document.h"
+#include "proto/yaml/switches.h"
 
 namespace ablate::yaml {
 namespace {
@@ -21,8 +22,30 @@ constexpr int kMaxExclusions = 1'000;  // as in spec.proto
 
 std::string NameOf(const Value& axis) {
   if (const Value* name = FindMember(axis, "name")) return name->string_value();
+  if (FindMember(axis, "switches") != nullptr) return "switches";
   const Value* field = FindMember(axis, "field");
   return field == nullptr ? "" : field->string_value().substr(field->string_value().rfind('.') + 1);
+}
+
+std::vector<Value> LabelsIn(const Value& settings) {
+  std::vector<Value> labels;
+  for (const Value& setting : settings.list_value().values()) {
+    if (const Value* label = FindMember(setting, "label")) labels.push_back(*label);
+  }
+  return labels;
+}
+
+// Returns the labels of the settings that switches make; `form` may be null.
+std::vector<Value> LabelsOfSwitches(const Value& switches, const Value* form) {
+  auto parsed = v1::SwitchForm::add;
+  if (form != nullptr) (void)v1::SwitchForm::Value_Parse(form->string_value(), &parsed);
+  std::vector<std::string> own;
+  for (const Value& label : LabelsIn(switches)) own.push_back(label.string_value());
+  std::vector<Value> labels;
+  for (const SwitchSetting& setting : SwitchSettings(parsed, own)) {
+    labels.push_back(StringValue(setting.label));
+  }
+  return labels;
 }
 
 // Returns the labels of the axis that `by` names, or its values; none after a problem.
@@ -45,9 +68,10 @@ std::vector<Value> FindLabels(const Value& by, const ListValue& axes, int index,
       labels.assign(values->list_value().values().begin(), values->list_value().values().end());
     }
     if (const Value* settings = FindMember(axes.values(i), "settings")) {
-      for (const Value& setting : settings->list_value().values()) {
-        if (const Value* label = FindMember(setting, "label")) labels.push_back(*label);
-      }
+      labels = LabelsIn(*settings);
+    }
+    if (const Value* switches = FindMember(axes.values(i), "switches")) {
+      labels = LabelsOfSwitches(*switches, FindMember(axes.values(i), "form"));
     }
   }
   if (!labels.empty()) return labels;

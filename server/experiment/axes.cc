@@ -8,7 +8,9 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/decimal.h"
+#include "proto/yaml/switches.h"
 #include "server/config/fields.h"
 #include "server/experiment/program_checks.h"
 
@@ -22,7 +24,8 @@ constexpr char kLabelGrammar[] = "letters, digits and . _ + -, 1 to 40 character
 constexpr int kMaxAxes = 8;
 constexpr int kMaxPoints = 1000;
 constexpr size_t kMaxWrites = 100;
-constexpr char kEither[] = "either field and values, or settings";
+constexpr char kEither[] = "one of field and values, settings, and switches";
+constexpr char kSwitchesName[] = "switches";  // of an axis without a name
 
 bool IsName(absl::string_view text) {
   const auto allowed = [](char c) {
@@ -61,19 +64,30 @@ class AxisReader {
     plan_.source = absl::StrCat("axes[", index, "]");
     plan_.tuned = axis.tune();
     plan_.is_field = axis.has_field() || axis.values_size() > 0;
+    plan_.has_switches = axis.switches_size() > 0;
   }
 
   AxisPlan Read() {
     ReadName();
-    if (axis_.settings_size() > 0 && plan_.is_field) {
-      problems_->Add(plan_.source, plan_.name, "field or values and settings exclude each other",
-                     kEither);
+    std::vector<std::string> given;
+    if (plan_.is_field) given.push_back("field or values");
+    if (axis_.settings_size() > 0) given.push_back("settings");
+    if (plan_.has_switches) given.push_back("switches");
+    if (given.size() > 1) {
+      problems_->Add(plan_.source, plan_.name,
+                     absl::StrCat(absl::StrJoin(given, " and "), " exclude each other"), kEither);
     } else if (axis_.settings_size() > 0) {
       ReadSettings();
+    } else if (plan_.has_switches) {
+      ReadSwitches();
     } else if (plan_.is_field) {
       ReadValues();
     } else {
       problems_->Add(plan_.source, plan_.name, "nothing to vary", kEither);
+    }
+    if (axis_.has_form() && !plan_.has_switches) {
+      problems_->Add(absl::StrCat(plan_.source, ".form"), v1::SwitchForm::Value_Name(axis_.form()),
+                     "form has no effect without switches", "switches, or no form");
     }
     if (plan_.points.empty()) plan_.points.emplace_back();
     return std::move(plan_);
@@ -81,7 +95,9 @@ class AxisReader {
 
  private:
   void ReadName() {
-    if (axis_.has_name() || !axis_.has_field()) {
+    if (!axis_.has_name() && !axis_.has_field() && plan_.has_switches) {
+      plan_.name = kSwitchesName;
+    } else if (axis_.has_name() || !axis_.has_field()) {
       CheckName(absl::StrCat(plan_.source, ".name"), axis_.name(), problems_);
       plan_.name = Shown(axis_.name());
     } else {
@@ -151,11 +167,11 @@ class AxisReader {
     const std::string source = absl::StrCat(plan_.source, ".settings");
     if (!CheckSize(source, axis_.settings_size())) return;
     for (int i = 0; i < axis_.settings_size(); ++i) {
-      ReadSetting(axis_.settings(i), absl::StrCat(source, "[", i, "]"));
+      plan_.points.push_back(ReadSetting(axis_.settings(i), absl::StrCat(source, "[", i, "]")));
     }
   }
 
-  void ReadSetting(const v1::Setting& setting, const std::string& source) {
+  Point ReadSetting(const v1::Setting& setting, const std::string& source) {
     Point point;
     point.label = Shown(setting.label());
     point.part = point.label;
@@ -173,7 +189,81 @@ class AxisReader {
       }
       CheckWrites(&point);
     }
-    plan_.points.push_back(std::move(point));
+    return point;
+  }
+
+  void ReadSwitches() {
+    const std::string source = absl::StrCat(plan_.source, ".switches");
+    const auto form = axis_.has_form() ? axis_.form() : v1::SwitchForm::add;
+    const bool pairs = form == v1::SwitchForm::pairs;
+    const int most = pairs ? yaml::kMaxPairedSwitches : yaml::kMaxSwitches;
+    if (axis_.switches_size() > most) {
+      return problems_->Add(source, absl::StrCat(axis_.switches_size()),
+                            absl::StrCat(text::Grouped(axis_.switches_size()), " entries"),
+                            absl::StrCat("at most ", most, pairs ? " with form pairs" : ""));
+    }
+    std::vector<Point> switches;
+    std::vector<std::string> labels;
+    size_t before = problems_->found();
+    for (int i = 0; i < axis_.switches_size(); ++i) {
+      switches.push_back(ReadSetting(axis_.switches(i), absl::StrCat(source, "[", i, "]")));
+      labels.push_back(switches.back().label);
+    }
+    const bool good = problems_->found() == before;
+    before = problems_->found();
+    if (good && form != v1::SwitchForm::add) CheckCombinable(switches);
+    const bool combinable = problems_->found() == before;
+    labels_.clear();
+    for (const yaml::SwitchSetting& setting : yaml::SwitchSettings(form, labels)) {
+      Point point = Combine(setting, switches);
+      point.broken |= !combinable && setting.switches.size() > 1;
+      const std::string about = absl::StrCat(source, "[", setting.about, "]");
+      if (good) CheckSettingLabel(point.label, absl::StrCat(about, ".label"));
+      if (point.writes.size() > kMaxWrites) {
+        return problems_->Add(about, point.label,
+                              absl::StrCat(point.label, " sets ", point.writes.size(), " paths"),
+                              "at most 100");
+      }
+      plan_.points.push_back(std::move(point));
+    }
+  }
+
+  // Reports switches that write different values to one path.
+  void CheckCombinable(const std::vector<Point>& switches) {
+    std::vector<Claim> claims;
+    std::set<std::pair<std::string, std::string>> known;
+    for (size_t i = 0; i < switches.size(); ++i) {
+      for (const Write& write : switches[i].writes) {
+        const bool is_new = known.emplace(write.path, write.value.DebugString()).second;
+        if (is_new) claims.push_back({write.path, write.source, static_cast<int>(i)});
+      }
+    }
+    const auto setter = [&switches](const Claim& claim) {
+      return absl::StrCat(switches[static_cast<size_t>(claim.writer)].label, " sets ", claim.path);
+    };
+    for (const auto& [earlier, later] : FindConflicts(claims)) {
+      const Claim& claim = claims[later];
+      problems_->Add(
+          claim.source, claim.path,
+          absl::StrCat(setter(claims[earlier]), " and ", setter(claim), ": they can't be combined"),
+          "equal values, or form add");
+    }
+  }
+
+  // Returns the point of these switches together.
+  static Point Combine(const yaml::SwitchSetting& setting, const std::vector<Point>& switches) {
+    Point point;
+    point.label = point.part = setting.label;
+    std::set<std::string> paths;
+    for (const int index : setting.switches) {
+      const Point& one = switches[static_cast<size_t>(index)];
+      for (const Write& write : one.writes) {
+        if (paths.insert(write.path).second) point.writes.push_back(write);
+      }
+      point.bad.insert(one.bad.begin(), one.bad.end());
+      point.broken |= one.broken;
+    }
+    return point;
   }
 
   void CheckSettingLabel(const std::string& label, const std::string& source) {
@@ -244,6 +334,21 @@ std::string ValueLabel(const google::protobuf::Value& value) {
   if (value.has_number_value()) return text::ShortestDecimal(value.number_value());
   if (value.has_bool_value()) return value.bool_value() ? "true" : "false";
   return value.string_value();
+}
+
+void ReplaceSwitches(const std::vector<AxisPlan>& plans, v1::ExperimentSpec* spec) {
+  for (size_t i = 0; i < plans.size(); ++i) {
+    v1::Axis* axis = spec->mutable_axes(static_cast<int>(i));
+    if (!plans[i].has_switches) continue;
+    axis->set_name(plans[i].name);
+    axis->clear_switches();
+    axis->clear_form();
+    for (const Point& point : plans[i].points) {
+      v1::Setting* setting = axis->add_settings();
+      setting->set_label(point.label);
+      for (const Write& write : point.writes) (*setting->mutable_set())[write.path] = write.value;
+    }
+  }
 }
 
 std::vector<AxisPlan> ReadAxes(const v1::ExperimentSpec& spec, Problems* problems) {

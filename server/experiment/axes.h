@@ -29,7 +29,7 @@ bool HasLabel(const google::protobuf::Value& value);
 // true or false, or the text as it is.
 std::string ValueLabel(const google::protobuf::Value& value);
 
-// One setting of an axis.
+// One setting of an axis. Switches become settings, too.
 struct Point {
   std::string label;
   std::string part;  // part of a cell's name: the label, for a field axis after the axis's name
@@ -42,6 +42,7 @@ struct AxisPlan {
   std::string name;
   std::string source;  // axes[0]
   bool is_field = false;
+  bool has_switches = false;  // which the points are made of
   bool tuned = false;
   std::vector<Point> points;  // at least one
 
@@ -49,6 +50,10 @@ struct AxisPlan {
   // left, is fixed.
   bool selects() const { return tuned && points.size() > 1; }
 };
+
+// Replaces the switches of axes by the settings that `plans`, the result of ReadAxes without
+// problems, has for them.
+void ReplaceSwitches(const std::vector<AxisPlan>& plans, v1::ExperimentSpec* spec);
 
 // Reads the axes, one plan each, complete unless it adds a problem. The base declares the settings
 // of a program that they may vary.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -81,6 +82,9 @@ Sequences SequencesOf(const v1::BaseSpec& spec, const engine::TaskShape& shape,
 
 // Stands in for the shape of a task with problems.
 constexpr engine::TaskShape kSomeTask = {64};
+
+constexpr char kHiddenPath[] = "model.feed_forward.hidden";
+constexpr uint64_t kMostHidden = 65'536;  // as in spec.proto
 
 constexpr char kCpu[] = "cpu";
 constexpr char kCuda[] = "cuda";
@@ -382,6 +386,65 @@ class Expander {
     }
   }
 
+  // Returns true for the first setting of every axis that isn't tuned.
+  bool IsBaseline(const Indexes& indexes) const {
+    for (size_t axis = 0; axis < indexes.size(); ++axis) {
+      if (indexes[axis] != 0 && !input_.grid.axes[axis].selects()) return false;
+    }
+    return true;
+  }
+
+  // Replaces match_parameters by the `hidden` with which the parameters come nearest the
+  // baseline's. Returns false if that isn't possible, which is reported.
+  bool MatchParameters(const Indexes& indexes, const RunToCheck& run,
+                       const engine::TaskShape& shape, v1::ModelSpec* model) {
+    v1::FeedForwardSpec* feed_forward = model->mutable_feed_forward();
+    feed_forward->set_match_parameters(false);
+    const Source by = run.sources.Find(kMatchPath, run.merged);
+    const Source hidden = run.sources.Find(kHiddenPath, run.merged);
+    const auto refuse = [&](absl::string_view complaint, absl::string_view allowed) {
+      problems_->Add(by.reported_as, "true", complaint, allowed);
+      return false;
+    };
+    if (run.merged.model().feed_forward().has_hidden() && hidden.rank >= by.rank) {
+      return refuse("hidden and match_parameters exclude each other", "one of them");
+    }
+    if (IsBaseline(indexes)) {
+      return refuse("the baseline, the first setting of every axis, can't match itself",
+                    "match_parameters in other settings");
+    }
+    if (!run.bad.empty()) return false;
+    if (!baseline_.has_value()) {  // it has problems, or is excluded
+      if (!problems_->empty()) return false;
+      return refuse("the baseline is excluded", "a grid with the first setting of every axis");
+    }
+    const auto count = [&](uint64_t features) {
+      feed_forward->set_hidden(static_cast<uint32_t>(features));
+      const auto config = ToEngineModel(*model, shape);
+      return config.ok() ? static_cast<uint64_t>(engine::MakeLayout(*config).size) : 0;
+    };
+    // The number of parameters is linear in the features.
+    const uint64_t least = count(1), each = count(2) - least;
+    if (each == 0) return false;  // not a model, which ReadConfig reports
+    const std::string baseline = absl::StrCat("the baseline has ", text::Grouped(*baseline_));
+    if (least > *baseline_) {
+      return refuse(
+          absl::StrCat(baseline, " parameters, and hidden 1 makes ", text::Grouped(least)),
+          "a setting with fewer other parameters");
+    }
+    const uint64_t features = std::min(1 + (*baseline_ - least + each / 2) / each, kMostHidden);
+    std::vector<absl::string_view> labels;  // other than the baseline's, without tuned values
+    for (size_t axis = 0; axis < indexes.size(); ++axis) {
+      const AxisPlan& plan = input_.grid.axes[axis];
+      if (indexes[axis] == 0 || plan.selects()) continue;
+      labels.push_back(plan.points[static_cast<size_t>(indexes[axis])].label);
+    }
+    std::string note = absl::StrCat(absl::StrJoin(labels, ", "), ": hidden ", features, " makes ",
+                                    text::Grouped(count(features)), " parameters, ", baseline);
+    if (matched_.insert(note).second) resolution_->notes.push_back(std::move(note));
+    return true;
+  }
+
   void AddCombination(const Indexes& indexes, const RunToCheck& run) {
     const DatasetFacts none;
     const DatasetFacts* facts = &none;
@@ -393,6 +456,10 @@ class Expander {
     engine::TaskShape shape = kSomeTask;
     if (!AnyBad(run.bad, {"task"})) shape = *ShapeOf(spec.task(), *facts);
     BadPaths bad = run.bad;
+    if (spec.model().feed_forward().match_parameters() &&
+        !MatchParameters(indexes, run, shape, pattern.run.mutable_spec()->mutable_model())) {
+      bad.insert(kMatchPath);
+    }
     std::optional<engine::RunConfig> config = ReadConfig(shape, bad.empty(), &pattern);
     if (!config.has_value()) return;
     const bool good = bad.empty();
@@ -409,6 +476,9 @@ class Expander {
       combination.native_by = run.sources.Find("training.trainer", run.merged);
     }
     if (good) AddCosts(run, SequencesOf(run.filled, shape, *facts), &combination);
+    if (good && !baseline_.has_value() && IsBaseline(indexes)) {
+      baseline_ = SizeOf(combination.config, combination.canonical.ModelText()).parameters;
+    }
   }
 
   void AddSeeds(Combination* combination) {
@@ -494,6 +564,8 @@ class Expander {
   // By tuned axis, then by the combination of the other axes: evaluation data of the first setting.
   std::map<size_t, std::map<Indexes, FieldValues>> scored_;
   std::vector<Combination> combinations_;
+  std::optional<uint64_t> baseline_;  // its parameters, if it has no problems
+  std::set<std::string> matched_;     // notes
 };
 
 }  // namespace

@@ -11,6 +11,9 @@
 
 namespace ablate::spec {
 
+// The feed-forward's inner features are chosen by the number of parameters.
+inline constexpr char kMatchPath[] = "model.feed_forward.match_parameters";
+
 struct ExpandInput {
   const v1::BaseSpec& base;  // with overrides applied
   const Grid& grid;

@@ -17,6 +17,7 @@
 #include "server/engine/core/initial_draw.h"
 #include "server/engine/core/layout.h"
 #include "server/engine/task.h"
+#include "server/experiment/expand.h"
 #include "server/experiment/experiment_analyses.h"
 #include "server/experiment/field_values.h"
 
@@ -93,7 +94,7 @@ void AddExtras(const AxisPlan& axis, const Changes& changes, std::vector<std::st
   for (size_t i = 1; i < axis.points.size(); ++i) {
     std::vector<std::string> paths;
     for (const auto& [path, values] : changes) {
-      if (values.count(i) > 0) paths.push_back(path);
+      if (path != kMatchPath && values.count(i) > 0) paths.push_back(path);
     }
     if (paths.size() < 2) continue;
     const auto main = std::max_element(
@@ -197,7 +198,7 @@ double FeatureSquare(const engine::ModelConfig& model) {
 std::vector<std::string> ExtraChanges(const std::vector<AxisPlan>& axes, const v1::BaseSpec& base) {
   std::vector<std::string> notes;
   for (const AxisPlan& axis : axes) {
-    if (axis.is_field) continue;
+    if (axis.is_field || axis.has_switches) continue;
     v1::BaseSpec below = base;
     std::vector<Problem> problems;
     for (const AxisPlan& other : axes) {

@@ -111,8 +111,9 @@ struct ResolvedCell {
 };
 
 struct Resolution {
-  v1::ExperimentSpec spec;  // as submitted, with overrides applied to base and data sets (except in
-                            // axes' values, which are labels) as datasets/ID
+  // As submitted, with overrides applied to base, settings in place of switches, and data sets
+  // (except in axes' values, which are labels) as datasets/ID.
+  v1::ExperimentSpec spec;
   std::vector<ResolvedCell>
       cells;  // grid order: last axis fastest, then seeds; excluded ones left out
   std::vector<v1::SettingParameters> parameters;

@@ -240,6 +240,7 @@ class Resolver {
     add(StartNotes(resolution_.parameters, resolution_.configs));
     add(CutNotes(resolution_.cells, datasets_));
     add(TextNotes(resolution_.cells, datasets_));
+    ReplaceSwitches(grid_.axes, &resolution_.spec);
     NameDatasets();
   }
 

@@ -1,5 +1,6 @@
 #include "server/experiment/writes.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -15,9 +16,7 @@ namespace {
 
 constexpr char kAllowed[] = "one axis or override for a path and all below it";
 
-void Report(const Claim& one, const Claim& other, bool other_is_later, Problems* problems) {
-  const Claim& earlier = other_is_later ? one : other;
-  const Claim& later = other_is_later ? other : one;
+void Report(const Claim& earlier, const Claim& later, Problems* problems) {
   const std::string what = earlier.path == later.path
                                ? absl::StrCat(later.path, " is also written by ", earlier.source)
                                : absl::StrCat(later.path, " and ", earlier.path, ", written by ",
@@ -100,7 +99,11 @@ void Apply(const std::vector<Write>& writes, v1::BaseSpec* base, std::vector<Pro
   }
 }
 
-void CheckClaims(const std::vector<Claim>& claims, Problems* problems) {
+std::vector<Conflict> FindConflicts(const std::vector<Claim>& claims) {
+  std::vector<Conflict> conflicts;
+  const auto add = [&conflicts](size_t i, size_t j) {
+    conflicts.push_back({std::min(i, j), std::max(i, j)});
+  };
   Taken by_path, by_choice;
   std::set<std::pair<std::string, int>> seen;
   std::vector<size_t> distinct;
@@ -117,17 +120,22 @@ void CheckClaims(const std::vector<Claim>& claims, Problems* problems) {
       const auto found = by_path.find(prefix);
       if (found == by_path.end()) continue;
       for (const size_t j : found->second) {
-        if (claims[j].writer != claim.writer) Report(claim, claims[j], j > i, problems);
+        if (claims[j].writer != claim.writer) add(i, j);
       }
     }
     const Choice choice = ChoiceOf(claim.path);
     if (choice.member.empty()) continue;
     for (const size_t j : by_choice[choice.message]) {
       const bool other_member = ChoiceOf(claims[j].path).member != choice.member;
-      if (other_member && claims[j].writer != claim.writer) {
-        Report(claim, claims[j], j > i, problems);
-      }
+      if (other_member && claims[j].writer != claim.writer) add(i, j);
     }
+  }
+  return conflicts;
+}
+
+void CheckClaims(const std::vector<Claim>& claims, Problems* problems) {
+  for (const auto& [earlier, later] : FindConflicts(claims)) {
+    Report(claims[earlier], claims[later], problems);
   }
 }
 

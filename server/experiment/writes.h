@@ -3,6 +3,7 @@
 #ifndef ABLATE_SERVER_EXPERIMENT_WRITES_H_
 #define ABLATE_SERVER_EXPERIMENT_WRITES_H_
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -60,8 +61,17 @@ struct Claim {
   int writer = 0;
 };
 
-// Adds a problem, at the later claim, for each pair of claims by different writers to one path, to
-// a path and its prefix, or to different members of a oneof.
+// A pair of claims, by their indexes.
+struct Conflict {
+  size_t earlier = 0;
+  size_t later = 0;
+};
+
+// Returns each pair of claims by different writers to one path, to a path and its prefix, or to
+// different members of a oneof.
+std::vector<Conflict> FindConflicts(const std::vector<Claim>& claims);
+
+// Adds a problem, at the later claim, for each of them.
 void CheckClaims(const std::vector<Claim>& claims, Problems* problems);
 
 }  // namespace ablate::spec

@@ -121,6 +121,33 @@ seeds: 2
               1e-12);
 }
 
+TEST_F(WorkflowTest, TriesSwitchesOneAtATime) {
+  const std::string axis =
+      "axes:\n"
+      "  - switches:\n"
+      "      - rms: {model.norm.kind: rms}\n"
+      "      - silu: {model.feed_forward.activation: silu}\n"
+      "      - swiglu: {model.feed_forward.activation: swiglu, "
+      "model.feed_forward.match_parameters: true}\n";
+  const std::string seeds = "seeds: {first: 1, count: 2}\n";
+  const nlohmann::json created =
+      server_.Json({"submit", "-", "--wait", "--json"}, SmallNames("switches", 60, axis + seeds));
+  EXPECT_EQ(created["cells"][7]["name"], "swiglu-s2");
+  EXPECT_THAT(created["notes"].dump(), HasSubstr("swiglu: hidden "));
+  const nlohmann::json compared =
+      server_.Json({"compare", created["experiment"]["name"], "--json"});
+  ASSERT_THAT(compared["rows"], SizeIs(4));
+  EXPECT_EQ(compared["rows"][0]["labels"]["switches"], "base");
+  EXPECT_EQ(compared["rows"][3]["labels"]["switches"], "swiglu");
+
+  // One more switch keeps the stored runs.
+  const nlohmann::json planned = server_.Json(
+      {"submit", "-", "--dry-run", "--json"},
+      SmallNames("more", 60, axis + "      - tied: {model.tied_head: true}\n" + seeds));
+  EXPECT_EQ(planned["reused"], 8);
+  EXPECT_THAT(planned["cells"], SizeIs(10));
+}
+
 TEST_F(WorkflowTest, ComparesSettingsSeedBySeed) {
   const std::string experiment = Submit(SmallNames("compared", 60, kTwoNorms));
   const nlohmann::json comparison = server_.Json({"compare", experiment, "--json"});

@@ -71,6 +71,21 @@ Resolution Sound(const v1::ExperimentSpec& spec, const Overrides& overrides = {}
   return resolution;
 }
 
+TEST(ProgramTest, HasSwitches) {
+  v1::ExperimentSpec spec = ProgramSpecText(R"(
+    axes {
+      form: pairs
+      switches { label: "norm" set { key: "settings.norm" value { bool_value: true } } }
+      switches { label: "files" set { key: "program.files" value { string_value: "code" } } }
+    })");
+  const Resolution resolution = Sound(spec);
+  ASSERT_THAT(resolution.cells, SizeIs(4 * 2));
+  EXPECT_EQ(resolution.cells[6].name, "norm+files-s0");
+  EXPECT_TRUE(resolution.cells[6].run.spec().settings().fields().at("norm").bool_value());
+  EXPECT_EQ(resolution.spec.axes(0).settings(2).set().at("program.files").string_value(),
+            "datasets/code-444444");
+}
+
 std::string FingerprintOf(const v1::ExperimentSpec& spec, const Overrides& overrides = {}) {
   return Sound(spec, overrides).cells.at(0).fingerprint;
 }

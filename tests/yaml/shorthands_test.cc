@@ -269,5 +269,38 @@ TEST(ShorthandsTest, NameFieldAndValueOfMistakes) {
   }
 }
 
+TEST(SettingsTest, AreALabelAndWhatItSets) {
+  const ExperimentText file = ReadAxes(R"(
+  - switches:
+      - rms: {model.norm.kind: rms, model.norm.eps: 0}
+      - nothing: {}
+      - {label: gelu, set: {model.feed_forward.activation: gelu}}
+    form: remove
+  - {name: size, settings: [small: {model.width: 16}, {label: big}]}
+)");
+  EXPECT_THAT(ShorthandProblems(file), IsEmpty());
+  const v1::Axis& axis = file.spec.axes(0);
+  ASSERT_EQ(axis.switches_size(), 3);
+  EXPECT_EQ(axis.form(), v1::SwitchForm::remove);
+  EXPECT_EQ(axis.switches(0).label(), "rms");
+  EXPECT_EQ(axis.switches(0).set().at("model.norm.kind").string_value(), "rms");
+  EXPECT_EQ(axis.switches(0).set().size(), 2u);
+  EXPECT_EQ(axis.switches(1).label(), "nothing");
+  EXPECT_EQ(axis.switches(2).label(), "gelu");
+  EXPECT_EQ(file.spec.axes(1).settings(0).set().at("model.width").number_value(), 16);
+  EXPECT_EQ(file.positions.Find("axes[0].switches[0].set[\"model.norm.kind\"]").line, 6);
+}
+
+TEST(ValuesByLabelTest, TakeTheSettingsThatSwitchesMake) {
+  const ExperimentText file = ReadAxes(R"(
+  - {switches: [a: {model.bias: false}, b: {model.layers: 2}], form: pairs}
+  - {name: lr, field: training.learning_rate, by: switches,
+     values: {base: [1], a: [1, 2], b: [1], a+b: [2]}}
+)");
+  EXPECT_THAT(ShorthandProblems(file), IsEmpty());
+  EXPECT_THAT(Exclusions(file.spec),
+              ElementsAre("lr=2 switches=base", "lr=2 switches=b", "lr=1 switches=a+b"));
+}
+
 }  // namespace
 }  // namespace ablate::yaml

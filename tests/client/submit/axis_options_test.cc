@@ -65,6 +65,20 @@ TEST(AxisOptionsTest, ReplaceTheValuesOfAnAxisOfTheFile) {
   EXPECT_EQ(AxisText(ReadWith({"width=[32]"}).file.spec.axes(2)), ":model.width 32");
 }
 
+TEST(AxisOptionsTest, LeaveSwitchesAlone) {
+  const std::string file = R"(name: a
+base: {task: {recall: {}}}
+axes:
+  - switches:
+      - rms: {model.norm.kind: rms}
+      - typo: {model.nrom.kind: rms}
+)";
+  EXPECT_THAT(AxisProblems(ReadWith({"switches=1"}, file)),
+              ElementsAre(HasSubstr("f:6:9: axes[0].switches[1].set[\"model.nrom.kind\"]: unknown"),
+                          "--axis switches: the file's axis of this name has switches; expected an "
+                          "axis with field and values"));
+}
+
 TEST(AxisOptionsTest, RemoveExclusionsOfValuesThatTheyReplace) {
   const std::string file = absl::StrCat(kAxisFile, R"(exclude:
   - {where: {width: 8, norm: pre}}
