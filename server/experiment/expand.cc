@@ -418,6 +418,7 @@ class Expander {
       if (!problems_->empty()) return false;
       return refuse("the baseline is excluded", "a grid with the first setting of every axis");
     }
+    // Sets hidden, and returns the number of parameters.
     const auto count = [&](uint64_t features) {
       feed_forward->set_hidden(static_cast<uint32_t>(features));
       const auto config = ToEngineModel(*model, shape);
@@ -433,6 +434,7 @@ class Expander {
           "a setting with fewer other parameters");
     }
     const uint64_t features = std::min(1 + (*baseline_ - least + each / 2) / each, kMostHidden);
+    const uint64_t parameters = count(features);
     std::vector<absl::string_view> labels;  // other than the baseline's, without tuned values
     for (size_t axis = 0; axis < indexes.size(); ++axis) {
       const AxisPlan& plan = input_.grid.axes[axis];
@@ -440,7 +442,7 @@ class Expander {
       labels.push_back(plan.points[static_cast<size_t>(indexes[axis])].label);
     }
     std::string note = absl::StrCat(absl::StrJoin(labels, ", "), ": hidden ", features, " makes ",
-                                    text::Grouped(count(features)), " parameters, ", baseline);
+                                    text::Grouped(parameters), " parameters, ", baseline);
     if (matched_.insert(note).second) resolution_->notes.push_back(std::move(note));
     return true;
   }

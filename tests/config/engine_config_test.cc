@@ -158,7 +158,8 @@ TEST(DefaultsTest, NeverChange) {
         kind: layer deviation: population placement: pre attention: true feed_forward: true
         final: true eps: 1e-5 gain: true bias: true backward: exact
       }
-      feed_forward { hidden: 512 activation: gelu } residual_scale: 1 dropout: 0
+      feed_forward { hidden: 512 activation: gelu match_parameters: false }
+      residual_scale: 1 dropout: 0
     }
     training {
       steps: 1000 batch: 32 optimizer: adamw learning_rate: 0.001 betas: [0.9, 0.999] eps: 1e-8
