@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "google/protobuf/descriptor.h"
+#include "proto/reflect/option.h"
 #include "proto/reflect/read.h"
 #include "server/engine/config.h"
 #include "server/engine/names.h"
@@ -28,11 +29,11 @@ inline absl::Status NotKnown(absl::string_view path, absl::string_view value,
 }
 
 // A visitor of engine::ForEachField. Numbers, booleans and texts keep their value if their field is
-// unset, and so does each member that the message has no field for. Elements of lists are appended.
+// unset; so do enums whose field has a condition, and members that the message has no field for. Elements of lists are appended.
 class FieldReader {
  public:
   // `path` leads to the message, for errors. `error` becomes the first error: INVALID_ARGUMENT for
-  // a value of an enum that the engine lacks, also for an unset one.
+  // a value of an enum that the engine lacks, also for another unset one.
   FieldReader(const google::protobuf::Message& message, std::string path, absl::Status* error)
       : message_(message), path_(std::move(path)), error_(error) {}
 
@@ -49,7 +50,8 @@ class FieldReader {
     } else if constexpr (requires { to.emplace_back(); }) {
       const int size = message_.GetReflection()->FieldSize(message_, field);
       for (int i = 0; i < size; ++i) ReadValue(field, i, &to.emplace_back());
-    } else if (std::is_enum_v<T> || message_.GetReflection()->HasField(message_, field)) {
+    } else if (message_.GetReflection()->HasField(message_, field) ||
+               (std::is_enum_v<T> && reflect::OptionOf(field).only_with().field().empty())) {
       ReadValue(field, 0, &to);
     }
   }

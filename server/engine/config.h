@@ -111,6 +111,13 @@ void ForEachField(IsConfig<NormConfig> auto& norm, Visit&& visit) {
   visit("alpha", alpha);
 }
 
+// Returns the formula of a norm of queries and keys; not for kNone.
+constexpr NormKind NormKindOf(QkNormKind kind) {
+  return kind == QkNormKind::kRms     ? NormKind::kRms
+         : kind == QkNormKind::kLayer ? NormKind::kLayer
+                                      : NormKind::kL2;
+}
+
 // The norm of queries and keys; its eps is the model's norm's.
 struct QkNormConfig {
   QkNormKind kind = QkNormKind::kNone;

@@ -14,14 +14,6 @@ struct Lacking {
 };
 
 constexpr Lacking kLacking[] = {
-    {"grouped heads of keys and values",
-     [](const RunConfig& config) {
-       return Attends(config.model) && KvHeads(config.model) != config.model.heads;
-     }},
-    {"norms of queries and keys",
-     [](const RunConfig& config) {
-       return config.model.attention.qk_norm.kind != QkNormKind::kNone;
-     }},
     {"capped scores", [](const RunConfig& config) { return config.model.attention.score_cap > 0; }},
     {"windows of attention",
      [](const RunConfig& config) { return config.model.attention.window > 0; }},
@@ -31,16 +23,9 @@ constexpr Lacking kLacking[] = {
        return config.model.attention.value_residual != ValueResidual::kNone;
      }},
     {"ALiBi", [](const RunConfig& config) { return config.model.positions == Positions::kAlibi; }},
-    {"rotary positions of a share of features or blocks",
-     [](const RunConfig& config) {
-       return config.model.positions == Positions::kRotary &&
-              (config.model.rotary.share != 1 || config.model.rotary.skip_every > 0);
-     }},
     {"parallel sublayers", [](const RunConfig& config) { return config.model.parallel; }},
     {"gains of updates",
      [](const RunConfig& config) { return config.model.update_gain != UpdateGain::kNone; }},
-    {"scale of embeddings",
-     [](const RunConfig& config) { return config.model.embedding_scale != 1; }},
     {"norm of embeddings", [](const RunConfig& config) { return config.model.embedding_norm; }},
     {"capped logits", [](const RunConfig& config) { return config.model.logit_cap > 0; }},
     {"pointwise norms",

@@ -8,7 +8,9 @@ namespace ablate::engine::native {
 
 bool HasAbsorbedPass(const ModelConfig& config) {
   return config.layers == 1 && config.loss == LossPositions::kLast &&
-         config.positions != Positions::kRotary && config.norm.kind != NormKind::kBatch;
+         config.positions != Positions::kRotary && config.norm.kind != NormKind::kBatch &&
+         KvHeads(config) == config.heads && config.attention.qk_norm.kind == QkNormKind::kNone &&
+         config.embedding_scale == 1;
 }
 
 AbsorbedPass::AbsorbedPass(const ModelConfig& config, const PassSetting& pass, LearningRule rule,

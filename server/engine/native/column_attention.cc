@@ -12,9 +12,11 @@ ColumnAttention::ColumnAttention(const Layers& layers)
     : layers_(layers),
       config_(layers.config()),
       kernels_(layers.kernels()),
-      size_(HeadSize(layers.config())) {
+      size_(HeadSize(layers.config())),
+      kv_heads_(KvHeads(layers.config())),
+      pairs_(RotatedFeatures(layers.config()) / 2) {
   if (!Attends(config_) || config_.positions != Positions::kRotary) return;
-  const int64_t half = size_ / 2;
+  const int64_t half = pairs_;
   float* to = turns_.Reserve(2 * half * config_.context);
   for (int position = 0; position < config_.context; ++position, to += 2 * half) {
     for (int f = 0; f < half; ++f) {
@@ -39,7 +41,7 @@ void ColumnAttention::Prepare(const Columns& columns) {
 }
 
 void ColumnAttention::FillTurns() {
-  const int half = size_ / 2;
+  const int half = pairs_;
   const int64_t count = columns_->count;
   float* const cosine = cosine_.Reserve(half * count);
   float* const sine = sine_.Reserve(half * count);
@@ -53,14 +55,88 @@ void ColumnAttention::FillTurns() {
   }
 }
 
-void ColumnAttention::Turn(float* qkv, bool back) const {
-  if (config_.positions != Positions::kRotary) return;
+void ColumnAttention::Turn(int block, float* qkv, bool back) const {
+  if (config_.positions != Positions::kRotary || IsNth(config_.rotary.skip_every, block)) return;
   const int64_t count = columns_->count;
-  // Queries and keys; each has all heads.
-  for (int head = 0; head < 2 * config_.heads; ++head) {
-    kernels_.rotate(qkv + int64_t{head} * size_ * count, count, size_ / 2, count, cosine_.data(),
+  // Heads of queries, then of keys.
+  for (int head = 0; head < config_.heads + kv_heads_; ++head) {
+    kernels_.rotate(qkv + int64_t{head} * size_ * count, count, pairs_, count, cosine_.data(),
                     sine_.data(), back);
   }
+}
+
+bool ColumnAttention::NormsBeforeTurn() const {
+  return config_.attention.qk_norm.place == QkNormPlace::kBefore;
+}
+
+void ColumnAttention::NormHeads(const Block& block, AttentionMemory& memory) const {
+  const QkNormConfig& qk = config_.attention.qk_norm;
+  if (qk.kind == QkNormKind::kNone) return;
+  const int64_t count = columns_->count;
+  float* at = memory.qkv.data();
+  const auto normalise = [&](const Norm& norm, int heads, std::vector<NormMemory>& memories) {
+    const bool all = qk.scope == QkNormScope::kAll;
+    const NormSize size = {all ? heads * size_ : size_, count};
+    memories.resize(all ? 1 : static_cast<size_t>(heads));
+    for (NormMemory& of : memories) {
+      kernels_.norm_forward({size, NormKindOf(qk.kind), NormDeviation::kPopulation,
+                             static_cast<float>(config_.norm.eps), at, norm.gain, nullptr,
+                             of.x_hat.Reserve(size.features * count), at, of.rstd.Reserve(count),
+                             of.along_scale.Reserve(count)});
+      at += size.features * count;
+    }
+  };
+  normalise(block.query_norm, config_.heads, memory.query_norms);
+  normalise(block.key_norm, kv_heads_, memory.key_norms);
+}
+
+void ColumnAttention::NormHeadsBack(const Block& block, const AttentionMemory& memory,
+                                    float* d) const {
+  const QkNormConfig& qk = config_.attention.qk_norm;
+  if (qk.kind == QkNormKind::kNone) return;
+  const int64_t count = columns_->count;
+  const auto back = [&](const Norm& norm, int heads, const std::vector<NormMemory>& memories) {
+    const NormSize size = {heads * size_ / static_cast<int>(memories.size()), count};
+    for (const NormMemory& of : memories) {
+      kernels_.norm_back({size, NormKindOf(qk.kind), NormBackward::kExact, d, of.x_hat.data(),
+                          of.rstd.data(), of.along_scale.data(), norm.gain, norm.dgain, nullptr, d,
+                          false});
+      d += size.features * count;
+    }
+  };
+  back(block.query_norm, config_.heads, memory.query_norms);
+  back(block.key_norm, kv_heads_, memory.key_norms);
+}
+
+void ColumnAttention::RepeatHeads(AttentionMemory& memory) const {
+  if (kv_heads_ == config_.heads) return;
+  const int64_t head = int64_t{size_} * columns_->count, shared = config_.heads / kv_heads_;
+  const float* from = memory.qkv.data();
+  float* to = memory.heads.Reserve(3 * config_.heads * head);
+  to = std::copy_n(from, config_.heads * head, to);
+  from += config_.heads * head;
+  for (int of = 0; of < 2 * kv_heads_; ++of, from += head) {  // of keys, then of values
+    for (int64_t copy = 0; copy < shared; ++copy) to = std::copy_n(from, head, to);
+  }
+}
+
+float* ColumnAttention::SumHeads(const float* dheads) {
+  const int64_t head = int64_t{size_} * columns_->count, shared = config_.heads / kv_heads_;
+  float* const d = dshared_.Reserve((config_.heads + 2 * kv_heads_) * head);
+  float* to = std::copy_n(dheads, config_.heads * head, d);
+  dheads += config_.heads * head;
+  for (int of = 0; of < 2 * kv_heads_; ++of, to += head) {
+    std::copy_n(dheads, head, to);
+    dheads += head;
+    for (int64_t copy = 1; copy < shared; ++copy, dheads += head) {
+      kernels_.combine(1, dheads, 1, to, head);
+    }
+  }
+  return d;
+}
+
+const float* ColumnAttention::HeadsOf(const AttentionMemory& memory) const {
+  return kv_heads_ == config_.heads ? memory.qkv.data() : memory.heads.data();
 }
 
 void ColumnAttention::Clear(float* x, int rows) const {
@@ -105,7 +181,7 @@ Attention ColumnAttention::HeadOf(const Sequence& sequence, int64_t weights,
   const int64_t part = int64_t{config_.width} * columns_->count;
   weights += head * padded * padded;
   Attention a = {Head(sequence.length), config_.attention.causal};
-  a.q = memory.qkv.data() + first;
+  a.q = HeadsOf(memory) + first;
   a.k = a.q + part;
   a.v = a.k + part;
   a.weights = memory.weights.data() + weights;
@@ -137,7 +213,7 @@ void ColumnAttention::AttendToPrefixBatch(const PrefixBatch& batch, AttentionMem
   a.scratch = scratch_.Reserve(((2 * int64_t{batch.length} + 1) * size_ + batch.length) * kColumns);
   for (int head = 0; head < config_.heads; ++head) {
     const int64_t first = int64_t{head} * size_ * columns_->count;
-    a.q = memory.qkv.data() + first;
+    a.q = HeadsOf(memory) + first;
     a.k = a.q + part;
     a.v = a.k + part;
     a.context = memory.context.data() + first;
@@ -153,7 +229,7 @@ void ColumnAttention::AttendToPast(int block, AttentionMemory& memory) {
   for (int head = 0; head < config_.heads; ++head) {
     for (int column = 0; column < columns_->count; column += kColumns) {
       const int64_t first = int64_t{head} * size_ * columns_->count + column;
-      a.q = memory.qkv.data() + first;
+      a.q = HeadsOf(memory) + first;
       past.Append(block, head, column, {a.q + part, a.q + 2 * part, a.stride});
       a.keys = past.keys(block, head, column);
       a.values = past.values(block, head, column);
@@ -163,35 +239,42 @@ void ColumnAttention::AttendToPast(int block, AttentionMemory& memory) {
   }
 }
 
-void ColumnAttention::Forward(int block, AttentionMemory& memory) {
-  Turn(memory.qkv.data(), /*back=*/false);
+void ColumnAttention::Forward(const Block& block, int index, AttentionMemory& memory) {
+  if (NormsBeforeTurn()) NormHeads(block, memory);
+  Turn(index, memory.qkv.data(), /*back=*/false);
+  if (!NormsBeforeTurn()) NormHeads(block, memory);
+  RepeatHeads(memory);
   float* const context = memory.context.Reserve(int64_t{config_.width} * columns_->count);
   if (columns_->past != nullptr) {
-    AttendToPast(block, memory);
+    AttendToPast(index, memory);
   } else {
-    AttendToSequences(block, memory);
+    AttendToSequences(index, memory);
     for (const PrefixBatch& batch : columns_->prefix_batches) AttendToPrefixBatch(batch, memory);
   }
   // Only a sequence's own columns are written; the others may hold NaN.
   Clear(context, config_.width);
 }
 
-float* ColumnAttention::Back(AttentionMemory& memory, const float* dcontext) {
+float* ColumnAttention::Back(const Block& block, int index, AttentionMemory& memory,
+                             const float* dcontext) {
   const int64_t part = int64_t{config_.width} * columns_->count;
-  float* const dqkv = dqkv_.Reserve(3 * part);
+  float* dqkv = dqkv_.Reserve(3 * part);
   for (size_t s = 0; s < weights_at_.size(); ++s) {
     const Sequence& sequence = columns_->sequences[s];
     const int64_t padded = RoundUp(sequence.length);
     float* const scratch = scratch_.Reserve(2 * padded * padded);
     for (int head = 0; head < config_.heads; ++head) {
       const Attention forward = HeadOf(sequence, weights_at_[s], memory, head);
-      const int64_t at = forward.q - memory.qkv.data();
+      const int64_t at = forward.q - HeadsOf(memory);
       kernels_.attention_back(
           {forward, dcontext + at, dqkv + at, dqkv + part + at, dqkv + 2 * part + at, scratch});
     }
   }
   Clear(dqkv, 3 * config_.width);
-  Turn(dqkv, /*back=*/true);
+  if (kv_heads_ != config_.heads) dqkv = SumHeads(dqkv);
+  if (!NormsBeforeTurn()) NormHeadsBack(block, memory, dqkv);
+  Turn(index, dqkv, /*back=*/true);
+  if (NormsBeforeTurn()) NormHeadsBack(block, memory, dqkv);
   return dqkv;
 }
 

@@ -17,7 +17,10 @@ namespace ablate::engine::native {
 
 // Working memory of a block's attention, kept for the backward pass.
 struct AttentionMemory {
-  Floats qkv;      // [3·width][columns]; queries and keys after rotation
+  Floats qkv;    // [width + 2·KvWidth][columns]; queries and keys normalised and rotated
+  Floats heads;  // [3·width][columns], the same with repeated keys and values, if they are shared
+  std::vector<NormMemory> query_norms;  // one per head, or one of all
+  std::vector<NormMemory> key_norms;
   Floats weights;  // by sequence and head, laid out as in kernels.h
   Floats mask;
   Floats dropped;
@@ -33,12 +36,13 @@ class ColumnAttention {
   // Sets the columns of the following calls; keeps a reference to them.
   void Prepare(const Columns& columns);
 
-  // Computes memory.context from memory.qkv, the output of the block's linear.
-  void Forward(int block, AttentionMemory& memory);
+  // Computes memory.context from memory.qkv, the output of the block's linear. `index` is the
+  // block's.
+  void Forward(const Block& block, int index, AttentionMemory& memory);
 
-  // Returns the gradient of the linear's output, [3·width][columns], given the gradient of the
-  // context; for sequences only. Valid until the next call.
-  float* Back(AttentionMemory& memory, const float* dcontext);
+  // Returns the gradient of the linear's output, [width + 2·KvWidth][columns], given the gradient
+  // of the context; for sequences only. Valid until the next call.
+  float* Back(const Block& block, int index, AttentionMemory& memory, const float* dcontext);
 
  private:
   // Returns the parameters of a head for `length` positions.
@@ -50,7 +54,16 @@ class ColumnAttention {
   void AttendToPast(int block, AttentionMemory& memory);
   void FillMasks(int block, AttentionMemory& memory) const;
   void FillTurns();
-  void Turn(float* qkv, bool back) const;
+  void Turn(int block, float* qkv, bool back) const;
+  bool NormsBeforeTurn() const;
+  // Normalises queries and keys [width + KvWidth][columns] in place, and back.
+  void NormHeads(const Block& block, AttentionMemory& memory) const;
+  void NormHeadsBack(const Block& block, const AttentionMemory& memory, float* d) const;
+  void RepeatHeads(AttentionMemory& memory) const;
+  // Returns the sums of a gradient over the heads that share keys and values.
+  float* SumHeads(const float* dheads);
+  // Returns queries, keys and values of all heads, [3·width][columns].
+  const float* HeadsOf(const AttentionMemory& memory) const;
   // Sets columns that hold no token to 0.
   void Clear(float* x, int rows) const;
 
@@ -58,13 +71,16 @@ class ColumnAttention {
   const ModelConfig& config_;
   const Kernels& kernels_;
   const int size_;  // features of a head
-  Floats turns_;    // [context][2·half] cosines, then sines, for rotary positions
-  Floats cosine_;   // [half][columns]
-  Floats sine_;     // [half][columns]
+  const int kv_heads_;
+  const int pairs_;  // of features that are rotated
+  Floats turns_;     // [context][2·pairs] cosines, then sines, for rotary positions
+  Floats cosine_;    // [pairs][columns]
+  Floats sine_;      // [pairs][columns]
   const Columns* columns_ = nullptr;
   std::vector<int64_t> weights_at_;  // by sequence, offset of its first head's weights
   int64_t weights_size_ = 0;
   Floats dqkv_;
+  Floats dshared_;
   Floats scratch_;
 };
 

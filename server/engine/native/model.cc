@@ -7,6 +7,10 @@ Norm* NormOf(Module module, Model& model, Block* block) {
   switch (module) {
     case Module::kAttentionNorm:
       return &block->attention_norm;
+    case Module::kQueryNorm:
+      return &block->query_norm;
+    case Module::kKeyNorm:
+      return &block->key_norm;
     case Module::kAttentionPostNorm:
       return &block->attention_post_norm;
     case Module::kFeedForwardNorm:

@@ -32,6 +32,8 @@ struct Norm {
 struct Block {
   Norm attention_norm;
   Linear qkv;
+  Norm query_norm;  // gains of queries and keys
+  Norm key_norm;
   Linear projection;
   Norm attention_post_norm;
   Norm feed_forward_norm;

@@ -46,7 +46,11 @@ void SequencePass::Embed(const Model& model, const Columns& columns) {
     const float* const token = model.token_embedding + int64_t{columns.token[at]} * width;
     const float* const position = positions_.Row(model, columns.position[at]);
     float* const to = rows + int64_t{c} * row;
-    for (int f = 0; f < width; ++f) to[f] = position == nullptr ? token[f] : token[f] + position[f];
+    const auto scale = static_cast<float>(config_.embedding_scale);
+    for (int f = 0; f < width; ++f) {
+      const float scaled = token[f] * scale;
+      to[f] = position == nullptr ? scaled : scaled + position[f];
+    }
   }
   float* const stream = stream_.Reserve(int64_t{width} * columns.count);
   kernels_.transpose(rows, row, columns.count, width, stream, columns.count);
@@ -64,7 +68,12 @@ void SequencePass::EmbedBack(const Model& model, const Columns& columns) {
     const auto at = static_cast<size_t>(c);
     const float* const from = rows + int64_t{c} * row;
     float* const token = model.dtoken_embedding + int64_t{columns.token[at]} * width;
-    kernels_.add(from, token, width);
+    if (config_.embedding_scale == 1) {
+      kernels_.add(from, token, width);
+    } else {
+      const auto scale = static_cast<float>(config_.embedding_scale);
+      for (int f = 0; f < width; ++f) token[f] += from[f] * scale;
+    }
     if (config_.positions != Positions::kLearned) continue;
     float* const position = model.dposition_embedding + int64_t{columns.position[at]} * width;
     kernels_.add(from, position, width);
@@ -74,14 +83,14 @@ void SequencePass::EmbedBack(const Model& model, const Columns& columns) {
 void SequencePass::Attend(const Block& block, int index, BlockMemory& memory) {
   const SublayerNorms norms = AttentionNorms(config_, block);
   layers_.Begin(norms, stream_.data(), group_, memory.sublayer);
-  float* const qkv = memory.attention.qkv.Reserve(int64_t{3} * config_.width * group_.count);
+  float* const qkv = memory.attention.qkv.Reserve(int64_t{block.qkv.out} * group_.count);
   layers_.Apply(block.qkv, memory.sublayer.in.data(), group_.count, qkv);
-  attention_.Forward(index, memory.attention);
+  attention_.Forward(block, index, memory.attention);
   layers_.End(norms, block.projection, memory.attention.context.data(),
               {HookPoint::kAttentionOutput, index}, group_, memory.sublayer, stream_.data());
 }
 
-void SequencePass::AttendBack(const Block& block, BlockMemory& memory) {
+void SequencePass::AttendBack(const Block& block, int index, BlockMemory& memory) {
   const SublayerNorms norms = AttentionNorms(config_, block);
   const int64_t elements = int64_t{config_.width} * group_.count;
   float* const room = room_.Reserve(elements);
@@ -89,7 +98,7 @@ void SequencePass::AttendBack(const Block& block, BlockMemory& memory) {
   layers_.AddGradients(block.projection, memory.attention.context.data(), dupdate, group_.count);
   float* const dcontext = dcontext_.Reserve(elements);
   layers_.Back(block.projection, dupdate, group_.count, dcontext);
-  const float* const dqkv = attention_.Back(memory.attention, dcontext);
+  const float* const dqkv = attention_.Back(block, index, memory.attention, dcontext);
   layers_.AddGradients(block.qkv, memory.sublayer.in.data(), dqkv, group_.count);
   layers_.Back(block.qkv, dqkv, group_.count, room);
   layers_.BeginBack(norms, group_, memory.sublayer, room, d_.data());
@@ -157,7 +166,7 @@ LossSums SequencePass::AddGradient(const Model& model, const Columns& columns,
     const Block& block = model.blocks[i];
     if (direct) inject(block.feedback);
     layers_.FeedForwardBack(block, group_, blocks_[i].feed_forward, d);
-    if (Attends(config_)) AttendBack(block, blocks_[i]);
+    if (Attends(config_)) AttendBack(block, static_cast<int>(i), blocks_[i]);
   }
   if (direct) inject(model.embedding_feedback);
   EmbedBack(model, columns);

@@ -47,7 +47,7 @@ class SequencePass {
   void EmbedBack(const Model& model, const Columns& columns);
   void RunBlocks(const Model& model, const Columns& columns);
   void Attend(const Block& block, int index, BlockMemory& memory);
-  void AttendBack(const Block& block, BlockMemory& memory);
+  void AttendBack(const Block& block, int index, BlockMemory& memory);
   // Returns the part of the stream that the loss reads: all of it, or the last positions side by
   // side.
   const float* Kept(const Columns& columns);

@@ -13,9 +13,12 @@ class Activation(_message.Message):
     __slots__ = []
     class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = []
+    geglu: Activation.Value
     gelu: Activation.Value
     gelu_tanh: Activation.Value
+    reglu: Activation.Value
     relu: Activation.Value
+    relu2: Activation.Value
     silu: Activation.Value
     swiglu: Activation.Value
     unspecified: Activation.Value
@@ -110,28 +113,46 @@ class AttentionKind(_message.Message):
     def __init__(self) -> None: ...
 
 class AttentionSpec(_message.Message):
-    __slots__ = ["causal", "kind", "score_bias"]
+    __slots__ = ["causal", "full_every", "kind", "kv_heads", "qk_norm", "score_bias", "score_cap", "sink", "value_residual", "window"]
     CAUSAL_FIELD_NUMBER: _ClassVar[int]
+    FULL_EVERY_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
+    KV_HEADS_FIELD_NUMBER: _ClassVar[int]
+    QK_NORM_FIELD_NUMBER: _ClassVar[int]
     SCORE_BIAS_FIELD_NUMBER: _ClassVar[int]
+    SCORE_CAP_FIELD_NUMBER: _ClassVar[int]
+    SINK_FIELD_NUMBER: _ClassVar[int]
+    VALUE_RESIDUAL_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_FIELD_NUMBER: _ClassVar[int]
     causal: bool
+    full_every: int
     kind: AttentionKind.Value
+    kv_heads: int
+    qk_norm: QkNormSpec
     score_bias: float
-    def __init__(self, kind: _Optional[_Union[AttentionKind.Value, str]] = ..., score_bias: _Optional[float] = ..., causal: bool = ...) -> None: ...
+    score_cap: float
+    sink: bool
+    value_residual: ValueResidual.Value
+    window: int
+    def __init__(self, kind: _Optional[_Union[AttentionKind.Value, str]] = ..., score_bias: _Optional[float] = ..., causal: bool = ..., kv_heads: _Optional[int] = ..., qk_norm: _Optional[_Union[QkNormSpec, _Mapping]] = ..., score_cap: _Optional[float] = ..., window: _Optional[int] = ..., full_every: _Optional[int] = ..., sink: bool = ..., value_residual: _Optional[_Union[ValueResidual.Value, str]] = ...) -> None: ...
 
 class Axis(_message.Message):
-    __slots__ = ["field", "name", "settings", "tune", "values"]
+    __slots__ = ["field", "form", "name", "settings", "switches", "tune", "values"]
     FIELD_FIELD_NUMBER: _ClassVar[int]
+    FORM_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    SWITCHES_FIELD_NUMBER: _ClassVar[int]
     TUNE_FIELD_NUMBER: _ClassVar[int]
     VALUES_FIELD_NUMBER: _ClassVar[int]
     field: str
+    form: SwitchForm.Value
     name: str
     settings: _containers.RepeatedCompositeFieldContainer[Setting]
+    switches: _containers.RepeatedCompositeFieldContainer[Setting]
     tune: bool
     values: _containers.RepeatedCompositeFieldContainer[_struct_pb2.Value]
-    def __init__(self, name: _Optional[str] = ..., field: _Optional[str] = ..., values: _Optional[_Iterable[_Union[_struct_pb2.Value, _Mapping]]] = ..., settings: _Optional[_Iterable[_Union[Setting, _Mapping]]] = ..., tune: bool = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., field: _Optional[str] = ..., values: _Optional[_Iterable[_Union[_struct_pb2.Value, _Mapping]]] = ..., settings: _Optional[_Iterable[_Union[Setting, _Mapping]]] = ..., tune: bool = ..., switches: _Optional[_Iterable[_Union[Setting, _Mapping]]] = ..., form: _Optional[_Union[SwitchForm.Value, str]] = ...) -> None: ...
 
 class BaseSpec(_message.Message):
     __slots__ = ["evaluation", "imported", "model", "model_from", "program", "settings", "task", "training"]
@@ -160,6 +181,16 @@ class Better(_message.Message):
     higher: Better.Value
     lower: Better.Value
     unspecified: Better.Value
+    def __init__(self) -> None: ...
+
+class DecayForm(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    cosine: DecayForm.Value
+    linear: DecayForm.Value
+    sqrt: DecayForm.Value
+    unspecified: DecayForm.Value
     def __init__(self) -> None: ...
 
 class Device(_message.Message):
@@ -230,12 +261,23 @@ class ExperimentSpec(_message.Message):
     def __init__(self, name: _Optional[str] = ..., question: _Optional[str] = ..., base: _Optional[_Union[BaseSpec, _Mapping]] = ..., axes: _Optional[_Iterable[_Union[Axis, _Mapping]]] = ..., exclude: _Optional[_Iterable[_Union[Exclusion, _Mapping]]] = ..., seeds: _Optional[_Union[Seeds, _Mapping]] = ..., analyses: _Optional[_Iterable[_Union[AnalysisSpec, _Mapping]]] = ..., report: _Optional[_Union[ReportSpec, _Mapping]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ...) -> None: ...
 
 class FeedForwardSpec(_message.Message):
-    __slots__ = ["activation", "hidden"]
+    __slots__ = ["activation", "hidden", "match_parameters"]
     ACTIVATION_FIELD_NUMBER: _ClassVar[int]
     HIDDEN_FIELD_NUMBER: _ClassVar[int]
+    MATCH_PARAMETERS_FIELD_NUMBER: _ClassVar[int]
     activation: Activation.Value
     hidden: int
-    def __init__(self, hidden: _Optional[int] = ..., activation: _Optional[_Union[Activation.Value, str]] = ...) -> None: ...
+    match_parameters: bool
+    def __init__(self, hidden: _Optional[int] = ..., activation: _Optional[_Union[Activation.Value, str]] = ..., match_parameters: bool = ...) -> None: ...
+
+class GainForm(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    one_plus: GainForm.Value
+    scale: GainForm.Value
+    unspecified: GainForm.Value
+    def __init__(self) -> None: ...
 
 class ImportedSpec(_message.Message):
     __slots__ = ["source"]
@@ -254,13 +296,26 @@ class InitKind(_message.Message):
     xavier: InitKind.Value
     def __init__(self) -> None: ...
 
+class InitOutputs(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    deepnorm: InitOutputs.Value
+    depth_scaled: InitOutputs.Value
+    drawn: InitOutputs.Value
+    unspecified: InitOutputs.Value
+    zero: InitOutputs.Value
+    def __init__(self) -> None: ...
+
 class InitSpec(_message.Message):
-    __slots__ = ["kind", "streams"]
+    __slots__ = ["kind", "outputs", "streams"]
     KIND_FIELD_NUMBER: _ClassVar[int]
+    OUTPUTS_FIELD_NUMBER: _ClassVar[int]
     STREAMS_FIELD_NUMBER: _ClassVar[int]
     kind: InitKind.Value
+    outputs: InitOutputs.Value
     streams: InitStreams.Value
-    def __init__(self, kind: _Optional[_Union[InitKind.Value, str]] = ..., streams: _Optional[_Union[InitStreams.Value, str]] = ...) -> None: ...
+    def __init__(self, kind: _Optional[_Union[InitKind.Value, str]] = ..., streams: _Optional[_Union[InitStreams.Value, str]] = ..., outputs: _Optional[_Union[InitOutputs.Value, str]] = ...) -> None: ...
 
 class InitStreams(_message.Message):
     __slots__ = []
@@ -304,38 +359,86 @@ class Limits(_message.Message):
     def __init__(self, runs: _Optional[int] = ..., device_time: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., bytes: _Optional[int] = ..., priority: _Optional[_Union[Priority.Value, str]] = ..., failures: _Optional[int] = ...) -> None: ...
 
 class ModelSpec(_message.Message):
-    __slots__ = ["attention", "bias", "context", "dropout", "feed_forward", "head_bias", "heads", "init", "layers", "norm", "positions", "residual", "residual_scale", "tied_head", "width"]
+    __slots__ = ["attention", "bias", "context", "dropout", "embedding_norm", "embedding_scale", "feed_forward", "head_bias", "heads", "init", "layers", "logit_cap", "norm", "parallel", "positions", "residual", "residual_scale", "rotary", "tied_head", "update_gain", "update_gain_start", "width"]
     ATTENTION_FIELD_NUMBER: _ClassVar[int]
     BIAS_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     DROPOUT_FIELD_NUMBER: _ClassVar[int]
+    EMBEDDING_NORM_FIELD_NUMBER: _ClassVar[int]
+    EMBEDDING_SCALE_FIELD_NUMBER: _ClassVar[int]
     FEED_FORWARD_FIELD_NUMBER: _ClassVar[int]
     HEADS_FIELD_NUMBER: _ClassVar[int]
     HEAD_BIAS_FIELD_NUMBER: _ClassVar[int]
     INIT_FIELD_NUMBER: _ClassVar[int]
     LAYERS_FIELD_NUMBER: _ClassVar[int]
+    LOGIT_CAP_FIELD_NUMBER: _ClassVar[int]
     NORM_FIELD_NUMBER: _ClassVar[int]
+    PARALLEL_FIELD_NUMBER: _ClassVar[int]
     POSITIONS_FIELD_NUMBER: _ClassVar[int]
     RESIDUAL_FIELD_NUMBER: _ClassVar[int]
     RESIDUAL_SCALE_FIELD_NUMBER: _ClassVar[int]
+    ROTARY_FIELD_NUMBER: _ClassVar[int]
     TIED_HEAD_FIELD_NUMBER: _ClassVar[int]
+    UPDATE_GAIN_FIELD_NUMBER: _ClassVar[int]
+    UPDATE_GAIN_START_FIELD_NUMBER: _ClassVar[int]
     WIDTH_FIELD_NUMBER: _ClassVar[int]
     attention: AttentionSpec
     bias: bool
     context: int
     dropout: float
+    embedding_norm: bool
+    embedding_scale: float
     feed_forward: FeedForwardSpec
     head_bias: bool
     heads: int
     init: InitSpec
     layers: int
+    logit_cap: float
     norm: NormSpec
+    parallel: bool
     positions: Positions.Value
     residual: bool
     residual_scale: float
+    rotary: RotarySpec
     tied_head: bool
+    update_gain: UpdateGain.Value
+    update_gain_start: float
     width: int
-    def __init__(self, layers: _Optional[int] = ..., width: _Optional[int] = ..., heads: _Optional[int] = ..., context: _Optional[int] = ..., positions: _Optional[_Union[Positions.Value, str]] = ..., bias: bool = ..., residual: bool = ..., tied_head: bool = ..., head_bias: bool = ..., init: _Optional[_Union[InitSpec, _Mapping]] = ..., attention: _Optional[_Union[AttentionSpec, _Mapping]] = ..., norm: _Optional[_Union[NormSpec, _Mapping]] = ..., feed_forward: _Optional[_Union[FeedForwardSpec, _Mapping]] = ..., residual_scale: _Optional[float] = ..., dropout: _Optional[float] = ...) -> None: ...
+    def __init__(self, layers: _Optional[int] = ..., width: _Optional[int] = ..., heads: _Optional[int] = ..., context: _Optional[int] = ..., positions: _Optional[_Union[Positions.Value, str]] = ..., bias: bool = ..., residual: bool = ..., tied_head: bool = ..., head_bias: bool = ..., init: _Optional[_Union[InitSpec, _Mapping]] = ..., attention: _Optional[_Union[AttentionSpec, _Mapping]] = ..., norm: _Optional[_Union[NormSpec, _Mapping]] = ..., feed_forward: _Optional[_Union[FeedForwardSpec, _Mapping]] = ..., residual_scale: _Optional[float] = ..., dropout: _Optional[float] = ..., rotary: _Optional[_Union[RotarySpec, _Mapping]] = ..., parallel: bool = ..., update_gain: _Optional[_Union[UpdateGain.Value, str]] = ..., update_gain_start: _Optional[float] = ..., embedding_scale: _Optional[float] = ..., embedding_norm: bool = ..., logit_cap: _Optional[float] = ...) -> None: ...
+
+class MuonAdjust(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    match_rms: MuonAdjust.Value
+    original: MuonAdjust.Value
+    unspecified: MuonAdjust.Value
+    def __init__(self) -> None: ...
+
+class MuonPrecision(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    bfloat16: MuonPrecision.Value
+    float32: MuonPrecision.Value
+    unspecified: MuonPrecision.Value
+    def __init__(self) -> None: ...
+
+class MuonSpec(_message.Message):
+    __slots__ = ["adamw_learning_rate", "adamw_weight_decay", "adjust", "iterations", "nesterov", "precision"]
+    ADAMW_LEARNING_RATE_FIELD_NUMBER: _ClassVar[int]
+    ADAMW_WEIGHT_DECAY_FIELD_NUMBER: _ClassVar[int]
+    ADJUST_FIELD_NUMBER: _ClassVar[int]
+    ITERATIONS_FIELD_NUMBER: _ClassVar[int]
+    NESTEROV_FIELD_NUMBER: _ClassVar[int]
+    PRECISION_FIELD_NUMBER: _ClassVar[int]
+    adamw_learning_rate: float
+    adamw_weight_decay: float
+    adjust: MuonAdjust.Value
+    iterations: int
+    nesterov: bool
+    precision: MuonPrecision.Value
+    def __init__(self, adjust: _Optional[_Union[MuonAdjust.Value, str]] = ..., iterations: _Optional[int] = ..., nesterov: bool = ..., precision: _Optional[_Union[MuonPrecision.Value, str]] = ..., adamw_learning_rate: _Optional[float] = ..., adamw_weight_decay: _Optional[float] = ...) -> None: ...
 
 class NormBackward(_message.Message):
     __slots__ = []
@@ -362,6 +465,8 @@ class NormKind(_message.Message):
     class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = []
     batch: NormKind.Value
+    derf: NormKind.Value
+    dyt: NormKind.Value
     l2: NormKind.Value
     layer: NormKind.Value
     rms: NormKind.Value
@@ -380,7 +485,9 @@ class NormPlacement(_message.Message):
     def __init__(self) -> None: ...
 
 class NormSpec(_message.Message):
-    __slots__ = ["attention", "backward", "bias", "deviation", "eps", "feed_forward", "final", "gain", "kind", "placement"]
+    __slots__ = ["alpha", "attention", "attention_alpha", "backward", "bias", "deviation", "eps", "feed_forward", "final", "gain", "gain_form", "kind", "placement"]
+    ALPHA_FIELD_NUMBER: _ClassVar[int]
+    ATTENTION_ALPHA_FIELD_NUMBER: _ClassVar[int]
     ATTENTION_FIELD_NUMBER: _ClassVar[int]
     BACKWARD_FIELD_NUMBER: _ClassVar[int]
     BIAS_FIELD_NUMBER: _ClassVar[int]
@@ -389,9 +496,12 @@ class NormSpec(_message.Message):
     FEED_FORWARD_FIELD_NUMBER: _ClassVar[int]
     FINAL_FIELD_NUMBER: _ClassVar[int]
     GAIN_FIELD_NUMBER: _ClassVar[int]
+    GAIN_FORM_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     PLACEMENT_FIELD_NUMBER: _ClassVar[int]
+    alpha: float
     attention: bool
+    attention_alpha: float
     backward: NormBackward.Value
     bias: bool
     deviation: NormDeviation.Value
@@ -399,9 +509,10 @@ class NormSpec(_message.Message):
     feed_forward: bool
     final: bool
     gain: bool
+    gain_form: GainForm.Value
     kind: NormKind.Value
     placement: NormPlacement.Value
-    def __init__(self, kind: _Optional[_Union[NormKind.Value, str]] = ..., placement: _Optional[_Union[NormPlacement.Value, str]] = ..., attention: bool = ..., feed_forward: bool = ..., final: bool = ..., eps: _Optional[float] = ..., gain: bool = ..., bias: bool = ..., deviation: _Optional[_Union[NormDeviation.Value, str]] = ..., backward: _Optional[_Union[NormBackward.Value, str]] = ...) -> None: ...
+    def __init__(self, kind: _Optional[_Union[NormKind.Value, str]] = ..., placement: _Optional[_Union[NormPlacement.Value, str]] = ..., attention: bool = ..., feed_forward: bool = ..., final: bool = ..., eps: _Optional[float] = ..., gain: bool = ..., bias: bool = ..., deviation: _Optional[_Union[NormDeviation.Value, str]] = ..., backward: _Optional[_Union[NormBackward.Value, str]] = ..., gain_form: _Optional[_Union[GainForm.Value, str]] = ..., attention_alpha: _Optional[float] = ..., alpha: _Optional[float] = ...) -> None: ...
 
 class Optimizer(_message.Message):
     __slots__ = []
@@ -409,6 +520,8 @@ class Optimizer(_message.Message):
         __slots__ = []
     adam: Optimizer.Value
     adamw: Optimizer.Value
+    lion: Optimizer.Value
+    muon: Optimizer.Value
     sgd: Optimizer.Value
     unspecified: Optimizer.Value
     def __init__(self) -> None: ...
@@ -417,6 +530,7 @@ class Positions(_message.Message):
     __slots__ = []
     class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = []
+    alibi: Positions.Value
     learned: Positions.Value
     none: Positions.Value
     rotary: Positions.Value
@@ -502,6 +616,59 @@ class ProgramStart(_message.Message):
     warm: ProgramStart.Value
     def __init__(self) -> None: ...
 
+class QkNormKind(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    l2: QkNormKind.Value
+    layer: QkNormKind.Value
+    none: QkNormKind.Value
+    rms: QkNormKind.Value
+    unspecified: QkNormKind.Value
+    def __init__(self) -> None: ...
+
+class QkNormPlace(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    after: QkNormPlace.Value
+    before: QkNormPlace.Value
+    unspecified: QkNormPlace.Value
+    def __init__(self) -> None: ...
+
+class QkNormScope(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    all: QkNormScope.Value
+    head: QkNormScope.Value
+    unspecified: QkNormScope.Value
+    def __init__(self) -> None: ...
+
+class QkNormSpec(_message.Message):
+    __slots__ = ["gain", "kind", "place", "scale", "scope"]
+    GAIN_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    PLACE_FIELD_NUMBER: _ClassVar[int]
+    SCALE_FIELD_NUMBER: _ClassVar[int]
+    SCOPE_FIELD_NUMBER: _ClassVar[int]
+    gain: bool
+    kind: QkNormKind.Value
+    place: QkNormPlace.Value
+    scale: float
+    scope: QkNormScope.Value
+    def __init__(self, kind: _Optional[_Union[QkNormKind.Value, str]] = ..., scope: _Optional[_Union[QkNormScope.Value, str]] = ..., place: _Optional[_Union[QkNormPlace.Value, str]] = ..., gain: bool = ..., scale: _Optional[float] = ...) -> None: ...
+
+class RateFactors(_message.Message):
+    __slots__ = ["embeddings", "head", "vectors"]
+    EMBEDDINGS_FIELD_NUMBER: _ClassVar[int]
+    HEAD_FIELD_NUMBER: _ClassVar[int]
+    VECTORS_FIELD_NUMBER: _ClassVar[int]
+    embeddings: float
+    head: float
+    vectors: float
+    def __init__(self, embeddings: _Optional[float] = ..., head: _Optional[float] = ..., vectors: _Optional[float] = ...) -> None: ...
+
 class RecallTask(_message.Message):
     __slots__ = ["attributes", "entities", "pairs"]
     ATTRIBUTES_FIELD_NUMBER: _ClassVar[int]
@@ -547,6 +714,16 @@ class ReportSpec(_message.Message):
     summaries: _containers.RepeatedCompositeFieldContainer[Window]
     def __init__(self, primary: _Optional[str] = ..., smooth: _Optional[int] = ..., summaries: _Optional[_Iterable[_Union[Window, _Mapping]]] = ..., better: _Optional[_Union[Better.Value, str]] = ..., margin: _Optional[float] = ..., scale: _Optional[_Union[Scale.Value, str]] = ...) -> None: ...
 
+class RotarySpec(_message.Message):
+    __slots__ = ["share", "skip_every", "theta"]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    SKIP_EVERY_FIELD_NUMBER: _ClassVar[int]
+    THETA_FIELD_NUMBER: _ClassVar[int]
+    share: float
+    skip_every: int
+    theta: float
+    def __init__(self, theta: _Optional[float] = ..., share: _Optional[float] = ..., skip_every: _Optional[int] = ...) -> None: ...
+
 class RunSpec(_message.Message):
     __slots__ = ["seed", "spec", "vocabulary"]
     SEED_FIELD_NUMBER: _ClassVar[int]
@@ -590,6 +767,7 @@ class Schedule(_message.Message):
     linear: Schedule.Value
     one_cycle: Schedule.Value
     unspecified: Schedule.Value
+    wsd: Schedule.Value
     def __init__(self) -> None: ...
 
 class Seeds(_message.Message):
@@ -616,6 +794,16 @@ class Setting(_message.Message):
     label: str
     set: _containers.MessageMap[str, _struct_pb2.Value]
     def __init__(self, label: _Optional[str] = ..., set: _Optional[_Mapping[str, _struct_pb2.Value]] = ...) -> None: ...
+
+class SwitchForm(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    add: SwitchForm.Value
+    pairs: SwitchForm.Value
+    remove: SwitchForm.Value
+    unspecified: SwitchForm.Value
+    def __init__(self) -> None: ...
 
 class TaskSpec(_message.Message):
     __slots__ = ["documents", "legacy_recall", "recall", "text"]
@@ -650,20 +838,25 @@ class Trainer(_message.Message):
     def __init__(self) -> None: ...
 
 class TrainingSpec(_message.Message):
-    __slots__ = ["accumulation", "batch", "betas", "checkpoints", "clip", "device", "ema", "eps", "label_smoothing", "learning_rate", "momentum", "optimizer", "precision", "rule", "schedule", "steps", "threads", "trainer", "warmup", "weight_decay", "weight_decay_on"]
+    __slots__ = ["accumulation", "batch", "betas", "checkpoints", "clip", "decay", "decay_form", "device", "ema", "eps", "final_rate", "label_smoothing", "learning_rate", "momentum", "muon", "optimizer", "precision", "rates", "rule", "schedule", "steps", "threads", "trainer", "warmup", "weight_decay", "weight_decay_form", "weight_decay_on", "z_loss"]
     ACCUMULATION_FIELD_NUMBER: _ClassVar[int]
     BATCH_FIELD_NUMBER: _ClassVar[int]
     BETAS_FIELD_NUMBER: _ClassVar[int]
     CHECKPOINTS_FIELD_NUMBER: _ClassVar[int]
     CLIP_FIELD_NUMBER: _ClassVar[int]
+    DECAY_FIELD_NUMBER: _ClassVar[int]
+    DECAY_FORM_FIELD_NUMBER: _ClassVar[int]
     DEVICE_FIELD_NUMBER: _ClassVar[int]
     EMA_FIELD_NUMBER: _ClassVar[int]
     EPS_FIELD_NUMBER: _ClassVar[int]
+    FINAL_RATE_FIELD_NUMBER: _ClassVar[int]
     LABEL_SMOOTHING_FIELD_NUMBER: _ClassVar[int]
     LEARNING_RATE_FIELD_NUMBER: _ClassVar[int]
     MOMENTUM_FIELD_NUMBER: _ClassVar[int]
+    MUON_FIELD_NUMBER: _ClassVar[int]
     OPTIMIZER_FIELD_NUMBER: _ClassVar[int]
     PRECISION_FIELD_NUMBER: _ClassVar[int]
+    RATES_FIELD_NUMBER: _ClassVar[int]
     RULE_FIELD_NUMBER: _ClassVar[int]
     SCHEDULE_FIELD_NUMBER: _ClassVar[int]
     STEPS_FIELD_NUMBER: _ClassVar[int]
@@ -671,20 +864,27 @@ class TrainingSpec(_message.Message):
     TRAINER_FIELD_NUMBER: _ClassVar[int]
     WARMUP_FIELD_NUMBER: _ClassVar[int]
     WEIGHT_DECAY_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_DECAY_FORM_FIELD_NUMBER: _ClassVar[int]
     WEIGHT_DECAY_ON_FIELD_NUMBER: _ClassVar[int]
+    Z_LOSS_FIELD_NUMBER: _ClassVar[int]
     accumulation: int
     batch: int
     betas: _containers.RepeatedScalarFieldContainer[float]
     checkpoints: _containers.RepeatedScalarFieldContainer[int]
     clip: float
+    decay: int
+    decay_form: DecayForm.Value
     device: Device.Value
     ema: float
     eps: float
+    final_rate: float
     label_smoothing: float
     learning_rate: float
     momentum: float
+    muon: MuonSpec
     optimizer: Optimizer.Value
     precision: Precision.Value
+    rates: RateFactors
     rule: LearningRule.Value
     schedule: Schedule.Value
     steps: int
@@ -692,8 +892,39 @@ class TrainingSpec(_message.Message):
     trainer: Trainer.Value
     warmup: int
     weight_decay: float
+    weight_decay_form: WeightDecayForm.Value
     weight_decay_on: WeightDecayOn.Value
-    def __init__(self, steps: _Optional[int] = ..., batch: _Optional[int] = ..., optimizer: _Optional[_Union[Optimizer.Value, str]] = ..., learning_rate: _Optional[float] = ..., betas: _Optional[_Iterable[float]] = ..., momentum: _Optional[float] = ..., eps: _Optional[float] = ..., weight_decay: _Optional[float] = ..., schedule: _Optional[_Union[Schedule.Value, str]] = ..., warmup: _Optional[int] = ..., clip: _Optional[float] = ..., checkpoints: _Optional[_Iterable[int]] = ..., rule: _Optional[_Union[LearningRule.Value, str]] = ..., device: _Optional[_Union[Device.Value, str]] = ..., precision: _Optional[_Union[Precision.Value, str]] = ..., threads: _Optional[int] = ..., accumulation: _Optional[int] = ..., weight_decay_on: _Optional[_Union[WeightDecayOn.Value, str]] = ..., ema: _Optional[float] = ..., label_smoothing: _Optional[float] = ..., trainer: _Optional[_Union[Trainer.Value, str]] = ...) -> None: ...
+    z_loss: float
+    def __init__(self, steps: _Optional[int] = ..., batch: _Optional[int] = ..., optimizer: _Optional[_Union[Optimizer.Value, str]] = ..., learning_rate: _Optional[float] = ..., betas: _Optional[_Iterable[float]] = ..., momentum: _Optional[float] = ..., eps: _Optional[float] = ..., weight_decay: _Optional[float] = ..., schedule: _Optional[_Union[Schedule.Value, str]] = ..., warmup: _Optional[int] = ..., clip: _Optional[float] = ..., checkpoints: _Optional[_Iterable[int]] = ..., rule: _Optional[_Union[LearningRule.Value, str]] = ..., device: _Optional[_Union[Device.Value, str]] = ..., precision: _Optional[_Union[Precision.Value, str]] = ..., threads: _Optional[int] = ..., accumulation: _Optional[int] = ..., weight_decay_on: _Optional[_Union[WeightDecayOn.Value, str]] = ..., ema: _Optional[float] = ..., label_smoothing: _Optional[float] = ..., trainer: _Optional[_Union[Trainer.Value, str]] = ..., z_loss: _Optional[float] = ..., decay: _Optional[int] = ..., decay_form: _Optional[_Union[DecayForm.Value, str]] = ..., final_rate: _Optional[float] = ..., muon: _Optional[_Union[MuonSpec, _Mapping]] = ..., weight_decay_form: _Optional[_Union[WeightDecayForm.Value, str]] = ..., rates: _Optional[_Union[RateFactors, _Mapping]] = ...) -> None: ...
+
+class UpdateGain(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    feature: UpdateGain.Value
+    none: UpdateGain.Value
+    scalar: UpdateGain.Value
+    unspecified: UpdateGain.Value
+    def __init__(self) -> None: ...
+
+class ValueResidual(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    fixed: ValueResidual.Value
+    learned: ValueResidual.Value
+    none: ValueResidual.Value
+    unspecified: ValueResidual.Value
+    def __init__(self) -> None: ...
+
+class WeightDecayForm(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    independent: WeightDecayForm.Value
+    scaled: WeightDecayForm.Value
+    unspecified: WeightDecayForm.Value
+    def __init__(self) -> None: ...
 
 class WeightDecayOn(_message.Message):
     __slots__ = []

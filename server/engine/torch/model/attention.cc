@@ -281,9 +281,7 @@ at::Tensor NormHeads(const at::Tensor& x, const NormParameters& norm, const Mode
                      int64_t heads) {
   const QkNormConfig& qk = config.attention.qk_norm;
   NormPass pass;
-  pass.config.kind = qk.kind == QkNormKind::kRms     ? NormKind::kRms
-                     : qk.kind == QkNormKind::kLayer ? NormKind::kLayer
-                                                     : NormKind::kL2;
+  pass.config.kind = NormKindOf(qk.kind);
   pass.config.eps = config.norm.eps;
   if (qk.scope == QkNormScope::kHead) {
     return Norm(x.reshape({-1, x.size(2)}), norm, pass).view(x.sizes());
