@@ -29,7 +29,8 @@ inline absl::Status NotKnown(absl::string_view path, absl::string_view value,
 }
 
 // A visitor of engine::ForEachField. Numbers, booleans and texts keep their value if their field is
-// unset; so do enums whose field has a condition, and members that the message has no field for. Elements of lists are appended.
+// unset; so do enums whose field has a condition, and members that the message has no field for.
+// Elements of lists are appended.
 class FieldReader {
  public:
   // `path` leads to the message, for errors. `error` becomes the first error: INVALID_ARGUMENT for
