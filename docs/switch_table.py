@@ -6,7 +6,7 @@ that spec.proto declares. PARTS has its part, and SOURCES where it comes from.
 
 # Parts in the page's order, with the fields that they have: a path, or the beginning of paths, which ends in a dot.
 PARTS = [
-    ("Size", ["model.layers", "model.width", "model.heads", "model.context"]),
+    ("Size", ["model.layers", "model.width", "model.base_width", "model.heads", "model.context"]),
     ("Attention", ["model.attention."]),
     ("Positions", ["model.positions", "model.rotary."]),
     ("Norms", ["model.norm.", "model.embedding_norm"]),
@@ -64,6 +64,7 @@ SOURCES = {
     "model.update_gain": f"feature: {paper('2103.17239', 'LayerScale')}; scalar: {paper('2003.04887', 'ReZero')}",
     "model.embedding_scale": f"√width: {paper('1706.03762', 'Vaswani et al. 2017')}, Gemma",
     "model.tied_head": paper("1608.05859", "Press & Wolf 2016"),
+    "model.base_width": paper("2203.03466", "Yang et al. 2022"),
     "model.logit_cap": f"{paper('2408.00118', 'Gemma 2')}, with 30",
     "model.init.outputs": f"depth_scaled: GPT-2; zero: nanochat; deepnorm: {paper('2203.00555', 'Wang et al. 2022')}",
     "training.optimizer": f"adamw: {paper('1711.05101', 'Loshchilov & Hutter 2017')}; muon: "

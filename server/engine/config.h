@@ -226,6 +226,7 @@ struct ModelConfig {
   double embedding_scale = 1;   // factor of the token embeddings
   bool embedding_norm = false;  // a norm of the embeddings
   double logit_cap = 0;         // bound of the logits; 0: none
+  int base_width = 0;           // of µP; 0: none
 
   bool operator==(const ModelConfig&) const = default;
 };
@@ -233,8 +234,8 @@ template <typename Visit>
 void ForEachField(IsConfig<ModelConfig> auto& model, Visit&& visit) {
   auto& [vocabulary, layers, width, heads, context, positions, bias, residual, residual_scale,
          dropout, tied_head, head_bias, attention, activation, hidden, norm, init, loss, rotary,
-         parallel, update_gain, update_gain_start, embedding_scale, embedding_norm, logit_cap] =
-      model;
+         parallel, update_gain, update_gain_start, embedding_scale, embedding_norm, logit_cap,
+         base_width] = model;
   visit("vocabulary", vocabulary);
   visit("layers", layers);
   visit("width", width);
@@ -260,6 +261,7 @@ void ForEachField(IsConfig<ModelConfig> auto& model, Visit&& visit) {
   visit("embedding_scale", embedding_scale);
   visit("embedding_norm", embedding_norm);
   visit("logit_cap", logit_cap);
+  visit("base_width", base_width);
 }
 
 struct TokenizedDocuments;  // core/data/documents.h

@@ -243,6 +243,13 @@ class RunChecker {
 
   void CheckTraining() {
     const v1::TrainingSpec& training = run_.filled.training();
+    const uint32_t base_width = run_.filled.model().base_width();
+    if (base_width > 0 && training.optimizer() == v1::Optimizer::sgd) {
+      Report({"model.base_width", "training.optimizer"},
+             absl::StrCat("base_width ", base_width,
+                          " scales learning rates as Adam needs it, and optimizer is sgd"),
+             "base_width 0, or optimizer adamw, adam, lion or muon");
+    }
     const uint32_t steps = training.steps(), warmup = training.warmup();
     if (warmup > steps) {
       Report({"training.warmup", "training.steps"},

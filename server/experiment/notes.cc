@@ -253,8 +253,9 @@ std::vector<std::string> StartNotes(const std::vector<v1::SettingParameters>& pa
   for (size_t i = 0; i < configs.size(); ++i) {
     const engine::ModelConfig& model = configs[i].model;
     // Logits of variance s² have a loss of about s²/2 above the uniform one, up to s = √(2 ln V).
-    const double variance =
-        model.width * FeatureSquare(model) * InitialVariance(model, engine::ParameterRole::kHead);
+    const double variance = model.width * FeatureSquare(model) *
+                            InitialVariance(model, engine::ParameterRole::kHead) /
+                            std::pow(engine::WidthRatio(model), 2);
     if (variance / 2 <= kFarAboveUniform || ++high > kNamed) continue;
     const std::string name = NameOfSetting(parameters[i]);
     named.push_back(absl::StrCat(

@@ -111,6 +111,7 @@ void DrawSwitches(Dice& dice, ModelConfig& model) {
   if (now_and_then()) model.embedding_scale = 1.7;
   model.embedding_norm = now_and_then();
   if (now_and_then()) model.logit_cap = 2;
+  if (now_and_then()) model.base_width = dice.Between(2, 20);
 }
 
 ModelConfig DrawModel(Dice& dice, bool switched) {

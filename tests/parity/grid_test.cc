@@ -231,6 +231,7 @@ constexpr Switch kSwitches[] = {
     {"embedding_scale", [](const ModelConfig& m) { return m.embedding_scale != 1; }},
     {"embedding_norm", [](const ModelConfig& m) { return m.embedding_norm; }},
     {"logit_cap", [](const ModelConfig& m) { return m.logit_cap > 0; }},
+    {"base_width", [](const ModelConfig& m) { return WidthRatio(m) != 1; }},
     {"gain_form", [](const ModelConfig& m) { return m.norm.gain_form == GainForm::kOnePlus; }},
 };
 

@@ -222,6 +222,11 @@ class HeadNorm(nn.Module):
         return y.view(batch, time, heads, size).transpose(1, 2) if self.all else y
 
 
+def width_ratio(model):
+    """Of muP."""
+    return model["width"] / model["base_width"] if model["base_width"] > 0 else 1
+
+
 def every(number, block):
     return number > 0 and (block + 1) % number == 0
 
@@ -277,7 +282,8 @@ class Attention(nn.Module):
         q, k = self.turned(q, k)
         v = self.mixed(v, first)
         k, v = (torch.repeat_interleave(t, heads // self.kv_heads, dim=1) for t in (k, v))
-        scale = self.options["qk_norm"]["scale"] if self.has_qk_norm else 1 / math.sqrt(width // heads)
+        scale = 1 / math.sqrt(width // heads) / math.sqrt(width_ratio(self.model))
+        scale = self.options["qk_norm"]["scale"] if self.has_qk_norm else scale
         scores = q @ k.transpose(2, 3) * scale
         if self.options["score_cap"] > 0:
             scores = self.options["score_cap"] * torch.tanh(scores / self.options["score_cap"])
@@ -451,7 +457,7 @@ class Transformer(nn.Module):
         x = x.detach() if direct else x
         if self.final_norm is not None:
             x = self.final_norm(x, real)
-        logits = self.head(x)
+        logits = self.head(x / width_ratio(self.model))
         if self.model["logit_cap"] > 0:
             logits = self.model["logit_cap"] * torch.tanh(logits / self.model["logit_cap"])
         if direct:

@@ -27,7 +27,7 @@ except ImportError as error:
     print(error)
     sys.exit(77)
 
-from model import Transformer
+from model import Transformer, width_ratio
 from rounding import Rounding
 
 
@@ -59,7 +59,8 @@ def stacked_rows(model, name, weight):
 def parameter_groups(model, training):
     """A group of parameters for each kind, with the peak of its learning rate and both forms of decay."""
     groups = {}
-    rates = {"blocks": 1.0, **training["rates"]}
+    muon = training["optimizer"] == "muon"
+    rates = {"blocks": 1.0 if muon else 1 / width_ratio(model.model), **training["rates"]}
     for name, parameter in model.named_parameters():
         kind = kind_of(name, parameter)
         peak, decay = training["learning_rate"], training["weight_decay"]

@@ -34,7 +34,7 @@ _FIELDS: dict[str, type | tuple[str, ...]] = {
 # Fields that came later, with their values in a checkpoint that lacks them; read as the others.
 _LATER: dict[str, Any] = {
     "rotary.theta": 1e4, "rotary.share": 1.0, "rotary.skip_every": 0, "parallel": False,
-    "update_gain": "none", "embedding_scale": 1.0, "embedding_norm": False, "logit_cap": 0.0,
+    "update_gain": "none", "embedding_scale": 1.0, "embedding_norm": False, "logit_cap": 0.0, "base_width": 0,
     "attention.kv_heads": 0, "attention.qk_norm.kind": "none", "attention.qk_norm.scope": "head",
     "attention.qk_norm.place": "before", "attention.qk_norm.gain": True,
     "attention.qk_norm.scale": 1.0, "attention.score_cap": 0.0, "attention.window": 0,
@@ -167,7 +167,8 @@ class Transformer(nn.Module):
         first_values: list[Tensor] = []
         for block in self.block:
             x = block(x, masked, first_values)
-        logits: Tensor = self.head(self.final_norm(x), self.token_embedding.weight)
+        x = self.final_norm(x) / _width_ratio(self.config)
+        logits: Tensor = self.head(x, self.token_embedding.weight)
         return _capped(logits, self.config["logit_cap"])
 
 
@@ -254,7 +255,8 @@ class Attention(Sublayer):
         q, k = self._turned(q, k)
         v = self._mixed(v, first_values)
         k, v = (part.repeat_interleave(heads // self.kv_heads, dim=1) for part in (k, v))
-        scale = (1 / math.sqrt(q.shape[-1]) if qk_norm["kind"] == "none" else qk_norm["scale"])
+        scale = (1 / math.sqrt(q.shape[-1] * _width_ratio(self.config))
+                 if qk_norm["kind"] == "none" else qk_norm["scale"])
         scores = _capped(q @ k.transpose(-2, -1) * scale, self.options["score_cap"])
         position = torch.arange(x.shape[1], device=x.device)
         distance = (position[:, None] - position).abs()  # [T, T]
@@ -402,6 +404,11 @@ def _standardised(x: Tensor, kind: str, eps: float) -> Tensor:
     square = x.square()
     total = square.sum(-1, keepdim=True) if kind == "l2" else square.mean(-1, keepdim=True)
     return x / torch.sqrt(total + eps)
+
+
+def _width_ratio(config: dict[str, Any]) -> float:
+    """Returns the width as a multiple of muP's base width; 1 without muP."""
+    return config["width"] / config["base_width"] if config["base_width"] > 0 else 1.0
 
 
 def _capped(x: Tensor, cap: float) -> Tensor:

@@ -43,8 +43,9 @@ class Lens {
 
   // Returns the logits of `count` predictions from `first` on, [count, V].
   at::Tensor Logits(const at::Tensor& stream, int64_t first, int64_t count) const {
-    return Capped(Head(Normed(stream.narrow(0, first, count), first), subject_.parameters.head),
-                  subject_.config.model.logit_cap);
+    const ModelConfig& model = subject_.config.model;
+    const at::Tensor x = ForHead(model, Normed(stream.narrow(0, first, count), first));
+    return Capped(Head(x, subject_.parameters.head), model.logit_cap);
   }
 
  private:

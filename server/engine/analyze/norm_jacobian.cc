@@ -8,6 +8,7 @@
 #include "server/engine/analyze/computation.h"
 #include "server/engine/analyze/gradients.h"
 #include "server/engine/analyze/norms.h"
+#include "server/engine/torch/model/norm.h"
 
 namespace ablate::engine {
 namespace {
@@ -120,7 +121,7 @@ class NormJacobian : public Computation {
     std::vector<at::Tensor> sums;
     for (size_t i = 0; i < norms_.size(); ++i) {
       at::Tensor g = gradients.hook_points[i];  // of the output; after scaling by the gain, of x̂
-      const at::Tensor& gain = norms_[i].parameters.gain;
+      const at::Tensor gain = GainOf(norms_[i].parameters, subject_.config.model.norm);
       if (gain.defined()) g = g * gain.to(at::kDouble);
       const NormParts parts =
           PartsOf(vectors_of(inputs[i]), vectors_of(g), subject_.config.model.norm);

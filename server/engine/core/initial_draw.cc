@@ -50,6 +50,17 @@ InitialDraw BiasDraw(const ParameterInfo& parameter, InitKind kind) {
   return {};
 }
 
+// Changes a draw as µP does: weights of blocks shrink with 1/√fan_in, the head's and biases keep
+// the scale that they have at the base width.
+void ApplyWidth(const ParameterInfo& parameter, const ModelConfig& model, InitialDraw* draw) {
+  const double root = std::sqrt(WidthRatio(model));
+  if (root == 1) return;
+  const bool shrinks = draw->distribution == Distribution::kUniform;  // with the fans
+  const bool should = parameter.role == ParameterRole::kWeight;
+  if (shrinks && !should) draw->scale *= root;
+  if (!shrinks && should) draw->scale /= root;
+}
+
 // Returns true for the linears that end a sublayer.
 bool IsOutput(const ParameterInfo& parameter) {
   return parameter.module == Module::kProjection || parameter.module == Module::kDown;
@@ -57,6 +68,7 @@ bool IsOutput(const ParameterInfo& parameter) {
 
 // Changes the draw of a block's linear as the kind of outputs says.
 void ApplyOutputs(const ParameterInfo& parameter, const ModelConfig& model, InitialDraw* draw) {
+  if (parameter.block < 0) return;
   const bool is_weight = parameter.role == ParameterRole::kWeight;
   switch (model.init.outputs) {
     case InitOutputs::kDrawn:
@@ -93,11 +105,11 @@ InitialDraw DrawOf(const ParameterInfo& parameter, const ModelConfig& model) {
     case ParameterRole::kPosition:
       return {Distribution::kNormal, kind == InitKind::kGpt2 ? 0.02 : 1.0};
     case ParameterRole::kHead:
-      return WeightDraw(parameter, kind);
     case ParameterRole::kWeight:
       draw = WeightDraw(parameter, kind);
       break;
   }
+  ApplyWidth(parameter, model, &draw);
   ApplyOutputs(parameter, model, &draw);
   return draw;
 }

@@ -19,6 +19,9 @@ int64_t SizeOf(const std::vector<int64_t>& shape) {
 // Appends parameters and statistics, with consecutive offsets.
 class LayoutBuilder {
  public:
+  // `rate` is of the weights of blocks.
+  explicit LayoutBuilder(double rate) : rate_(rate) {}
+
   // Sets the block of the following parameters; -1: none.
   void SetBlock(int block) { block_ = block; }
 
@@ -60,6 +63,7 @@ class LayoutBuilder {
     } else {
       Add(absl::StrCat(name, ".weight"), module, role, {out, in});
     }
+    if (block_ >= 0 && role == ParameterRole::kWeight) layout_.parameters.back().rate = rate_;
     layout_.parameters.back().fan_in = in;
     layout_.parameters.back().fan_out = out;
   }
@@ -117,6 +121,7 @@ class LayoutBuilder {
     return block_ < 0 ? std::string(name) : absl::StrCat("block.", block_, ".", name);
   }
 
+  const double rate_;
   ParameterLayout layout_;
   int block_ = -1;
 };
@@ -247,10 +252,14 @@ bool HasPlainScores(const ModelConfig& config) {
          attention.window == 0 && !attention.sink && config.positions != Positions::kAlibi;
 }
 
+double WidthRatio(const ModelConfig& config) {
+  return config.base_width > 0 ? static_cast<double>(config.width) / config.base_width : 1;
+}
+
 double ScoreScale(const ModelConfig& config) {
   const QkNormConfig& norm = config.attention.qk_norm;
   if (norm.kind != QkNormKind::kNone) return norm.scale;
-  return 1 / std::sqrt(static_cast<double>(HeadSize(config)));
+  return 1 / std::sqrt(static_cast<double>(HeadSize(config)) * WidthRatio(config));
 }
 
 bool HasManyLogits(int64_t targets, int64_t vocabulary) {
@@ -288,7 +297,7 @@ bool HasBackward(const NormConfig& config) {
 }
 
 ParameterLayout MakeLayout(const ModelConfig& config, LearningRule rule) {
-  LayoutBuilder builder;
+  LayoutBuilder builder(1 / WidthRatio(config));
   builder.Add("token_embedding.weight", Module::kTokenEmbedding, ParameterRole::kEmbedding,
               {config.vocabulary, config.width});
   if (config.positions == Positions::kLearned) {
@@ -317,11 +326,13 @@ std::vector<ParameterRange> UpdateRanges(const ParameterLayout& layout,
                                          const OptimizerConfig& optimizer) {
   std::vector<ParameterRange> ranges;
   for (const ParameterInfo& parameter : layout.parameters) {
-    const ParameterRange range = {
+    ParameterRange range = {
         parameter.offset, parameter.size,
         optimizer.weight_decay_on == WeightDecayOn::kAll || IsMatrix(parameter.role),
         RateFactorOf(parameter.role, optimizer.rates),
         optimizer.kind == OptimizerKind::kMuon && IsBlockMatrix(parameter)};
+    // The size of an orthogonalised update doesn't depend on the width.
+    if (!range.orthogonalised) range.rate *= parameter.rate;
     if (!ranges.empty() && ranges.back().IsLike(range)) {
       ranges.back().size += range.size;
     } else {

@@ -59,6 +59,7 @@ struct ParameterInfo {
   int64_t fan_in = 0;  // of its linear; 0 if it belongs to none
   int64_t fan_out = 0;
   double start = 0;  // initial value, if no linear or table has it
+  double rate = 1;   // factor of the learning rate, by µP
 };
 
 enum class BufferRole {
@@ -93,8 +94,11 @@ bool Attends(const ModelConfig& config);
 // Returns true if the output at a position depends on later tokens.
 bool LooksAhead(const ModelConfig& config);
 
+// Returns the model's width as a multiple of µP's base width; 1 without µP.
+double WidthRatio(const ModelConfig& config);
+
 // Returns the features per head, and the factor of attention scores: qk_norm's, or 1/√(features per
-// head).
+// head), divided by √WidthRatio.
 int HeadSize(const ModelConfig& config);
 double ScoreScale(const ModelConfig& config);
 

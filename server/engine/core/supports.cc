@@ -40,6 +40,7 @@ constexpr Lacking kLacking[] = {
      [](const RunConfig& config) {
        return config.training.optimizer.kind == OptimizerKind::kMuon;
      }},
+    {"µP", [](const RunConfig& config) { return WidthRatio(config.model) != 1; }},
     {"z-loss", [](const RunConfig& config) { return config.training.z_loss > 0; }},
 };
 

@@ -43,7 +43,7 @@ MODELS = {
                  "model.attention.full_every": 2, "model.attention.sink": True,
                  "model.feed_forward.activation": "relu2", "model.update_gain": "feature"},
     "alibi": {"model.positions": "alibi", "model.attention.score_cap": 2, "model.logit_cap": 3,
-              "model.attention.value_residual": "fixed", "model.update_gain": "scalar",
+              "model.attention.value_residual": "fixed", "model.update_gain": "scalar", "model.base_width": 6,
               "model.embedding_norm": True, "model.embedding_scale": 2},
     "dyt": {"model.norm.kind": "dyt", "model.norm.alpha": 0.8},
     "derf": {"model.norm.kind": "derf", "model.norm.placement": "sandwich"},

@@ -359,8 +359,9 @@ class Limits(_message.Message):
     def __init__(self, runs: _Optional[int] = ..., device_time: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., bytes: _Optional[int] = ..., priority: _Optional[_Union[Priority.Value, str]] = ..., failures: _Optional[int] = ...) -> None: ...
 
 class ModelSpec(_message.Message):
-    __slots__ = ["attention", "bias", "context", "dropout", "embedding_norm", "embedding_scale", "feed_forward", "head_bias", "heads", "init", "layers", "logit_cap", "norm", "parallel", "positions", "residual", "residual_scale", "rotary", "tied_head", "update_gain", "update_gain_start", "width"]
+    __slots__ = ["attention", "base_width", "bias", "context", "dropout", "embedding_norm", "embedding_scale", "feed_forward", "head_bias", "heads", "init", "layers", "logit_cap", "norm", "parallel", "positions", "residual", "residual_scale", "rotary", "tied_head", "update_gain", "update_gain_start", "width"]
     ATTENTION_FIELD_NUMBER: _ClassVar[int]
+    BASE_WIDTH_FIELD_NUMBER: _ClassVar[int]
     BIAS_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     DROPOUT_FIELD_NUMBER: _ClassVar[int]
@@ -383,6 +384,7 @@ class ModelSpec(_message.Message):
     UPDATE_GAIN_START_FIELD_NUMBER: _ClassVar[int]
     WIDTH_FIELD_NUMBER: _ClassVar[int]
     attention: AttentionSpec
+    base_width: int
     bias: bool
     context: int
     dropout: float
@@ -404,7 +406,7 @@ class ModelSpec(_message.Message):
     update_gain: UpdateGain.Value
     update_gain_start: float
     width: int
-    def __init__(self, layers: _Optional[int] = ..., width: _Optional[int] = ..., heads: _Optional[int] = ..., context: _Optional[int] = ..., positions: _Optional[_Union[Positions.Value, str]] = ..., bias: bool = ..., residual: bool = ..., tied_head: bool = ..., head_bias: bool = ..., init: _Optional[_Union[InitSpec, _Mapping]] = ..., attention: _Optional[_Union[AttentionSpec, _Mapping]] = ..., norm: _Optional[_Union[NormSpec, _Mapping]] = ..., feed_forward: _Optional[_Union[FeedForwardSpec, _Mapping]] = ..., residual_scale: _Optional[float] = ..., dropout: _Optional[float] = ..., rotary: _Optional[_Union[RotarySpec, _Mapping]] = ..., parallel: bool = ..., update_gain: _Optional[_Union[UpdateGain.Value, str]] = ..., update_gain_start: _Optional[float] = ..., embedding_scale: _Optional[float] = ..., embedding_norm: bool = ..., logit_cap: _Optional[float] = ...) -> None: ...
+    def __init__(self, layers: _Optional[int] = ..., width: _Optional[int] = ..., heads: _Optional[int] = ..., context: _Optional[int] = ..., positions: _Optional[_Union[Positions.Value, str]] = ..., bias: bool = ..., residual: bool = ..., tied_head: bool = ..., head_bias: bool = ..., init: _Optional[_Union[InitSpec, _Mapping]] = ..., attention: _Optional[_Union[AttentionSpec, _Mapping]] = ..., norm: _Optional[_Union[NormSpec, _Mapping]] = ..., feed_forward: _Optional[_Union[FeedForwardSpec, _Mapping]] = ..., residual_scale: _Optional[float] = ..., dropout: _Optional[float] = ..., rotary: _Optional[_Union[RotarySpec, _Mapping]] = ..., parallel: bool = ..., update_gain: _Optional[_Union[UpdateGain.Value, str]] = ..., update_gain_start: _Optional[float] = ..., embedding_scale: _Optional[float] = ..., embedding_norm: bool = ..., logit_cap: _Optional[float] = ..., base_width: _Optional[int] = ...) -> None: ...
 
 class MuonAdjust(_message.Message):
     __slots__ = []

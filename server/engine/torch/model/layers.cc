@@ -2,6 +2,7 @@
 
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "server/engine/core/layout.h"
 #include "server/engine/torch/model/unrecorded.h"
 
 namespace ablate::engine {
@@ -73,6 +74,11 @@ at::Tensor Head(const at::Tensor& x, const LinearParameters& parameters,
                 std::optional<at::ScalarType> factors) {
   return As(Linear(x, parameters, LearningRule::kBackprop, factors),
             parameters.weight.scalar_type());
+}
+
+at::Tensor ForHead(const ModelConfig& config, const at::Tensor& x) {
+  const double ratio = WidthRatio(config);
+  return ratio == 1 ? x : x / ratio;
 }
 
 at::Tensor Capped(const at::Tensor& x, double cap) { return cap > 0 ? (x / cap).tanh() * cap : x; }

@@ -31,6 +31,9 @@ at::Tensor Linear(const at::Tensor& x, const LinearParameters& parameters, Learn
 at::Tensor Head(const at::Tensor& x, const LinearParameters& parameters,
                 std::optional<at::ScalarType> factors = {});
 
+// Returns the head's input [N, d] as its linear reads it: µP divides it by WidthRatio.
+at::Tensor ForHead(const ModelConfig& config, const at::Tensor& x);
+
 // Returns cap·tanh(x/cap), or x if `cap` is 0.
 at::Tensor Capped(const at::Tensor& x, double cap);
 

@@ -257,12 +257,12 @@ class Forward {
   at::Tensor Loss(const Objective& objective) {
     const at::Tensor x = HeadInput();
     if (!InChunks()) return MeanLoss(LogitsOf(x), batch_, objective);
-    return MeanHeadLoss(x, Capping(), batch_, objective, pass_.factors);
+    return MeanHeadLoss(ForHead(config_, x), Capping(), batch_, objective, pass_.factors);
   }
 
   at::Tensor Scores() {
     const at::Tensor x = HeadInput();
-    if (InChunks()) return ScoreHead(x, Capping(), batch_, pass_.factors);
+    if (InChunks()) return ScoreHead(ForHead(config_, x), Capping(), batch_, pass_.factors);
     return ScoreLogits(LogitsOf(x), batch_);
   }
 
@@ -271,7 +271,8 @@ class Forward {
 
   // Returns the logits of the head's input, [M, V].
   at::Tensor LogitsOf(const at::Tensor& x) {
-    const at::Tensor logits = Capped(Head(x, parameters_.head, pass_.factors), config_.logit_cap);
+    const at::Tensor logits =
+        Capped(Head(ForHead(config_, x), parameters_.head, pass_.factors), config_.logit_cap);
     return WithFeedback(BlockPass{pass_}.At(HookPoint::kLogits, logits));
   }
 
@@ -400,8 +401,9 @@ at::Tensor Decoder::Next(const at::Tensor& tokens) {
     x = ApplyBlock(config_, block, x, {pass}, norms, BlockSteps{attend, keep, drop});  // [B, d]
   }
   ++position_;
-  if (config_.norm.final) x = Norm(x, parameters_.final_norm, norms);                      // [B, d]
-  return Capped(Linear(x, parameters_.head, LearningRule::kBackprop), config_.logit_cap);  // [B, V]
+  if (config_.norm.final) x = Norm(x, parameters_.final_norm, norms);  // [B, d]
+  return Capped(Linear(ForHead(config_, x), parameters_.head, LearningRule::kBackprop),
+                config_.logit_cap);  // [B, V]
 }
 
 void Decoder::Keep(const at::Tensor& rows) {
