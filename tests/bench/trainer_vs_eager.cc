@@ -106,6 +106,27 @@ RunConfig OddMasksRun() {
   return run;
 }
 
+// Returns a small model of Llama's shape, and the same with norms of queries and keys and one head
+// of keys and values for two of queries.
+RunConfig LlamaRun() {
+  RunConfig run = PlaysRun();
+  run.model.norm.kind = NormKind::kRms;
+  run.model.norm.bias = false;
+  run.model.bias = false;
+  run.model.positions = Positions::kRotary;
+  run.model.activation = Activation::kSwiglu;
+  run.model.hidden = 176;
+  return run;
+}
+
+RunConfig QwenRun() {
+  RunConfig run = LlamaRun();
+  run.model.attention.kv_heads = 2;
+  run.model.attention.qk_norm.kind = QkNormKind::kRms;
+  run.model.attention.qk_norm.scale = 0.25;
+  return run;
+}
+
 // Returns a GPT-2 of 124M parameters on a window of 512 tokens. The tokens are characters, which
 // makes no difference to the time.
 RunConfig Gpt2Run() {
@@ -140,6 +161,8 @@ constexpr Workload kWorkloads[] = {
     {"odd_sandwich", OddSandwichRun},
     {"odd_alignment", OddAlignmentRun},
     {"odd_masks", OddMasksRun},
+    {"llama", LlamaRun},
+    {"qwen", QwenRun},
     {"gpt2", Gpt2Run},
 };
 

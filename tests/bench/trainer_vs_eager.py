@@ -130,6 +130,57 @@ class OddModel(nn.Module):
         return self.head(self.norm(x))
 
 
+class LlamaModel(nn.Module):
+    """Four blocks of width 64 of Llama's shape, or with Qwen3's norms and shared heads."""
+
+    def __init__(self, fused, qwen):
+        super().__init__()
+        width, self.heads, self.kv_heads, self.fused = 64, 4, 2 if qwen else 4, fused
+        size, hidden = width // self.heads, 176
+        self.tokens = nn.Embedding(65, width)
+        self.blocks = nn.ModuleList([
+            nn.ModuleDict({
+                "before1": nn.RMSNorm(width), "before2": nn.RMSNorm(width),
+                "qkv": nn.Linear(width, (self.heads + 2 * self.kv_heads) * size, bias=False),
+                "query": nn.RMSNorm(size) if qwen else nn.Identity(),
+                "key": nn.RMSNorm(size) if qwen else nn.Identity(),
+                "projection": nn.Linear(width, width, bias=False),
+                "up": nn.Linear(width, 2 * hidden, bias=False),
+                "down": nn.Linear(hidden, width, bias=False)}) for _ in range(4)])
+        self.norm = nn.RMSNorm(width)
+        angle = torch.arange(64)[:, None] * 1e4**(-torch.arange(size // 2) / (size // 2))
+        self.register_buffer("cosine", angle.cos())
+        self.register_buffer("sine", angle.sin())
+        self.register_buffer("hidden", torch.full((64, 64), -torch.inf).triu(1))
+
+    def turned(self, x):
+        a, b = x.chunk(2, -1)
+        return torch.cat((a * self.cosine - b * self.sine, b * self.cosine + a * self.sine), -1)
+
+    def attention(self, block, x):
+        batch, time_, width = x.shape
+        all_heads = block["qkv"](x).view(batch, time_, self.heads + 2 * self.kv_heads, -1).transpose(1, 2)
+        q, k, v = all_heads.split([self.heads, self.kv_heads, self.kv_heads], 1)
+        q, k = self.turned(block["query"](q)), self.turned(block["key"](k))
+        shared = self.heads != self.kv_heads
+        if self.fused:
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=shared)
+        else:
+            if shared:
+                k, v = (t.repeat_interleave(self.heads // self.kv_heads, 1) for t in (k, v))
+            scores = q @ k.transpose(-2, -1) * q.shape[-1]**-.5 + self.hidden
+            y = scores.softmax(-1) @ v
+        return block["projection"](y.transpose(1, 2).reshape(batch, time_, width))
+
+    def forward(self, tokens):
+        x = self.tokens(tokens)
+        for block in self.blocks:
+            x = x + self.attention(block, block["before1"](x))
+            gate, value = block["up"](block["before2"](x)).chunk(2, -1)
+            x = x + block["down"](F.silu(gate) * value)
+        return F.linear(self.norm(x), self.tokens.weight)
+
+
 def adamw(model, fused, options):
     return torch.optim.AdamW(model.parameters(), fused=fused, **options)
 
@@ -186,6 +237,14 @@ def odd_alignment(fused):
 
 def odd_masks(fused):
     return odd(OddModel(fused, causal=False, dropout=.1), fused)
+
+
+def llama(fused):
+    return odd(LlamaModel(fused, False), fused)
+
+
+def qwen(fused):
+    return odd(LlamaModel(fused, True), fused)
 
 
 def eager_round(model, optimizer, batches, position, steps):
@@ -256,6 +315,6 @@ if __name__ == "__main__":
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 15
     wanted = sys.argv[3:]
     for workload in (names, names16, recall, depth, characters, alignment, odd_sandwich,
-                     odd_alignment, odd_masks):
+                     odd_alignment, odd_masks, llama, qwen):
         if not wanted or workload.__name__ in wanted:
             compare(workload.__name__, workload, sys.argv[1], count)

@@ -85,7 +85,7 @@ TEST(EngineConfigTest, SaysWhatIsAllowedInstead) {
   v1::RunSpec run = ResolvedRun();
   run.mutable_spec()->mutable_model()->mutable_norm()->set_kind(v1::NormKind::Value(9));
   EXPECT_EQ(Convert(run).status().message(),
-            "model.norm.kind: 9 is unknown; expected one of layer, rms, batch, l2");
+            "model.norm.kind: 9 is unknown; expected one of layer, rms, batch, l2, dyt, derf");
   run = ResolvedRun();
   run.mutable_spec()->mutable_training()->set_device(v1::Device::auto_);
   EXPECT_EQ(Convert(run).status().message(),
@@ -152,20 +152,25 @@ TEST(DefaultsTest, NeverChange) {
     task { legacy_recall { keys: 400 draw: 40 } }
     model {
       layers: 4 width: 128 heads: 4 context: 41 positions: learned bias: true residual: true
-      tied_head: false head_bias: true init { kind: pytorch streams: by_name }
-      attention { kind: softmax causal: false }
+      tied_head: false head_bias: true init { kind: pytorch streams: by_name outputs: drawn }
+      attention {
+        kind: softmax causal: false kv_heads: 4 qk_norm { kind: none } score_cap: 0 window: 0
+        full_every: 0 sink: false value_residual: none
+      }
       norm {
         kind: layer deviation: population placement: pre attention: true feed_forward: true
-        final: true eps: 1e-5 gain: true bias: true backward: exact
+        final: true eps: 1e-5 gain: true bias: true backward: exact gain_form: scale
       }
       feed_forward { hidden: 512 activation: gelu match_parameters: false }
-      residual_scale: 1 dropout: 0
+      residual_scale: 1 dropout: 0 parallel: false update_gain: none embedding_scale: 1
+      embedding_norm: false logit_cap: 0 base_width: 0
     }
     training {
       steps: 1000 batch: 32 optimizer: adamw learning_rate: 0.001 betas: [0.9, 0.999] eps: 1e-8
       weight_decay: 0.01 schedule: constant warmup: 0 clip: 0 checkpoints: [-1] device: cpu
       rule: backprop accumulation: 1 weight_decay_on: all ema: 0 label_smoothing: 0 trainer: native
-      precision: float32 threads: 1
+      precision: float32 threads: 1 z_loss: 0 weight_decay_form: scaled
+      rates { embeddings: 1 head: 1 vectors: 1 }
     }
     evaluation { every: 100 batches: 8 })",
                                                             &expected));
@@ -194,7 +199,7 @@ TEST(ConfigVersionTest, RisesWithTheSpec) {
   Describe(v1::RunSpec::descriptor(), "", &text);
   Describe(v1::AnalysisKind::descriptor(), "", &text);
   Describe(v1::AnalysisInputs::descriptor(), "", &text);
-  EXPECT_EQ(engine::kConfigVersion, 15u);  // imported runs, which are newer, are never granted
+  EXPECT_EQ(engine::kConfigVersion, 16u);
   EXPECT_EQ(ShortHash(text), "wt4t4qjxe3vr")
       << "A spec or an analysis can say something else than before. Raise engine::kConfigVersion, "
          "so that workers which don't know it are not granted runs that say it, and note both "

@@ -104,7 +104,7 @@ TEST(HostileTest, EnumNumbersMustBeKnown) {
       RefusedInShort(spec),
       ElementsAre(
           "base.model.positions: 0 is unknown; expected learned, none, sinusoidal or rotary",
-          "base.training.optimizer: 77 is unknown; expected adamw, adam or sgd",
+          "base.training.optimizer: 77 is unknown; expected adamw, adam, sgd, muon or lion",
           "limits.priority: -1 is unknown; expected interactive, normal or background"));
 }
 

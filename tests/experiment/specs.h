@@ -244,12 +244,18 @@ inline std::vector<v1::BaseSpec> FilledBases() {
   v1::ExperimentSpec muon = ByTorch(SmallSpec());
   muon.mutable_base()->mutable_training()->set_optimizer(v1::Optimizer::muon);
   muon.mutable_base()->mutable_training()->set_schedule(v1::Schedule::wsd);
+  v1::ExperimentSpec switched = ByTorch(SmallSpec());
+  v1::ModelSpec* model = switched.mutable_base()->mutable_model();
+  model->set_positions(v1::Positions::rotary);
+  model->mutable_attention()->mutable_qk_norm()->set_kind(v1::QkNormKind::rms);
+  model->set_update_gain(v1::UpdateGain::feature);
+  model->mutable_norm()->set_kind(v1::NormKind::dyt);
   v1::ExperimentSpec sigmoid = SmallSpec();
   sigmoid.mutable_base()->mutable_model()->mutable_attention()->set_kind(
       v1::AttentionKind::sigmoid);
   std::vector<v1::BaseSpec> bases;
   for (const v1::ExperimentSpec& spec :
-       {SmallSpec(), sgd, muon, sigmoid, RecallSpec(), TextSpec(), NamesNorm()}) {
+       {SmallSpec(), sgd, muon, switched, sigmoid, RecallSpec(), TextSpec(), NamesNorm()}) {
     bases.push_back(Resolved(spec).cells.at(0).run.spec());
   }
   return bases;

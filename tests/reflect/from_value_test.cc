@@ -186,11 +186,11 @@ TEST(FromValueTest, TakesWideIntegersInQuotes) {
 TEST(FromValueTest, SuggestsTheNearestEnumValue) {
   v1::NormSpec norm;
   EXPECT_THAT(Problems(R"({"placement": "PRE", "kind": "power"})", &norm),
-              ElementsAre("kind: \"power\" is unknown; expected layer, rms, batch or l2",
+              ElementsAre("kind: \"power\" is unknown; expected layer, rms, batch, l2, dyt or derf",
                           "placement: \"PRE\" is unknown (did you mean pre?); expected pre, post, "
                           "none or sandwich"));
   EXPECT_THAT(Problems(R"({"kind": "unspecified"})", &norm),
-              ElementsAre("kind: \"unspecified\" is unknown; expected layer, rms, batch or l2"));
+              ElementsAre("kind: \"unspecified\" is unknown; expected layer, rms, batch, l2, dyt or derf"));
 }
 
 struct DurationCase {

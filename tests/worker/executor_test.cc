@@ -367,7 +367,7 @@ TEST_F(ExecutorTest, RefusesWhatItDoesNotKnow) {
       {[](auto* spec) {
          spec->mutable_model()->mutable_norm()->set_kind(ablate::v1::NormKind::Value(99));
        },
-       "model.norm.kind: 99 is unknown; expected one of layer, rms, batch, l2"},
+       "model.norm.kind: 99 is unknown; expected one of layer, rms, batch, l2, dyt, derf"},
       {[](auto* spec) {
          ablate::v1::ModelSpec* model = spec->mutable_model();
          model->GetReflection()->MutableUnknownFields(model)->AddVarint(99, 1);

@@ -45,7 +45,7 @@ class ValuesTest(unittest.TestCase):
             "base.model.layers", "base.model.bias", "base.task", "base.training.clip",
             "axes[0].settings", "limits.device_time", 'exclude[0].where["a"]'})
         self.assertEqual(problems["base.model.norm.kind"], 'base.model.norm.kind: "rmss" is '
-                         "unknown (did you mean rms?); expected layer, rms, batch or l2")
+                         "unknown (did you mean rms?); expected layer, rms, batch, l2, dyt or derf")
         self.assertIn("(did you mean name?)", problems["naem"])
 
     def test_keeps_members_of_a_oneof_that_are_empty(self):
