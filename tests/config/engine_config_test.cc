@@ -26,6 +26,18 @@ absl::StatusOr<engine::RunConfig> Convert(const v1::RunSpec& run) {
   return ToEngineConfig(run, engine::LegacyRecallShape({}));
 }
 
+// Returns a run whose spec has the field if one of FilledBases() has it.
+v1::RunSpec RunWith(const std::string& path, const std::vector<v1::BaseSpec>& bases) {
+  v1::RunSpec run = ResolvedRun();
+  for (const FieldRule& rule : FieldRules()) {
+    if (rule.path != path) continue;
+    for (const v1::BaseSpec& base : bases) {
+      if (rule.Applies(base)) *run.mutable_spec() = base;
+    }
+  }
+  return run;
+}
+
 void AddUnknown(google::protobuf::Message* message) {
   message->GetReflection()->MutableUnknownFields(message)->AddVarint(4711, 1);
 }
@@ -56,6 +68,7 @@ TEST(EngineConfigTest, HasEveryFieldOfTheSpec) {
 // Every enum value of a run has the engine's name.
 TEST(EngineConfigTest, KnowsTheValuesOfEveryEnum) {
   size_t enums = 0;
+  const std::vector<v1::BaseSpec> bases = FilledBases();
   for (const std::string& path : Leaves()) {
     const reflect::FieldPath field(v1::BaseSpec::descriptor(), path);
     const google::protobuf::EnumDescriptor* type = field.field()->enum_type();
@@ -66,7 +79,7 @@ TEST(EngineConfigTest, KnowsTheValuesOfEveryEnum) {
       // The device and the trainer of a run are never auto.
       if (type->value(i)->name() != "auto") names.push_back(type->value(i)->name());
     }
-    v1::RunSpec run = ResolvedRun();
+    v1::RunSpec run = RunWith(path, bases);
     google::protobuf::Message* holder = field.MutableHolder(run.mutable_spec());
     if (field.field()->is_repeated()) {
       holder->GetReflection()->AddEnumValue(holder, field.field(), 77);

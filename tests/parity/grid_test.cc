@@ -151,6 +151,8 @@ std::vector<GridCase> Float64Cases() {
     const bool reads_batch = settings.model.norm.kind == NormKind::kBatch;
     if (reads_batch) {
       settings.training.steps = 4;
+      // Adam divides the gradient of a bias before the norm, a rounding error, by at least this.
+      settings.training.optimizer.eps = 1e-6;
       settings.training.schedule.decay = std::min(settings.training.schedule.decay, 2u);
     }
     if (reads_batch || settings.training.optimizer.kind == OptimizerKind::kLion) {
