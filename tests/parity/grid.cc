@@ -227,12 +227,10 @@ TokenBatch DrawBatch(Dice& dice, const ModelConfig& model, int64_t rows, bool pa
 
 }  // namespace
 
-GridCase DrawCase(uint64_t number) {
+GridCase DrawCase(uint64_t number, bool switched) {
   Dice dice(number);
   GridCase drawn;
   drawn.name = "grid" + std::to_string(number);
-  // The native trainer lacks most switches, so that most cases are without.
-  const bool switched = number % 3 == 2;
   drawn.model = DrawModel(dice, switched);
   // Rotary positions rotate pairs of features, so that only other models can have heads of one
   // feature.
@@ -276,7 +274,10 @@ GridCase DrawCase(uint64_t number) {
 std::vector<GridCase> MakeGrid() {
   constexpr uint64_t kCases = 600;
   std::vector<GridCase> grid;
-  for (uint64_t number = 0; number < kCases; ++number) grid.push_back(DrawCase(number));
+  // Most cases are without, so that the native trainer has many.
+  for (uint64_t number = 0; number < kCases; ++number) {
+    grid.push_back(DrawCase(number, number % 3 == 2));
+  }
   return grid;
 }
 

@@ -20,8 +20,9 @@ struct GridCase {
   std::vector<TokenBatch> batches;  // [training.steps]
 };
 
-// Returns the random settings of a number.
-GridCase DrawCase(uint64_t number);
+// Returns the random settings of a number; if `switched`, of switches that the native trainer
+// lacks, too.
+GridCase DrawCase(uint64_t number, bool switched);
 
 // Returns the first cases, the same at every call; every switch takes each of its values many
 // times.

@@ -49,7 +49,7 @@ inline TaskConfig DrawnTask(uint64_t number) {
 
 // Returns the settings that grid.h draws, except those fixed by the task; even numbers are float64.
 inline RunConfig DrawnRun(uint64_t number) {
-  const GridCase drawn = DrawCase(number);
+  const GridCase drawn = DrawCase(number, /*switched=*/false);
   RunConfig run = ConfigOf(drawn);
   run.precision = drawn.precision;
   run.task = DrawnTask(number / 2);

@@ -162,11 +162,18 @@ class PlainModel {
         return x * 0.5 * (1 + ((x + 0.044715 * x.pow(3)) * std::sqrt(8 / (4 * M_PI))).tanh());
       case Activation::kSilu:
         return x * x.sigmoid();
+      case Activation::kRelu2:
+        return x.clamp_min(0).pow(2);
       case Activation::kSwiglu:
+      case Activation::kGeglu:
+      case Activation::kReglu:
         break;
     }
     const std::vector<at::Tensor> halves = x.chunk(2, -1);
-    return halves[0] * halves[0].sigmoid() * halves[1];
+    const at::Tensor& gate = halves[0];
+    if (model_.activation == Activation::kSwiglu) return gate * gate.sigmoid() * halves[1];
+    if (model_.activation == Activation::kReglu) return gate.clamp_min(0) * halves[1];
+    return gate * 0.5 * (1 + (gate / std::sqrt(2.0)).erf()) * halves[1];
   }
 
   at::Tensor Norm(const at::Tensor& x, const std::string& name) const { return Norm(x, name, x); }
