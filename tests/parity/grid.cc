@@ -274,10 +274,7 @@ GridCase DrawCase(uint64_t number, bool switched) {
 std::vector<GridCase> MakeGrid() {
   constexpr uint64_t kCases = 600;
   std::vector<GridCase> grid;
-  // Most cases are without, so that the native trainer has many.
-  for (uint64_t number = 0; number < kCases; ++number) {
-    grid.push_back(DrawCase(number, number % 3 == 2));
-  }
+  for (uint64_t number = 0; number < kCases; ++number) grid.push_back(DrawCase(number));
   return grid;
 }
 
