@@ -115,7 +115,7 @@ double ScoredPositions(const engine::ModelConfig& model, const Sequences& data) 
 // Returns how many of `rows` sequences of a mean length the trainer computes at the same time.
 double SequencesTogether(const engine::RunConfig& config, double rows, double length) {
   const bool reads_batch =
-      config.model.norm.kind == engine::NormKind::kBatch && engine::HasNorm(config.model.norm);
+      config.model.norm.kind == engine::NormKind::kBatch && engine::HasNorm(config.model);
   if (config.training.trainer != engine::TrainerKind::kNative || reads_batch) return rows;
   constexpr auto kTokens = static_cast<double>(engine::native::kTogether);
   return std::min(rows, std::max(1.0, std::floor(kTokens / length)));

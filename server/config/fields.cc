@@ -40,20 +40,26 @@ double Batches(const BaseSpec& base) { return IsText(base) ? kNoDefault : 8; }
 double EvaluatedTokens(const BaseSpec&) { return kNoDefault; }
 double NormBias(const BaseSpec& base) {
   const auto kind = base.model().norm().kind();
-  return kind == v1::NormKind::layer || kind == v1::NormKind::batch ? 1 : 0;
+  return kind != v1::NormKind::rms && kind != v1::NormKind::l2 ? 1 : 0;
 }
 double Hidden(const BaseSpec& base) { return 4.0 * base.model().width(); }
+// Independent decay lacks the learning rate, which is about a thousandth.
+double DecayOf(const BaseSpec& base, double scaled) {
+  const bool independent = base.training().weight_decay_form() == v1::WeightDecayForm::independent;
+  return independent ? scaled / 1000 : scaled;
+}
 double WeightDecay(const BaseSpec& base) {
   switch (base.training().optimizer()) {
     case v1::Optimizer::adamw:
-      return 0.01;
+      return DecayOf(base, 0.01);
     case v1::Optimizer::muon:
     case v1::Optimizer::lion:
-      return 0.1;
+      return DecayOf(base, 0.1);
     default:
       return 0;
   }
 }
+double AdamwWeightDecay(const BaseSpec& base) { return DecayOf(base, 0.01); }
 double Momentum(const BaseSpec& base) {
   return base.training().optimizer() == v1::Optimizer::muon ? 0.95 : 0;
 }
@@ -61,14 +67,22 @@ double KvHeads(const BaseSpec& base) { return base.model().heads(); }
 double QkScale(const BaseSpec& base) {
   const v1::ModelSpec& model = base.model();
   if (model.attention().qk_norm().kind() == v1::QkNormKind::l2) return 10;
-  return 1 / std::sqrt(static_cast<double>(model.width() / std::max(model.heads(), 1u)));
+  const double features = model.width() / std::max(model.heads(), 1u);
+  const double ratio =
+      model.base_width() > 0 ? static_cast<double>(model.width()) / model.base_width() : 1;
+  return 1 / std::sqrt(features * ratio);
 }
 double UpdateGainStart(const BaseSpec& base) {
   return base.model().update_gain() == v1::UpdateGain::feature ? 0.1 : 0;
 }
 double Decay(const BaseSpec& base) { return std::floor(base.training().steps() / 5.0); }
 // Makes rows of weights sum to about one.
-double ScoreBias(const BaseSpec& base) { return 0 - std::log(base.model().context()); }
+double ScoreBias(const BaseSpec& base) {
+  const v1::AttentionSpec& attention = base.model().attention();
+  const uint32_t context = base.model().context(), window = attention.window();
+  const bool all_windowed = window > 0 && attention.full_every() == 0;
+  return 0 - std::log(all_windowed ? std::min(window, context) : context);
+}
 // By default one_cycle warms up for three tenths of its steps.
 double Warmup(const BaseSpec& base) {
   const bool one_cycle = base.training().schedule() == v1::Schedule::one_cycle;
@@ -93,6 +107,7 @@ constexpr ComputedDefault kComputed[] = {{"model.context", Context},
                                          {"model.norm.bias", NormBias},
                                          {"model.feed_forward.hidden", Hidden},
                                          {"training.weight_decay", WeightDecay},
+                                         {"training.muon.adamw_weight_decay", AdamwWeightDecay},
                                          {"training.momentum", Momentum},
                                          {"training.decay", Decay},
                                          {"training.warmup", Warmup},

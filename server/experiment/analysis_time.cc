@@ -43,7 +43,7 @@ AnalysisTime GuessAnalysisTime(const engine::AnalysisKind& kind, const engine::A
   computed.device = engine::Device::kCpu;
   computed.precision = engine::Precision::kFloat32;
   const bool native =
-      cost.pass == engine::AnalysisPass::kMoved && engine::WhyNotNative(computed).empty();
+      cost.pass == engine::AnalysisPass::kMoved && engine::WhyNoNativePass(computed).empty();
   const auto trainer = native ? engine::TrainerKind::kNative : engine::TrainerKind::kTorch;
   AnalysisTime time{absl::StrCat(kind.name, "/", engine::NameOf(trainer), "/", kVersion),
                     kStartMicros};

@@ -28,15 +28,18 @@ void Read(const std::string& name, Enum& to) {
   to = engine::FindByName<Enum>(name).value_or(to);
 }
 
-// Returns the kind and place of a cell's norms, whatever other problems it has.
-engine::NormConfig NormOf(const v1::NormSpec& spec) {
-  engine::NormConfig norm;
+// Returns a model with the kind and places of a cell's norms, whatever other problems it has.
+engine::ModelConfig NormsOf(const v1::ModelSpec& model) {
+  const v1::NormSpec& spec = model.norm();
+  engine::ModelConfig config;
+  engine::NormConfig& norm = config.norm;
   Read(v1::NormKind::Value_Name(spec.kind()), norm.kind);
   Read(v1::NormDeviation::Value_Name(spec.deviation()), norm.deviation);
   Read(v1::NormPlacement::Value_Name(spec.placement()), norm.placement);
   Read(v1::NormBackward::Value_Name(spec.backward()), norm.backward);
   norm.final = spec.final();
-  return norm;
+  config.embedding_norm = model.embedding_norm();
+  return config;
 }
 
 // A task whose sequences draw distinct elements, one per position, and have one more position.
@@ -142,13 +145,49 @@ class RunChecker {
              absl::StrCat("kv_heads ", kv_heads, " does not divide heads ", heads),
              "kv_heads that divide heads");
     }
+    CheckQkNorm();
     CheckParallel();
+    CheckOutputs();
+  }
+
+  // Checks that queries and keys have features enough to differ after their norm.
+  void CheckQkNorm() {
+    const v1::ModelSpec& model = run_.filled.model();
+    const v1::QkNormSpec& norm = model.attention().qk_norm();
+    const uint32_t heads = norm.scope() == v1::QkNormScope::head ? model.heads() : 1;
+    if (heads == 0 || model.width() % heads != 0) return;
+    const uint32_t features = model.width() / heads;
+    const bool layer = norm.kind() == v1::QkNormKind::layer;
+    const bool few = norm.kind() == v1::QkNormKind::rms ? features < 2 : layer && features < 3;
+    if (!few) return;
+    Report({"model.attention.qk_norm.kind", "model.heads", "model.width"},
+           absl::StrCat("a ", v1::QkNormKind::Value_Name(norm.kind()), " norm of ", features,
+                        features == 1 ? " feature" : " features", " leaves nothing to compare"),
+           absl::StrCat("at least ", layer ? 3 : 2, " features per head, or scope all"));
+  }
+
+  // Checks that blocks can leave their initial values.
+  void CheckOutputs() {
+    const v1::ModelSpec& model = run_.filled.model();
+    if (model.init().outputs() != v1::InitOutputs::zero) return;
+    if (model.has_update_gain_start() && model.update_gain_start() == 0) {
+      Report({"model.init.outputs", "model.update_gain_start"},
+             "outputs zero and update_gain_start 0 are factors of each other, so that neither has "
+             "a gradient",
+             "another outputs, or an update_gain_start other than 0");
+    } else if (!model.residual()) {
+      Report({"model.init.outputs", "model.residual"},
+             "outputs zero and residual false make every block's output 0, without a gradient",
+             "another outputs, or residual true");
+    }
   }
 
   void CheckRotary(uint32_t features) {
     const double share = run_.filled.model().rotary().share();
     const double rotated = features * share;
-    if (rotated >= 2 && std::fmod(rotated, 2) == 0) return;
+    const int64_t nearest = std::lround(rotated);
+    const bool whole = std::abs(rotated - static_cast<double>(nearest)) < 1e-6;
+    if (whole && nearest >= 2 && nearest % 2 == 0) return;
     Report({"model.rotary.share", "model.heads", "model.width"},
            absl::StrCat("share ", text::ShortestDecimal(share), " of ", features,
                         " features per head is ", text::ShortestDecimal(rotated)),
@@ -180,8 +219,9 @@ class RunChecker {
 
   void CheckNorm() {
     const v1::NormSpec& norm = run_.filled.model().norm();
-    const engine::NormConfig config = NormOf(norm);
-    if (!engine::HasNorm(config)) return;
+    const engine::ModelConfig norms = NormsOf(run_.filled.model());
+    const engine::NormConfig& config = norms.norm;
+    if (!engine::HasNorm(norms)) return;
     const std::string kind = v1::NormKind::Value_Name(norm.kind());
     const std::string deviation = v1::NormDeviation::Value_Name(norm.deviation());
     const std::string backward = v1::NormBackward::Value_Name(norm.backward());
@@ -203,7 +243,7 @@ class RunChecker {
   // Checks that a norm has something to divide by.
   void CheckNormSizes() {
     const v1::ModelSpec& model = run_.filled.model();
-    if (!engine::HasNorm(NormOf(model.norm()))) return;
+    if (!engine::HasNorm(NormsOf(model))) return;
     const bool unbiased = model.norm().deviation() == v1::NormDeviation::unbiased_eps_outside;
     if (unbiased && model.width() == 1) {
       Report({"model.width", "model.norm.deviation"},

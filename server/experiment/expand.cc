@@ -386,12 +386,26 @@ class Expander {
     }
   }
 
-  // Returns true for the first setting of every axis that isn't tuned.
-  bool IsBaseline(const Indexes& indexes) const {
+  // Returns the indexes of a combination without those of tuned values.
+  Indexes Untuned(Indexes indexes) const {
     for (size_t axis = 0; axis < indexes.size(); ++axis) {
-      if (indexes[axis] != 0 && !input_.grid.axes[axis].selects()) return false;
+      if (input_.grid.axes[axis].selects()) indexes[axis] = 0;
     }
-    return true;
+    return indexes;
+  }
+
+  // Returns the combination that one with match_parameters is matched to: the first setting of the
+  // axis that writes it, and its own of the others. None if that is the combination itself.
+  std::optional<Indexes> BaselineOf(const Indexes& indexes) const {
+    for (size_t axis = 0; axis < indexes.size(); ++axis) {
+      const AxisPlan& plan = input_.grid.axes[axis];
+      const auto& writes = plan.points[static_cast<size_t>(indexes[axis])].writes;
+      if (indexes[axis] == 0 || WrittenBy(writes, kMatchPath).empty()) continue;
+      Indexes baseline = Untuned(indexes);
+      baseline[axis] = 0;
+      return baseline;
+    }
+    return std::nullopt;
   }
 
   // Replaces match_parameters by the `hidden` with which the parameters come nearest the
@@ -409,15 +423,18 @@ class Expander {
     if (run.merged.model().feed_forward().has_hidden() && hidden.rank >= by.rank) {
       return refuse("hidden and match_parameters exclude each other", "one of them");
     }
-    if (IsBaseline(indexes)) {
-      return refuse("the baseline, the first setting of every axis, can't match itself",
-                    "match_parameters in other settings");
+    const std::optional<Indexes> other = BaselineOf(indexes);
+    if (!other.has_value()) {
+      return refuse("the baseline, the first setting of the axis, can't match itself",
+                    "match_parameters in other settings of an axis");
     }
     if (!run.bad.empty()) return false;
-    if (!baseline_.has_value()) {  // it has problems, or is excluded
+    const auto found = parameters_.find(*other);
+    if (found == parameters_.end()) {  // it has problems, or is excluded
       if (!problems_->empty()) return false;
-      return refuse("the baseline is excluded", "a grid with the first setting of every axis");
+      return refuse("the baseline is excluded", "a grid with the first setting of the axis");
     }
+    const uint64_t wanted = found->second;
     // Sets hidden, and returns the number of parameters.
     const auto count = [&](uint64_t features) {
       feed_forward->set_hidden(static_cast<uint32_t>(features));
@@ -427,13 +444,13 @@ class Expander {
     // The number of parameters is linear in the features.
     const uint64_t least = count(1), each = count(2) - least;
     if (each == 0) return false;  // not a model, which ReadConfig reports
-    const std::string baseline = absl::StrCat("the baseline has ", text::Grouped(*baseline_));
-    if (least > *baseline_) {
+    const std::string baseline = absl::StrCat("the baseline has ", text::Grouped(wanted));
+    if (least > wanted) {
       return refuse(
           absl::StrCat(baseline, " parameters, and hidden 1 makes ", text::Grouped(least)),
           "a setting with fewer other parameters");
     }
-    const uint64_t features = std::min(1 + (*baseline_ - least + each / 2) / each, kMostHidden);
+    const uint64_t features = std::min(1 + (wanted - least + each / 2) / each, kMostHidden);
     const uint64_t parameters = count(features);
     std::vector<absl::string_view> labels;  // other than the baseline's, without tuned values
     for (size_t axis = 0; axis < indexes.size(); ++axis) {
@@ -478,8 +495,9 @@ class Expander {
       combination.native_by = run.sources.Find("training.trainer", run.merged);
     }
     if (good) AddCosts(run, SequencesOf(run.filled, shape, *facts), &combination);
-    if (good && !baseline_.has_value() && IsBaseline(indexes)) {
-      baseline_ = SizeOf(combination.config, combination.canonical.ModelText()).parameters;
+    if (good) {
+      parameters_.emplace(Untuned(indexes),
+                          SizeOf(combination.config, combination.canonical.ModelText()).parameters);
     }
   }
 
@@ -566,8 +584,8 @@ class Expander {
   // By tuned axis, then by the combination of the other axes: evaluation data of the first setting.
   std::map<size_t, std::map<Indexes, FieldValues>> scored_;
   std::vector<Combination> combinations_;
-  std::optional<uint64_t> baseline_;  // its parameters, if it has no problems
-  std::set<std::string> matched_;     // notes
+  std::map<Indexes, uint64_t> parameters_;  // of combinations without problems, Untuned
+  std::set<std::string> matched_;           // notes
 };
 
 }  // namespace

@@ -65,8 +65,8 @@ bool InShape(absl::string_view key) {
   return InModel(key) || absl::StartsWith(key, "task.") || absl::StartsWith(key, "evaluation.") ||
          key == "device" || key == "trainer" || key == "training.batch" ||
          key == "training.optimizer" || key == "training.accumulation" || key == "training.ema" ||
-         absl::StartsWith(key, "training.muon.") || key == "training.rule" ||
-         key == "training.precision" || key == "training.threads";
+         key == "training.muon.iterations" || key == "training.muon.precision" ||
+         key == "training.rule" || key == "training.precision" || key == "training.threads";
 }
 
 // Returns true if a step's computation depends on the number of steps.

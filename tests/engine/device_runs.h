@@ -64,6 +64,24 @@ inline std::vector<std::pair<std::string, RunConfig>> DeviceRuns() {
   run.training.optimizer.rates = {0.5, 2, 0.1};
   run.training.ema = 0.9;
   runs.emplace_back("documents with Lion and rates by group", run);
+  run = SmallDocumentsRun(9);
+  run.model.positions = Positions::kAlibi;
+  run.model.attention.window = 4;
+  run.model.attention.full_every = 2;
+  run.model.attention.sink = true;
+  run.model.attention.score_cap = 5;
+  run.model.logit_cap = 5;
+  run.training.z_loss = 1e-3;
+  runs.emplace_back("documents with ALiBi, a window, a sink, caps and z-loss", run);
+  run = SmallTextRun(10);
+  run.model.attention.kv_heads = 1;
+  run.model.attention.qk_norm.kind = QkNormKind::kRms;
+  run.model.attention.value_residual = ValueResidual::kLearned;
+  run.model.norm.kind = NormKind::kDyt;
+  run.model.embedding_norm = true;
+  run.model.update_gain = UpdateGain::kScalar;
+  run.model.update_gain_start = 0.5;
+  runs.emplace_back("text with shared heads, a mix of values and Dynamic Tanh", run);
   for (auto& [name, one] : runs) {
     one.training.checkpoints = {0, 13, 17};
     one.evaluation.every = 10;

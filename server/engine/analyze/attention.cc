@@ -217,7 +217,7 @@ class AttentionLook : public Computation {
   }
 
  private:
-  bool Normalised() const { return model_.attention.kind == AttentionKind::kSoftmax; }
+  bool Normalised() const { return HasNormalisedRows(model_); }
 
   // Returns the rows with at least two keys to choose from.
   CountedRows RowsOf(int64_t length) const {

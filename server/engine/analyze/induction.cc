@@ -88,12 +88,12 @@ class Induction : public Computation {
       const auto of = static_cast<double>(sequences_ * queries[i]);
       Describe(kRepeatNames[i], weights_.select(-1, static_cast<int64_t>(i)) / of, &result);
     }
-    const bool normalised = model_.attention.kind == AttentionKind::kSoftmax;
+    const bool even = HasNormalisedRows(model_) && model_.attention.window == 0;
     const auto chance = ChanceOfRepeats(length_, period_);
     for (size_t i = 0; i < chance.size(); ++i) {
       result.numbers.push_back(
           NumberOf(absl::StrCat(kRepeatNames[i], "_chance"), chance[i],
-                   normalised ? std::nullopt : std::optional(Undefined::kUnnormalised)));
+                   even ? std::nullopt : std::optional(Undefined::kUnnormalised)));
     }
     const auto first = static_cast<double>(sequences_ * (period_ - 1));
     const auto repeated = static_cast<double>(sequences_ * (length_ - period_));

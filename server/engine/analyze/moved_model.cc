@@ -30,7 +30,7 @@ absl::StatusOr<MovedModel> MovedModel::Make(const AnalysisContext& analysis,
                                             const SubjectModel& subject) {
   MovedModel model(analysis, subject);
   const bool has_native = subject.values.is_cpu() && subject.values.scalar_type() == at::kFloat;
-  if (has_native && WhyNotNative(subject.config).empty()) {
+  if (has_native && WhyNoNativePass(subject.config).empty()) {
     ASSIGN_OR_RETURN(model.native_,
                      native::NativeForward::Make(
                          subject.config, {FloatsIn(subject.values), FloatsIn(subject.buffers)}));

@@ -82,7 +82,7 @@ absl::StatusOr<ReaderMaker> ReadersOf(const RunConfig& config, absl::string_view
   ASSIGN_OR_RETURN(const CheckpointTensors read, ReadCheckpoint(layout, checkpoint));
   // A native reader allocates a whole vector of sequences, even for a few.
   const bool fits = device.is_cpu() && RowsAtOnce(config.model) >= native::kColumns;
-  if (fits && WhyNotNative(config).empty() && read.type == TensorType::kF32) {
+  if (fits && WhyNoNativePass(config).empty() && read.type == TensorType::kF32) {
     return NativeReaders(config, read);
   }
   return TorchReaders(config.model, layout, read, device);

@@ -50,15 +50,20 @@ InitialDraw BiasDraw(const ParameterInfo& parameter, InitKind kind) {
   return {};
 }
 
-// Changes a draw as µP does: weights of blocks shrink with 1/√fan_in, the head's and biases keep
-// the scale that they have at the base width.
+// Changes a draw as µP does: weights of blocks shrink with 1/√fan_in, and biases keep the scale
+// that they have at the base width.
 void ApplyWidth(const ParameterInfo& parameter, const ModelConfig& model, InitialDraw* draw) {
   const double root = std::sqrt(WidthRatio(model));
-  if (root == 1) return;
   const bool shrinks = draw->distribution == Distribution::kUniform;  // with the fans
   const bool should = parameter.role == ParameterRole::kWeight;
   if (shrinks && !should) draw->scale *= root;
   if (!shrinks && should) draw->scale /= root;
+}
+
+// Returns the draw of the head's weight, which with µP is that of the base width.
+InitialDraw HeadDraw(ParameterInfo head, const ModelConfig& model) {
+  if (model.base_width > 0) head.fan_in = model.base_width;
+  return WeightDraw(head, model.init.kind);
 }
 
 // Returns true for the linears that end a sublayer.
@@ -105,6 +110,7 @@ InitialDraw DrawOf(const ParameterInfo& parameter, const ModelConfig& model) {
     case ParameterRole::kPosition:
       return {Distribution::kNormal, kind == InitKind::kGpt2 ? 0.02 : 1.0};
     case ParameterRole::kHead:
+      return HeadDraw(parameter, model);
     case ParameterRole::kWeight:
       draw = WeightDraw(parameter, kind);
       break;

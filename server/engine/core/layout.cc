@@ -246,6 +246,10 @@ int RotatedFeatures(const ModelConfig& config) {
   return static_cast<int>(std::lround(HeadSize(config) * config.rotary.share));
 }
 
+bool HasNormalisedRows(const ModelConfig& config) {
+  return config.attention.kind == AttentionKind::kSoftmax && !config.attention.sink;
+}
+
 bool HasPlainScores(const ModelConfig& config) {
   const AttentionConfig& attention = config.attention;
   return attention.kind == AttentionKind::kSoftmax && attention.score_cap == 0 &&
@@ -276,7 +280,9 @@ int64_t MostLogitsTogether(Device device) {
   return int64_t{1} << (device == Device::kCpu ? 25 : 29);
 }
 
-bool HasNorm(const NormConfig& config) { return InBlocks(config) || config.final; }
+bool HasNorm(const ModelConfig& config) {
+  return InBlocks(config.norm) || config.norm.final || config.embedding_norm;
+}
 
 bool HasAttentionNorm(const ModelConfig& config) {
   return config.norm.attention && InBlocks(config.norm) && Attends(config);
@@ -331,8 +337,12 @@ std::vector<ParameterRange> UpdateRanges(const ParameterLayout& layout,
         optimizer.weight_decay_on == WeightDecayOn::kAll || IsMatrix(parameter.role),
         RateFactorOf(parameter.role, optimizer.rates),
         optimizer.kind == OptimizerKind::kMuon && IsBlockMatrix(parameter)};
-    // The size of an orthogonalised update doesn't depend on the width.
+    // Of an orthogonalised update the spectral norm is to stay; match_rms makes it grow with
+    // √width.
     if (!range.orthogonalised) range.rate *= parameter.rate;
+    if (range.orthogonalised && optimizer.muon.adjust == MuonAdjust::kMatchRms) {
+      range.rate *= std::sqrt(parameter.rate);
+    }
     if (!ranges.empty() && ranges.back().IsLike(range)) {
       ranges.back().size += range.size;
     } else {

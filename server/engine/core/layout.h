@@ -98,7 +98,7 @@ bool LooksAhead(const ModelConfig& config);
 double WidthRatio(const ModelConfig& config);
 
 // Returns the features per head, and the factor of attention scores: qk_norm's, or 1/√(features per
-// head), divided by √WidthRatio.
+// head)/√WidthRatio: µP's, if the number of heads is that of the base width.
 int HeadSize(const ModelConfig& config);
 double ScoreScale(const ModelConfig& config);
 
@@ -108,6 +108,9 @@ int KvWidth(const ModelConfig& config);
 
 // Returns the number of a head's features that rotary positions rotate; even.
 int RotatedFeatures(const ModelConfig& config);
+
+// Returns true if the attention weights of a row add up to 1.
+bool HasNormalisedRows(const ModelConfig& config);
 
 // Returns true if attention is the softmax of scaled and masked scores, and nothing more.
 bool HasPlainScores(const ModelConfig& config);
@@ -124,8 +127,8 @@ bool HasManyLogits(int64_t targets, int64_t vocabulary);
 bool ComputesLossInChunks(Device device, int64_t targets, int64_t vocabulary);
 int64_t MostLogitsTogether(Device device);
 
-// Returns true if the placement has norms in blocks or before the head.
-bool HasNorm(const NormConfig& config);
+// Returns true if a model has norms in blocks, before them or before the head.
+bool HasNorm(const ModelConfig& config);
 
 // Return true if a block has a norm at its attention sublayer (never without attention), and at its
 // feed-forward sublayer (never if both read one norm).

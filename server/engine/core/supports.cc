@@ -4,7 +4,6 @@
 #include "server/engine/core/layout.h"
 
 namespace ablate::engine {
-
 namespace {
 
 // A switch that the native trainer lacks.
@@ -30,34 +29,48 @@ constexpr Lacking kLacking[] = {
     {"capped logits", [](const RunConfig& config) { return config.model.logit_cap > 0; }},
     {"pointwise norms",
      [](const RunConfig& config) {
-       return IsPointwise(config.model.norm.kind) && HasNorm(config.model.norm);
+       return IsPointwise(config.model.norm.kind) && HasNorm(config.model);
      }},
     {"gains of the form one_plus",
      [](const RunConfig& config) {
        return config.model.norm.gain_form != GainForm::kScale && config.model.norm.gain;
      }},
+    {"µP", [](const RunConfig& config) { return WidthRatio(config.model) != 1; }},
+};
+
+// The same for training alone.
+constexpr Lacking kLackingInTraining[] = {
     {"Muon",
      [](const RunConfig& config) {
        return config.training.optimizer.kind == OptimizerKind::kMuon;
      }},
-    {"µP", [](const RunConfig& config) { return WidthRatio(config.model) != 1; }},
     {"z-loss", [](const RunConfig& config) { return config.training.z_loss > 0; }},
 };
 
-}  // namespace
-
-std::string WhyNotNative(const RunConfig& config) {
-  if (config.device != Device::kCpu) return "the native trainer runs on a CPU";
-  if (config.precision != Precision::kFloat32) return "the native trainer computes in float32";
-  if (config.training.threads > 1) return "the native trainer computes a run on one thread";
-  const bool reads_batch = config.model.norm.kind == NormKind::kBatch && HasNorm(config.model.norm);
-  if (reads_batch && config.model.loss == LossPositions::kLast) {
-    return "the native trainer has no BatchNorm where the loss reads last positions alone";
-  }
-  for (const Lacking& lacking : kLacking) {
+template <size_t kCount>
+std::string FirstLacking(const Lacking (&switches)[kCount], const RunConfig& config) {
+  for (const Lacking& lacking : switches) {
     if (lacking.used(config)) return absl::StrCat("the native trainer has no ", lacking.what);
   }
   return "";
+}
+
+}  // namespace
+
+std::string WhyNoNativePass(const RunConfig& config) {
+  if (config.device != Device::kCpu) return "the native trainer runs on a CPU";
+  if (config.precision != Precision::kFloat32) return "the native trainer computes in float32";
+  if (config.training.threads > 1) return "the native trainer computes a run on one thread";
+  const bool reads_batch = config.model.norm.kind == NormKind::kBatch && HasNorm(config.model);
+  if (reads_batch && config.model.loss == LossPositions::kLast) {
+    return "the native trainer has no BatchNorm where the loss reads last positions alone";
+  }
+  return FirstLacking(kLacking, config);
+}
+
+std::string WhyNotNative(const RunConfig& config) {
+  const std::string why = WhyNoNativePass(config);
+  return why.empty() ? FirstLacking(kLackingInTraining, config) : why;
 }
 
 }  // namespace ablate::engine

@@ -13,6 +13,9 @@ namespace ablate::engine {
 // it does.
 std::string WhyNotNative(const RunConfig& config);
 
+// Does the same for the forward and backward passes of a run's model, whatever trained it.
+std::string WhyNoNativePass(const RunConfig& config);
+
 }  // namespace ablate::engine
 
 #endif  // ABLATE_SERVER_ENGINE_CORE_SUPPORTS_H_

@@ -47,7 +47,7 @@ absl::StatusOr<std::unique_ptr<NativeForward>> NativeForward::Make(const RunConf
                                                                    const FlatPoint& point,
                                                                    Signal signal,
                                                                    const Kernels& kernels) {
-  const std::string why = WhyNotNative(config);
+  const std::string why = WhyNoNativePass(config);
   if (!why.empty()) return absl::InvalidArgumentError(why);
   try {
     std::unique_ptr<NativeForward> made(new NativeForward(config, signal, kernels));

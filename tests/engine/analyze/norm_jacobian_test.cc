@@ -166,7 +166,7 @@ TEST(NormJacobianTest, EqualsAutogradInDrawnSettings) {
     SCOPED_TRACE(number);
     const AnalysisSubject subject = DrawnSubject(number);
     const RunConfig& run = subject.config;
-    if (!HasNorm(run.model.norm)) continue;
+    if (!HasNorm(run.model)) continue;
     const bool rule = number % 3 != 0;
     const AnalysisRequest request =
         JacobianRequest(subject, rule ? GradientSignal::kRule : GradientSignal::kExact);

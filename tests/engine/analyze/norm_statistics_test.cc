@@ -204,7 +204,7 @@ TEST(NormStatisticsTest, LeavesPaddingOutWhereABatchMixesLengths) {
     SCOPED_TRACE(number);
     AnalysisSubject subject = DrawnSubject(number);
     const ModelConfig& model = subject.config.model;
-    if (model.norm.kind == NormKind::kBatch || !HasNorm(model.norm)) continue;
+    if (model.norm.kind == NormKind::kBatch || !HasNorm(model)) continue;
     const AnalysisRequest whole = {NormStatisticsOptions{{12}}, {subject}, {1000, ""}};
     const AnalysisResult result = Analyzed(whole);
     for (const AnalysisNumber& one : result.numbers) {

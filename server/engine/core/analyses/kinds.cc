@@ -352,7 +352,7 @@ AnalysisCost NormStatisticsCost(const AnalysisOptions& options, const RunConfig&
 }
 
 AnalysisCost NormResponseCost(const AnalysisOptions& options, const RunConfig&, uint64_t, size_t) {
-  return {0, 0, uint64_t{40} * Of<NormResponseOptions>(options).size};
+  return {0, 0, uint64_t{56} * Of<NormResponseOptions>(options).size};
 }
 
 // --- attention, remove

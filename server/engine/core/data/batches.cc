@@ -42,8 +42,7 @@ TokenBatch TokenBatch::Rows(int64_t first, int64_t count) const {
 }
 
 bool CanStandardise(const RunConfig& config, const TokenBatch& batch) {
-  const NormConfig& norm = config.model.norm;
-  if (norm.kind != NormKind::kBatch || !HasNorm(norm)) return true;
+  if (config.model.norm.kind != NormKind::kBatch || !HasNorm(config.model)) return true;
   const int64_t micro_batches = config.training.accumulation, rows = batch.rows / micro_batches;
   for (int64_t micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
     const auto first = batch.lengths.begin() + micro_batch * rows;

@@ -174,40 +174,44 @@ at::Tensor PaddingBias(const SequenceShape& shape, int64_t heads, at::TensorOpti
 }
 
 // Returns ALiBi's slopes (Press et al. 2022), [H]: 2^(−8(h+1)/H) if H is a power of two; otherwise
-// those of the power n below it, followed by every other one of 2n.
+// those of the power n below it, followed by every other one of 2n. Computed on the device, because
+// a captured graph can't copy numbers of the host.
 at::Tensor AlibiSlopes(int heads, at::TensorOptions options) {
   int power = 1;
   while (2 * power <= heads) power *= 2;
-  std::vector<double> slopes;
-  for (int h = 0; h < power; ++h) slopes.push_back(std::exp2(-8.0 * (h + 1) / power));
-  for (int h = 0; power + h < heads; ++h) slopes.push_back(std::exp2(-4.0 * (2 * h + 1) / power));
-  return at::tensor(slopes, at::kDouble).to(options);
+  const at::Tensor head = at::arange(heads, options.dtype(at::kDouble));
+  const at::Tensor exponent =
+      at::where(head.lt(power), (head + 1) * -8.0, ((head - power) * 2 + 1) * -4.0) / power;
+  return exponent.exp2().to(options);
 }
 
-// Returns the term of queries at `positions` [B, S] for keys 0…T − 1, [1 or B·H, 1 or S, T].
-at::Tensor BiasOf(const ModelConfig& config, const SequenceShape& shape,
-                  const at::Tensor& positions, int64_t keys, bool windowed,
-                  at::TensorOptions options) {
+// Returns the term of queries at `positions` [B, S] for keys 0…T − 1: [1, S, T] if it is the same
+// for all rows and heads, else [B·H, S, T].
+at::Tensor BiasOf(const ModelConfig& config, const SequenceShape& shape, at::Tensor positions,
+                  int64_t keys, bool windowed, at::TensorOptions options) {
   const AttentionConfig& attention = config.attention;
   const int64_t rows = positions.size(0), queries = positions.size(1);
+  const bool padded = shape.lengths.defined(), by_head = config.positions == Positions::kAlibi;
+  if (!padded) positions = positions.narrow(0, 0, 1);            // rows are alike
   const at::Tensor key = at::arange(keys, positions.options());  // [T]
   const at::Tensor distance = positions.unsqueeze(-1) - key;     // [B, S, T]
   at::Tensor hidden = at::zeros_like(distance, at::kBool);       // [B, S, T]
   if (attention.causal) hidden = hidden.logical_or(distance.lt(0));
   if (windowed) hidden = hidden.logical_or(distance.abs().ge(attention.window));
-  if (shape.lengths.defined()) {
+  if (padded) {
     // Padding sees itself, because a position that saw nothing would have no softmax.
     const at::Tensor padding = key.ge(shape.lengths.unsqueeze(1)).unsqueeze(1);  // [B, 1, T]
     hidden = hidden.logical_or(padding.logical_and(distance.ne(0)));
   }
-  const at::Tensor mask = at::zeros(hidden.sizes(), options)
-                              .masked_fill_(hidden, -std::numeric_limits<double>::infinity())
-                              .unsqueeze(1)
-                              .expand({-1, config.heads, -1, -1});  // [B, H, S, T]
-  if (config.positions != Positions::kAlibi) return mask.reshape({-1, queries, keys});
-  const at::Tensor slopes = AlibiSlopes(config.heads, options).view({-1, 1, 1});  // [H, 1, 1]
-  return (mask - slopes * distance.abs().unsqueeze(1))
-      .reshape({rows * config.heads, queries, keys});
+  at::Tensor bias = at::zeros(hidden.sizes(), options)
+                        .masked_fill_(hidden, -std::numeric_limits<double>::infinity());
+  if (!padded && !by_head) return bias;
+  bias = bias.unsqueeze(1);  // [B, 1, S, T]
+  if (by_head) {
+    const at::Tensor slopes = AlibiSlopes(config.heads, options).view({-1, 1, 1});  // [H, 1, 1]
+    bias = bias - slopes * distance.abs().unsqueeze(1);                             // [B, H, S, T]
+  }
+  return bias.expand({rows, config.heads, -1, -1}).reshape({-1, queries, keys});
 }
 
 // Returns the terms for the kept positions.
@@ -215,15 +219,16 @@ ScoreBias ScoreBiasOf(const ModelConfig& config, const SequenceShape& shape, Kep
                       at::TensorOptions options) {
   const at::Tensor positions = PositionsOf(shape, kept, options);
   ScoreBias bias;
+  if (config.attention.window > 0) {
+    bias.windowed = BiasOf(config, shape, positions, shape.length, true, options);
+    if (config.attention.full_every == 0) return bias;
+  }
   if (config.positions == Positions::kAlibi) {
     bias.full = BiasOf(config, shape, positions, shape.length, false, options);
   } else if (kept == Kept::kEvery && config.attention.causal) {
     bias.full = CausalBias(shape, options);  // padding is on the right, which queries never see
   } else {
     bias.full = PaddingBias(shape, config.heads, options);  // the last position sees all others
-  }
-  if (config.attention.window > 0) {
-    bias.windowed = BiasOf(config, shape, positions, shape.length, true, options);
   }
   return bias;
 }

@@ -37,7 +37,7 @@ struct Rotation {
 };
 
 // Terms of the attention scores: −∞ for keys that a query may not see, and ALiBi's. Each is [1 or
-// B·H, 1 or S, T], or undefined if there are none.
+// B·H, 1 or S, T], or undefined if there are none or no block has such.
 struct ScoreBias {
   at::Tensor full;      // of blocks without a window
   at::Tensor windowed;  // of the others

@@ -111,7 +111,8 @@ ChunkLoss LossOf(const AppliedHead& head, const at::Tensor& logits, const at::Te
   of_target.add_(smoothing - 1).sub_(spread);
   loss.gradient.scatter_(1, target, of_target.to(logits.scalar_type()));
   if (head.cap > 0) {
-    head.Real(loss.gradient).mul_(1 - (head.Real(logits) / head.cap).square());
+    // In the memory of the logits, which aren't needed any more.
+    head.Real(loss.gradient).mul_(head.Real(logits).div_(head.cap).square_().neg_().add_(1));
   }
   return loss;
 }
