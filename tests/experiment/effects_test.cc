@@ -51,7 +51,13 @@ std::map<std::string, Value> SwitchValues(const Condition& condition) {
 Value SomeValue(const FieldDescriptor* field) {
   if (field->is_repeated()) return Json("[0.5, 0.75]");
   if (field->cpp_type() == FieldDescriptor::CPPTYPE_BOOL) return Json("true");
-  return Json(field->cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE ? "0.5" : "1");
+  if (const google::protobuf::EnumDescriptor* type = field->enum_type(); type != nullptr) {
+    Value last;
+    last.set_string_value(type->value(type->value_count() - 1)->name());
+    return last;
+  }
+  if (field->cpp_type() != FieldDescriptor::CPPTYPE_DOUBLE) return Json("1");
+  return Json(reflect::InRange(reflect::OptionOf(field), 0.5) ? "0.5" : "2");
 }
 
 v1::ExperimentSpec WithBase(const Overrides& values) {

@@ -103,7 +103,7 @@ TEST(HostileTest, EnumNumbersMustBeKnown) {
   EXPECT_THAT(
       RefusedInShort(spec),
       ElementsAre(
-          "base.model.positions: 0 is unknown; expected learned, none, sinusoidal or rotary",
+          "base.model.positions: 0 is unknown; expected learned, none, sinusoidal, rotary or alibi",
           "base.training.optimizer: 77 is unknown; expected adamw, adam, sgd, muon or lion",
           "limits.priority: -1 is unknown; expected interactive, normal or background"));
 }

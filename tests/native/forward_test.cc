@@ -47,7 +47,7 @@ std::vector<GridCase> NativeGrid(size_t every) {
   std::vector<GridCase> cases;
   const std::vector<GridCase> grid = MakeGrid();
   for (size_t i = 0; i < grid.size(); i += every) {
-    if (WhyNotNative(ConfigOf(grid[i])).empty()) cases.push_back(grid[i]);
+    if (WhyNoNativePass(ConfigOf(grid[i])).empty()) cases.push_back(grid[i]);
   }
   return cases;
 }
@@ -96,7 +96,7 @@ TEST(NativeForwardTest, HasTheLossesOfThePlainPass) {
     EXPECT_NEAR(sums->loss / sums->tokens, exact, kLossError * std::max(1.0, exact));
     ++cases;
   }
-  EXPECT_GE(cases, 200);
+  EXPECT_GE(cases, 180);
 }
 
 void CheckGradients(Signal signal) {
@@ -122,7 +122,7 @@ void CheckGradients(Signal signal) {
     beyond += ErrorOf(gradient, exact.gradient) > 1e-5 ? 1 : 0;
     ++cases;
   }
-  EXPECT_GE(cases, 200);
+  EXPECT_GE(cases, 180);
   EXPECT_LE(beyond, cases / 20);
 }
 

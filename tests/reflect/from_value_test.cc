@@ -92,16 +92,17 @@ TEST(FromValueTest, ListsTheFieldsWhenNoneIsNear) {
 
 TEST(FromValueTest, RefusesNumbersThatDoNotFit) {
   v1::ModelSpec model;
-  EXPECT_THAT(Problems(R"({"width": 2.5, "layers": -1, "heads": 4294967296, "context": "3",
+  EXPECT_THAT(
+      Problems(R"({"width": 2.5, "layers": -1, "heads": 4294967296, "context": "3",
                    "positions": 1, "bias": 1, "tied_head": "true"})",
-                       &model),
-              ElementsAre("bias: 1 is not a boolean; expected true or false",
-                          "context: \"3\" is not a whole number; expected a whole number",
-                          "heads: 4294967296 is too large; expected at most 4294967295",
-                          "layers: -1 is negative; expected a whole number, 0 or more",
-                          "positions: 1 is unknown; expected learned, none, sinusoidal or rotary",
-                          "tied_head: \"true\" is not a boolean; expected true or false",
-                          "width: 2.5 is not a whole number; expected a whole number"));
+               &model),
+      ElementsAre("bias: 1 is not a boolean; expected true or false",
+                  "context: \"3\" is not a whole number; expected a whole number",
+                  "heads: 4294967296 is too large; expected at most 4294967295",
+                  "layers: -1 is negative; expected a whole number, 0 or more",
+                  "positions: 1 is unknown; expected learned, none, sinusoidal, rotary or alibi",
+                  "tied_head: \"true\" is not a boolean; expected true or false",
+                  "width: 2.5 is not a whole number; expected a whole number"));
 }
 
 TEST(FromValueTest, RefusesBooleansAndTextAsNumbers) {
@@ -189,8 +190,9 @@ TEST(FromValueTest, SuggestsTheNearestEnumValue) {
               ElementsAre("kind: \"power\" is unknown; expected layer, rms, batch, l2, dyt or derf",
                           "placement: \"PRE\" is unknown (did you mean pre?); expected pre, post, "
                           "none or sandwich"));
-  EXPECT_THAT(Problems(R"({"kind": "unspecified"})", &norm),
-              ElementsAre("kind: \"unspecified\" is unknown; expected layer, rms, batch, l2, dyt or derf"));
+  EXPECT_THAT(
+      Problems(R"({"kind": "unspecified"})", &norm),
+      ElementsAre("kind: \"unspecified\" is unknown; expected layer, rms, batch, l2, dyt or derf"));
 }
 
 struct DurationCase {
