@@ -60,7 +60,9 @@ absl::Status ReadModel(const v1::ModelSpec& spec, const engine::TaskShape& shape
   // Without attention these are unset, and no heads divide the width.
   model->heads = 1;
   model->attention.causal = false;
-  return ReadFields(spec, "model", model);
+  RETURN_IF_ERROR(ReadFields(spec, "model", model));
+  if (model->attention.kv_heads == model->heads) model->attention.kv_heads = 0;  // the default
+  return absl::OkStatus();
 }
 
 absl::Status ReadTraining(const v1::TrainingSpec& spec, engine::TrainingConfig* training) {

@@ -28,7 +28,14 @@ ModelConfig Unusual() {
   model.dropout = 0.25;
   model.tied_head = true;
   model.head_bias = false;
-  model.attention = {engine::AttentionKind::kSigmoid, /*causal=*/false, /*score_bias=*/-2};
+  model.attention.kind = engine::AttentionKind::kSigmoid;
+  model.attention.causal = false;
+  model.attention.score_bias = -2;
+  model.attention.kv_heads = 1;
+  model.attention.score_cap = 3;
+  model.attention.window = 7;
+  model.attention.full_every = 2;
+  model.attention.value_residual = engine::ValueResidual::kFixed;
   model.activation = engine::Activation::kGeluTanh;
   model.hidden = 100;
   model.norm.kind = engine::NormKind::kRms;
@@ -40,7 +47,15 @@ ModelConfig Unusual() {
   model.norm.gain = false;
   model.norm.bias = true;
   model.norm.backward = engine::NormBackward::kProjected;
-  model.init = {engine::InitKind::kGpt2, engine::InitStreams::kSequential};
+  model.norm.gain_form = engine::GainForm::kScale;
+  model.init = {engine::InitKind::kGpt2, engine::InitStreams::kSequential,
+                engine::InitOutputs::kDeepnorm};
+  model.update_gain = engine::UpdateGain::kFeature;
+  model.update_gain_start = 0.3;
+  model.embedding_scale = 2;
+  model.embedding_norm = true;
+  model.logit_cap = 9;
+  model.base_width = 8;
   model.loss = engine::LossPositions::kLast;
   return model;
 }
@@ -53,13 +68,26 @@ std::vector<ModelConfig> Models() {
   layer.norm.deviation = engine::NormDeviation::kUnbiasedEpsOutside;
   layer.norm.backward = engine::NormBackward::kExact;
   ModelConfig softmax = Unusual();
-  softmax.attention = {engine::AttentionKind::kSoftmax, /*causal=*/true, 0};
+  softmax.attention = {};
+  softmax.attention.kv_heads = 2;
+  softmax.attention.sink = true;
+  softmax.attention.qk_norm = {engine::QkNormKind::kL2, engine::QkNormScope::kAll,
+                               engine::QkNormPlace::kAfter, false, 4};
+  softmax.positions = engine::Positions::kRotary;
+  softmax.rotary = {500, 0.5, 3};
+  softmax.norm.kind = engine::NormKind::kDerf;
+  softmax.norm.gain = true;
+  softmax.norm.gain_form = engine::GainForm::kOnePlus;
+  softmax.norm.attention_alpha = 0.7;
+  softmax.norm.alpha = 0.2;
   softmax.tied_head = false;
   softmax.head_bias = true;
   ModelConfig plain = Unusual();
   plain.residual = false;
   plain.residual_scale = 1;  // has no effect
-  plain.attention = {engine::AttentionKind::kNone, /*causal=*/false, 0};
+  plain.attention = {};
+  plain.attention.kind = engine::AttentionKind::kNone;
+  plain.attention.causal = false;
   plain.heads = 1;
   return {ModelConfig(), Unusual(), layer, softmax, plain};
 }

@@ -339,14 +339,21 @@ double ActivationOf(Activation activation, double x) {
       return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
     case Activation::kSilu:
       return x * SigmoidOf(x);
+    case Activation::kRelu2:
+      return std::max(x, 0.0) * std::max(x, 0.0);
     case Activation::kSwiglu:
-      break;
+      return ActivationOf(Activation::kSilu, x);
+    case Activation::kGeglu:
+      return ActivationOf(Activation::kGelu, x);
+    case Activation::kReglu:
+      return ActivationOf(Activation::kRelu, x);
   }
   return NAN;
 }
 
 double SlopeOf(Activation activation, double x) {
-  if (activation == Activation::kRelu && x == 0) return 0;
+  const bool is_relu = activation == Activation::kRelu || activation == Activation::kReglu;
+  if (is_relu && x == 0) return 0;
   constexpr double kStep = 1e-6;
   return (ActivationOf(activation, x + kStep) - ActivationOf(activation, x - kStep)) / (2 * kStep);
 }

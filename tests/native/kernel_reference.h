@@ -63,7 +63,7 @@ struct AbsorbedAttentionGradients {
 };
 AbsorbedAttentionGradients BackThrough(const AbsorbedAttentionBack& b);
 
-// Not for kSwiglu.
+// Of a gated activation, the function of the gates.
 double ActivationOf(Activation activation, double x);
 // By central differences; 0 if kRelu has no derivative.
 double SlopeOf(Activation activation, double x);

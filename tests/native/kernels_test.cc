@@ -617,18 +617,17 @@ void CheckActivate(Trial& run) {
     const Activation activation = named.value;
     for (const auto [rows, columns] : kSizes) {
       SCOPED_TRACE(testing::Message() << "activation " << named.name);
-      const bool gated = activation == Activation::kSwiglu, in_place = random.Coin();
+      const bool gated = IsGated(activation), in_place = random.Coin();
       Matrix x = random.Fill(Matrix(gated ? 2 * rows : rows, columns), 3);
       std::copy(special.begin(), special.end(), x.floats.begin());
       Matrix y(rows, columns), y_alone(rows, columns), slope(x.rows, columns);
       const size_t n = y.floats.size();
       Doubles values(n), slopes(x.floats.size());
       for (size_t i = 0; i < n; ++i) {
-        const Activation of = gated ? Activation::kSilu : activation;
         const double through = gated ? x.floats[n + i] : 1;
-        values[i] = reference::ActivationOf(of, x.floats[i]) * through;
-        slopes[i] = reference::SlopeOf(of, x.floats[i]) * through;
-        if (gated) slopes[n + i] = reference::ActivationOf(of, x.floats[i]);
+        values[i] = reference::ActivationOf(activation, x.floats[i]) * through;
+        slopes[i] = reference::SlopeOf(activation, x.floats[i]) * through;
+        if (gated) slopes[n + i] = reference::ActivationOf(activation, x.floats[i]);
       }
       run.kernels.activate({activation, rows, columns, x.data(), y_alone.data(), nullptr});
       Matrix& slope_at = in_place ? x : slope;

@@ -111,9 +111,7 @@ ModelConfig Gpt2Model() {
 }
 
 absl::Status CheckGpt2Model(const ModelConfig& model) {
-  ModelConfig checked = model;
-  if (KvHeads(model) == model.heads) checked.attention.kv_heads = 0;
-  const std::vector<Setting> settings = SettingsOf(checked), family = SettingsOf(Gpt2Model());
+  const std::vector<Setting> settings = SettingsOf(model), family = SettingsOf(Gpt2Model());
   const std::set<std::string> open = absl::StrSplit(kOpen, ' ');
   for (size_t i = 0; i < settings.size(); ++i) {
     const auto& [field, value] = settings[i];
