@@ -59,8 +59,10 @@ def stacked_rows(model, name, weight):
 def parameter_groups(model, training):
     """A group of parameters for each kind, with the peak of its learning rate and both forms of decay."""
     groups = {}
-    muon = training["optimizer"] == "muon"
-    rates = {"blocks": 1.0 if muon else 1 / width_ratio(model.model), **training["rates"]}
+    ratio = width_ratio(model.model) if hasattr(model, "model") else 1
+    if training["optimizer"] == "muon":
+        ratio = math.sqrt(ratio) if training["muon"]["adjust"] == "match_rms" else 1
+    rates = {"blocks": 1 / ratio, **training["rates"]}
     for name, parameter in model.named_parameters():
         kind = kind_of(name, parameter)
         peak, decay = training["learning_rate"], training["weight_decay"]

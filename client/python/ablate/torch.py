@@ -133,7 +133,7 @@ class Transformer(nn.Module):
 
     def __init__(self, config: dict[str, Any]) -> None:
         super().__init__()
-        self.config = config
+        self.config = config = _with_later(config)
         width = config["width"]
         self.token_embedding = nn.Embedding(config["vocabulary"], width)
         if config["positions"] == "learned":
