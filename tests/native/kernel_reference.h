@@ -63,7 +63,7 @@ struct AbsorbedAttentionGradients {
 };
 AbsorbedAttentionGradients BackThrough(const AbsorbedAttentionBack& b);
 
-// Of a gated activation, the function of the gates.
+// Returns the function of the gates for a gated activation.
 double ActivationOf(Activation activation, double x);
 // By central differences; 0 if kRelu has no derivative.
 double SlopeOf(Activation activation, double x);

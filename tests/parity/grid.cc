@@ -93,6 +93,9 @@ void DrawAttention(Dice& dice, ModelConfig& model) {
 void DrawSwitches(Dice& dice, ModelConfig& model) {
   const auto now_and_then = [&dice] { return dice.Between(0, 5) == 0; };
   DrawAttention(dice, model);
+  if (dice.Flip()) {
+    model.activation = dice.Pick({Activation::kRelu2, Activation::kGeglu, Activation::kReglu});
+  }
   if (now_and_then()) {
     model.norm.kind = dice.Pick({NormKind::kDyt, NormKind::kDerf});
     model.norm.backward = NormBackward::kExact;
@@ -132,9 +135,8 @@ ModelConfig DrawModel(Dice& dice, bool switched) {
   if (model.attention.kind == AttentionKind::kSigmoid) {
     model.attention.score_bias = dice.Pick({0.0, -1.5});
   }
-  model.activation =
-      dice.Pick({Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu,
-                 Activation::kSwiglu, Activation::kRelu2, Activation::kGeglu, Activation::kReglu});
+  model.activation = dice.Pick({Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
+                                Activation::kSilu, Activation::kSwiglu});
   model.loss = dice.Pick({LossPositions::kAll, LossPositions::kLast});
   model.norm = DrawNorm(dice);
   if (switched) DrawSwitches(dice, model);

@@ -255,7 +255,7 @@ TEST(GridParityTest, HasEverySettingOftenEnough) {
               kind.value == Positions::kAlibi ? 0.04 : 0.15);
   }
   for (const auto& kind : kNames<Activation>) {
-    EXPECT_GT(fraction([&](const GridCase& c) { return c.model.activation == kind.value; }), 0.08);
+    EXPECT_GT(fraction([&](const GridCase& c) { return c.model.activation == kind.value; }), 0.03);
   }
   for (const auto& rule : kNames<LearningRule>) {
     EXPECT_GT(fraction([&](const GridCase& c) { return c.training.rule == rule.value; }), 0.15);

@@ -48,11 +48,11 @@ TEST(FieldHintTest, FindsTheRightPathOnOtherLevels) {
       {"steps", "training.steps"},
       {"eps", "model.norm.eps or training.eps"},
       {"model.eps", "model.norm.eps"},
-      {"model.kind", "model.init.kind, model.attention.kind or model.norm.kind"},
+      {"model.kind", "model.init.kind, model.attention.kind or model.attention.qk_norm.kind"},
       {"modle.width", "model"},  // the nearest name comes before other levels
       {"training.stepz", "steps"},
-      {"precison", "training.precision"},
-      {"model.precison", "training.precision"}};
+      {"precison", "training.precision or training.muon.precision"},
+      {"model.precison", "training.precision or training.muon.precision"}};
   for (const auto& [path, meant] : cases) {
     EXPECT_THAT(ProblemOf(path), HasSubstr(absl::StrCat(" (did you mean ", meant, "?); expected ")))
         << path;

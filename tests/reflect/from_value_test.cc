@@ -258,10 +258,9 @@ TEST(FromValueTest, RefusesWrongShapes) {
 }
 
 TEST(FromValueTest, RefusesAnEmptyElementOfAListOfMessages) {
-  EXPECT_THAT(
-      SpecProblems(R"({"axes": [null]})"),
-      ElementsAre(
-          "axes[0]: null has no fields; expected the fields name, field, values, settings, tune"));
+  EXPECT_THAT(SpecProblems(R"({"axes": [null]})"),
+              ElementsAre("axes[0]: null has no fields; expected the fields name, field, values, "
+                          "settings, tune, switches, form"));
 }
 
 TEST(FromValueTest, RefusesTextThatIsNotUtf8) {

@@ -96,8 +96,9 @@ TEST_F(SetPathTest, AProblemChangesNothing) {
   const v1::BaseSpec before = base_;
   EXPECT_THAT(Set("task.legacy_recall.keys", "-1"),
               ElementsAre("here: -1 is negative; expected a whole number, 0 or more"));
-  EXPECT_THAT(Set("model.norm", R"({"gain": true, "kind": "x"})"),
-              ElementsAre("here.kind: \"x\" is unknown; expected layer, rms, batch, l2, dyt or derf"));
+  EXPECT_THAT(
+      Set("model.norm", R"({"gain": true, "kind": "x"})"),
+      ElementsAre("here.kind: \"x\" is unknown; expected layer, rms, batch, l2, dyt or derf"));
   EXPECT_THAT(Set("training.betas", "[0.5, \"x\"]"),
               ElementsAre("here[1]: \"x\" is not a number; expected a number"));
   EXPECT_TRUE(MessageDifferencer::Equals(base_, before));

@@ -337,8 +337,8 @@ std::vector<ParameterRange> UpdateRanges(const ParameterLayout& layout,
         optimizer.weight_decay_on == WeightDecayOn::kAll || IsMatrix(parameter.role),
         RateFactorOf(parameter.role, optimizer.rates),
         optimizer.kind == OptimizerKind::kMuon && IsBlockMatrix(parameter)};
-    // Of an orthogonalised update the spectral norm is to stay; match_rms makes it grow with
-    // √width.
+    // An orthogonalised update keeps its spectral norm, except that match_rms makes it grow with
+    // the root of the width.
     if (!range.orthogonalised) range.rate *= parameter.rate;
     if (range.orthogonalised && optimizer.muon.adjust == MuonAdjust::kMatchRms) {
       range.rate *= std::sqrt(parameter.rate);

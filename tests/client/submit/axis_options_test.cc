@@ -139,7 +139,8 @@ TEST(AxisOptionsTest, NameTheProblemAndWhatIsExpected) {
       {{"trainig.lr=1"},
        "--axis trainig.lr: unknown field \"trainig\" (did you mean training?); expected"},
       {{"precison=1"},
-       "--axis precison: unknown field \"precison\" (did you mean training.precision?); expected"},
+       "--axis precison: unknown field \"precison\" (did you mean training.precision or "
+       "training.muon.precision?); expected"},
       {{"xyzzy=1"},
        "--axis xyzzy: unknown field \"xyzzy\"; expected task, model, training, evaluation, "
        "model_from, program, settings or imported"},
