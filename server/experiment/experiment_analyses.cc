@@ -247,7 +247,10 @@ bool HasGoodSteps(const AnalyzedSetting& setting) {
 
 // Returns true if no bad path affects which parts the model has.
 bool HasGoodModel(const AnalyzedSetting& setting) {
-  constexpr absl::string_view kNoParts[] = {"model.dropout", "model.init", "model.residual_scale"};
+  constexpr absl::string_view kNoParts[] = {
+      "model.dropout",    "model.init",      "model.residual_scale",    "model.rotary",
+      "model.base_width", "model.logit_cap", "model.update_gain_start", "model.embedding_scale",
+      "model.update_gain"};
   return std::none_of(setting.bad->begin(), setting.bad->end(), [&](const std::string& bad) {
     const bool of_no_part =
         std::any_of(std::begin(kNoParts), std::end(kNoParts),

@@ -493,7 +493,8 @@ TEST(ReadGpt2RecordTest, RefusesARecordThatIsMalformedOrContradictsTheTensors) {
        "config.json: ablate lacks the objects norm and init; expected both. Export the model "
        "again."},
       {[](nlohmann::json* record) { (*record)["norm"]["kind"] = "rmsnorm"; },
-       "config.json: ablate.norm.kind is 'rmsnorm'; expected one of layer, rms, batch, l2, dyt, derf."},
+       "config.json: ablate.norm.kind is 'rmsnorm'; expected one of layer, rms, batch, l2, dyt, "
+       "derf."},
       {[](nlohmann::json* record) { (*record)["norm"].erase("bias"); },
        "config.json: ablate.norm.bias is missing; expected true or false."},
       {[](nlohmann::json* record) { (*record)["norm"]["final"] = "yes"; },
