@@ -67,7 +67,7 @@ double KvHeads(const BaseSpec& base) { return base.model().heads(); }
 double QkScale(const BaseSpec& base) {
   const v1::ModelSpec& model = base.model();
   if (model.attention().qk_norm().kind() == v1::QkNormKind::l2) return 10;
-  const double features = model.width() / std::max(model.heads(), 1u);
+  const uint32_t features = model.width() / std::max(model.heads(), 1u);
   const double ratio =
       model.base_width() > 0 ? static_cast<double>(model.width()) / model.base_width() : 1;
   return 1 / std::sqrt(features * ratio);

@@ -151,7 +151,8 @@ void AddAttention(const ModelConfig& config, int block, LayoutBuilder& builder) 
   if (HasAttentionNorm(config)) {
     builder.AddNorm("attention.norm", Module::kAttentionNorm, config);
   }
-  builder.AddLinear("attention.qkv", Module::kQkv, width + 2 * KvWidth(config), width, config.bias);
+  builder.AddLinear("attention.qkv", Module::kQkv, width + int64_t{2} * KvWidth(config), width,
+                    config.bias);
   AddHeads(config, block, builder);
   builder.AddLinear("attention.projection", Module::kProjection, width, width, config.bias);
   if (HasAttentionNorm(config) && config.norm.placement == NormPlacement::kSandwich) {
