@@ -1,5 +1,6 @@
 // Tests the initial values of docs/reference/random-streams.md.
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "server/engine/core/layout.h"
@@ -69,6 +70,57 @@ TEST(InitialValuesTest, OfFeedbackAreThoseOfThePage) {
   };
   expect(LearningRule::kFeedbackAlignment, "block.0.attention.projection.feedback");
   expect(LearningRule::kDirectFeedbackAlignment, "block.0.feedback");
+}
+
+// Returns the standard deviation of the first values of a parameter.
+double DeviationOf(const ModelConfig& model, const std::string& name) {
+  const ParameterLayout layout = MakeLayout(model);
+  const at::Tensor values = InitialParameters(model, layout, kSeed);
+  for (const ParameterInfo& info : layout.parameters) {
+    if (info.name == name) return values.narrow(0, info.offset, info.size).std().item<double>();
+  }
+  return 0;
+}
+
+TEST(InitialValuesTest, AreThoseWithoutMuPAtTheBaseWidth) {
+  for (const Named<InitKind>& kind : kNames<InitKind>) {
+    ModelConfig model = PageModel();
+    model.init.kind = kind.value;
+    ModelConfig scaled = model;
+    scaled.base_width = model.width;
+    const ParameterLayout layout = MakeLayout(scaled);
+    EXPECT_TRUE(InitialParameters(scaled, layout, kSeed)
+                    .equal(InitialParameters(model, MakeLayout(model), kSeed)));
+    EXPECT_EQ(ScoreScale(scaled), ScoreScale(model));
+    for (const ParameterInfo& info : layout.parameters) EXPECT_EQ(info.rate, 1) << info.name;
+  }
+}
+
+// Weights of blocks shrink with the root of the width, the head's and biases don't.
+TEST(InitialValuesTest, ScaleAsMuPDoesAtOtherWidths) {
+  for (const Named<InitKind>& kind : kNames<InitKind>) {
+    SCOPED_TRACE(kind.name);
+    ModelConfig base = PageModel();
+    base.init.kind = kind.value;
+    base.vocabulary = 400;
+    base.width = base.base_width = 32;
+    base.hidden = 128;
+    ModelConfig wide = base;
+    wide.width = 128;
+    wide.hidden = 512;
+    for (const auto& [name, ratio] :
+         {std::pair("block.0.feed_forward.down.weight", 0.5),
+          std::pair("block.0.attention.qkv.weight", 0.5), std::pair("head.weight", 1.0)}) {
+      const double expected = ratio * DeviationOf(base, name);
+      EXPECT_NEAR(DeviationOf(wide, name), expected, 0.1 * expected) << name;
+    }
+    const ParameterLayout layout = MakeLayout(wide);
+    for (const ParameterInfo& info : layout.parameters) {
+      const bool hidden = info.role == ParameterRole::kWeight;
+      EXPECT_EQ(info.rate, hidden ? 0.25 : 1) << info.name;
+    }
+    EXPECT_DOUBLE_EQ(ScoreScale(wide), ScoreScale(base) / 4);
+  }
 }
 
 }  // namespace

@@ -172,6 +172,18 @@ TEST(MatchParametersTest, ChoosesTheNearestSize) {
   EXPECT_THAT(resolution.notes, Not(Contains(HasSubstr("match_parameters"))));
 }
 
+TEST(MatchParametersTest, IsToTheSameSettingsOfOtherAxes) {
+  v1::ExperimentSpec spec = SmallSpec();
+  AddValues("model.layers", {"1", "3"}, &spec);
+  AddSwitches({kSwiglu}, &spec);
+  const Resolution resolution = Resolved(spec);
+  ASSERT_THAT(resolution.cells, SizeIs(4));
+  for (const size_t base : {0, 2}) {
+    const auto wanted = static_cast<double>(resolution.cells[base].parameters);
+    EXPECT_NEAR(static_cast<double>(resolution.cells[base + 1].parameters), wanted, 0.005 * wanted);
+  }
+}
+
 TEST(MatchParametersTest, IsTheRunOfTheNumber) {
   v1::ExperimentSpec spec = SmallSpec();
   AddSwitches({kSwiglu}, &spec);
