@@ -157,6 +157,7 @@ TEST(NativeForwardTest, SaysTheSameOfAPointWhateverItDidBefore) {
 
 TEST(NativeForwardTest, DescendsAlongItsGradient) {
   // With an exact gradient g, L(θ + h·g) − L(θ − h·g) = 2h·‖g‖² up to third order.
+  int cases = 0;
   for (const GridCase& grid : NativeGrid(23)) {
     const Case of(grid);
     if (of.config.model.norm.kind == NormKind::kBatch) continue;  // Score uses other statistics
@@ -177,9 +178,14 @@ TEST(NativeForwardTest, DescendsAlongItsGradient) {
       const auto sums = (*forward)->Score(of.batch);
       return sums->loss / sums->tokens;
     };
+    // Blocks of relu2 without norms can square values up to a loss of millions. Its third order is
+    // too large.
+    if (loss_at(0) > 1000) continue;
     const double slope = (loss_at(step) - loss_at(-step)) / (2 * step);
     EXPECT_NEAR(slope / squared, 1, 0.02);
+    ++cases;
   }
+  EXPECT_GE(cases, 5);
 }
 
 TEST(NativeForwardTest, SaysWhatItIsNotGiven) {

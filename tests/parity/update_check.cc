@@ -138,6 +138,13 @@ TensorMap Updated(const std::string& name, const GridCase& grid, const Parameter
   return out;
 }
 
+// Returns the units to add so that two parameters of a tensor may move the other way: Lion moves a
+// parameter by the sign of an average, which rounding flips where the average is nearly 0.
+double FlipsOf(const OptimizerConfig& optimizer) {
+  if (optimizer.kind != OptimizerKind::kLion) return 0;
+  return std::sqrt(2) * 2 * optimizer.learning_rate / kMaxUnits;
+}
+
 // Adds the errors of a backend's quantities. Returns a line for each that exceeds rounding.
 std::string FailuresOf(const GridCase& grid, const TensorMap& ours, const TensorMap& answer,
                        UpdateTally* tally) {
@@ -158,7 +165,8 @@ std::string FailuresOf(const GridCase& grid, const TensorMap& ours, const Tensor
     // Every stored tensor is rounded, and values below float32's range may become 0.
     const double unit = answer.at(absl::StrCat("unit.", name)).item<double>() +
                         0x1p-24 * exact.norm().item<double>() +
-                        0x1p-126 * std::sqrt(static_cast<double>(exact.numel()));
+                        0x1p-126 * std::sqrt(static_cast<double>(exact.numel())) +
+                        (absl::StartsWith(name, "value.") ? FlipsOf(grid.training.optimizer) : 0);
     double units = error == 0 ? 0 : error / unit;
     // The second moment of a gradient that is 0 in exact arithmetic is the square of a rounding
     // error.
