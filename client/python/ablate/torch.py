@@ -34,7 +34,8 @@ _FIELDS: dict[str, type | tuple[str, ...]] = {
 # Fields that came later, with their values in a checkpoint that lacks them; read as the others.
 _LATER: dict[str, Any] = {
     "rotary.theta": 1e4, "rotary.share": 1.0, "rotary.skip_every": 0, "parallel": False,
-    "update_gain": "none", "embedding_scale": 1.0, "embedding_norm": False, "logit_cap": 0.0, "base_width": 0,
+    "update_gain": "none", "embedding_scale": 1.0, "embedding_norm": False, "logit_cap": 0.0,
+    "base_width": 0,
     "attention.kv_heads": 0, "attention.qk_norm.kind": "none", "attention.qk_norm.scope": "head",
     "attention.qk_norm.place": "before", "attention.qk_norm.gain": True,
     "attention.qk_norm.scale": 1.0, "attention.score_cap": 0.0, "attention.window": 0,

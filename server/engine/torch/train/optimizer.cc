@@ -230,8 +230,9 @@ void Optimizer::StepLion(const UpdateNumbers& numbers, const at::Tensor& values,
 void Optimizer::StepMuon(const UpdateNumbers& numbers, const at::Tensor& values,
                          const at::Tensor& gradients) {
   for (const Group& group : groups_) {
-    if (!IsMuonsAdamW(group)) Orthogonalise(group, gradients);
+    if (!IsMuonsAdamW(group)) AverageGradients(group, gradients);
   }
+  Orthogonalise(gradients);
   for (const Group& group : groups_) {
     if (IsMuonsAdamW(group)) {
       StepAdam(numbers, group, values, gradients);
@@ -246,7 +247,7 @@ void Optimizer::StepMuon(const UpdateNumbers& numbers, const at::Tensor& values,
   }
 }
 
-void Optimizer::Orthogonalise(const Group& group, const at::Tensor& gradients) {
+void Optimizer::AverageGradients(const Group& group, const at::Tensor& gradients) {
   for (const ParameterRange& range : group) {  // b ← μb + (1 − μ)g
     at::Tensor next = PartOf(scratch_, range);
     const at::Tensor gradient = PartOf(gradients, range);
@@ -257,6 +258,9 @@ void Optimizer::Orthogonalise(const Group& group, const at::Tensor& gradients) {
       gradient.copy_(next);
     }
   }
+}
+
+void Optimizer::Orthogonalise(const at::Tensor& gradients) const {
   const auto type =
       config_.muon.precision == MuonPrecision::kBfloat16 ? at::kBFloat16 : gradients.scalar_type();
   for (const std::vector<MatrixView>& alike : matrices_) {

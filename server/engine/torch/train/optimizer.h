@@ -73,9 +73,12 @@ class Optimizer {
                 const at::Tensor& gradients);
   void StepMuon(const UpdateNumbers& numbers, const at::Tensor& values,
                 const at::Tensor& gradients);
-  // Writes the next momentum of the blocks' matrices into the scratch, and replaces their gradients
-  // by the direction of the update. Changes no state, because it may run out of memory.
-  void Orthogonalise(const Group& group, const at::Tensor& gradients);
+  // Writes the next momentum of a group into the scratch, and replaces its gradients by what Muon
+  // orthogonalises.
+  void AverageGradients(const Group& group, const at::Tensor& gradients);
+  // Replaces the gradients of all matrices of the blocks by the direction of their update. Changes
+  // no state, because it may run out of memory.
+  void Orthogonalise(const at::Tensor& gradients) const;
 
   const OptimizerConfig config_;
   const double ema_;
