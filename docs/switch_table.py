@@ -12,8 +12,8 @@ PARTS = [
     ("Norms", ["model.norm.", "model.embedding_norm"]),
     ("Feed-forward", ["model.feed_forward."]),
     ("Blocks, embeddings and head", [
-        "model.parallel", "model.residual", "model.residual_scale", "model.update_gain", "model.update_gain_start",
-        "model.dropout", "model.bias", "model.embedding_scale", "model.tied_head", "model.head_bias",
+        "model.parallel", "model.parallel_norms", "model.residual", "model.residual_scale", "model.update_gain",
+        "model.update_gain_start", "model.dropout", "model.bias", "model.embedding_scale", "model.tied_head", "model.head_bias",
         "model.logit_cap"]),
     ("Initial values", ["model.init."]),
     ("Training", ["training."]),
@@ -30,6 +30,8 @@ def paper(number, name):
 SOURCES = {
     "model.attention.kind": f"sigmoid: {paper('2409.04431', 'Ramapuram et al. 2024')}",
     "model.attention.kv_heads": f"{paper('1911.02150', 'multi-query')} and {paper('2305.13245', 'grouped queries')}",
+    "model.attention.head_size": "128 whatever the width: Qwen3",
+    "model.attention.qkv_bias": paper("2309.16609", "Qwen"),
     "model.attention.qk_norm.kind": f"{paper('2010.04245', 'Henry et al. 2020')}; Qwen3, OLMo 2, nanochat",
     "model.attention.qk_norm.scope": "head: Qwen3; all: OLMo 2",
     "model.attention.qk_norm.place": "before: Qwen3; after: nanochat",
@@ -60,6 +62,7 @@ SOURCES = {
     "model.feed_forward.activation": f"gelu: {paper('1606.08415', 'Hendrycks & Gimpel 2016')}; swiglu, geglu, reglu: "
                                      f"{paper('2002.05202', 'Shazeer 2020')}; relu2: {paper('2109.08668', 'Primer')}",
     "model.parallel": f"GPT-J, {paper('2204.02311', 'PaLM')}",
+    "model.parallel_norms": paper("2204.06745", "GPT-NeoX"),
     "model.residual_scale": f"{paper('2203.00555', 'DeepNorm')}",
     "model.update_gain": f"feature: {paper('2103.17239', 'LayerScale')}; scalar: {paper('2003.04887', 'ReZero')}",
     "model.embedding_scale": f"√width: {paper('1706.03762', 'Vaswani et al. 2017')}, Gemma",
@@ -103,7 +106,6 @@ def sections(fields):
         lines += [f"### {part}", ""]
         for path, item in fields:
             if part_of(path) == part:
-                # Whether the native trainer has it belongs here, from the reasons of server/engine/core/supports.cc.
                 lines += item(f"Source: {SOURCES[path]}." if path in SOURCES else "")
         lines.append("")
     return "\n".join(lines).rstrip()

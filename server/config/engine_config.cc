@@ -61,7 +61,9 @@ absl::Status ReadModel(const v1::ModelSpec& spec, const engine::TaskShape& shape
   model->heads = 1;
   model->attention.causal = false;
   RETURN_IF_ERROR(ReadFields(spec, "model", model));
-  if (model->attention.kv_heads == model->heads) model->attention.kv_heads = 0;  // the default
+  // The defaults.
+  if (model->attention.kv_heads == model->heads) model->attention.kv_heads = 0;
+  if (model->attention.head_size * model->heads == model->width) model->attention.head_size = 0;
   return absl::OkStatus();
 }
 

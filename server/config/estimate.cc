@@ -51,10 +51,11 @@ bool FusesAttention(const engine::RunConfig& config, double rows, double length)
 double NumbersASequence(const engine::RunConfig& config, bool fuses, double length) {
   const engine::ModelConfig& model = config.model;
   const double width = model.width;
+  const double queries = engine::QueryWidth(model);
   // Normalised inputs, queries, keys, values, context, stream; the feed-forward before and after
   // its activation; a row of the attention's weights for each head, or its sum.
   const double row = fuses ? 1 : length;
-  const double block = length * (8 * width + 2.0 * model.hidden + model.heads * row);
+  const double block = length * (4 * (width + queries) + 2.0 * model.hidden + model.heads * row);
   if (!engine::Attends(model)) {
     // Normalised inputs and stream; if only the last position is scored the last block sees no
     // other.
@@ -65,7 +66,7 @@ double NumbersASequence(const engine::RunConfig& config, bool fuses, double leng
   if (model.loss == engine::LossPositions::kAll) return model.layers * block;
   // If only the last position is scored the last block has one query, and applies its feed-forward
   // to that only: of the others it keeps the stream, the normalised inputs, keys and values.
-  const double last = length * (4 * width + model.heads) + 2.0 * model.hidden;
+  const double last = length * (2 * (width + queries) + model.heads) + 2.0 * model.hidden;
   return (model.layers - 1) * block + last;
 }
 
@@ -74,13 +75,14 @@ double NumbersASequence(const engine::RunConfig& config, bool fuses, double leng
 double FlopsPerSequence(const engine::RunConfig& config, uint64_t parameters) {
   const engine::ModelConfig& model = config.model;
   const double width = model.width, context = model.context;
+  const double queries = engine::QueryWidth(model);
   const double head = model.vocabulary * width;
   double blocks = static_cast<double>(parameters) - head;
   if (!model.tied_head) blocks -= head;  // the embedding is looked up
   if (model.positions == engine::Positions::kLearned) blocks -= context * width;
   const bool attends = engine::Attends(model);
   if (model.loss == engine::LossPositions::kAll) {
-    const double attention = attends ? 12.0 * model.layers * width * context * context : 0;
+    const double attention = attends ? 12.0 * model.layers * queries * context * context : 0;
     return 6 * (blocks + head) * context + attention;
   }
   // If only the last position is scored, the last block computes only keys and values for the
@@ -90,7 +92,7 @@ double FlopsPerSequence(const engine::RunConfig& config, uint64_t parameters) {
       config.training.trainer == engine::TrainerKind::kNative && model.layers == 1;
   const double keys = attends && !absorbed ? 2 * width * engine::KvWidth(model) : 0;
   const double attention =
-      attends ? 12.0 * width * context * ((model.layers - 1) * context + 1) : 0;
+      attends ? 12.0 * queries * context * ((model.layers - 1) * context + 1) : 0;
   return 6 * ((others + keys) * context + blocks / model.layers + head) + attention;
 }
 

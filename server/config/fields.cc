@@ -64,10 +64,15 @@ double Momentum(const BaseSpec& base) {
   return base.training().optimizer() == v1::Optimizer::muon ? 0.95 : 0;
 }
 double KvHeads(const BaseSpec& base) { return base.model().heads(); }
+// 0, which CheckModel refuses, if there is none.
+double HeadSize(const BaseSpec& base) {
+  const uint32_t heads = base.model().heads(), width = base.model().width();
+  return heads > 0 && width % heads == 0 ? width / heads : 0;
+}
 double QkScale(const BaseSpec& base) {
   const v1::ModelSpec& model = base.model();
   if (model.attention().qk_norm().kind() == v1::QkNormKind::l2) return 10;
-  const uint32_t features = model.width() / std::max(model.heads(), 1u);
+  const uint32_t features = std::max(model.attention().head_size(), 1u);
   const double ratio =
       model.base_width() > 0 ? static_cast<double>(model.width()) / model.base_width() : 1;
   return 1 / std::sqrt(features * ratio);
@@ -102,6 +107,7 @@ constexpr ComputedDefault kComputed[] = {{"model.context", Context},
                                          {"model.attention.causal", Causal},
                                          {"model.attention.score_bias", ScoreBias},
                                          {"model.attention.kv_heads", KvHeads},
+                                         {"model.attention.head_size", HeadSize},
                                          {"model.attention.qk_norm.scale", QkScale},
                                          {"model.update_gain_start", UpdateGainStart},
                                          {"model.norm.bias", NormBias},

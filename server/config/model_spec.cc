@@ -57,6 +57,7 @@ v1::ModelSpec Filled(v1::ModelSpec model) {
 v1::ModelSpec ToModelSpec(const engine::ModelConfig& model) {
   engine::ModelConfig written = model;
   written.attention.kv_heads = engine::KvHeads(model);
+  written.attention.head_size = engine::HeadSize(model);
   v1::ModelSpec spec;
   engine::ForEachField(written, FieldWriter{&spec});
   return Filled(std::move(spec));

@@ -19,7 +19,7 @@ namespace ablate::engine {
 // request gains (tests/config/engine_config_test.cc checks it). A worker declares it when it
 // attaches. A server grants runs and hands analyses only to workers whose version covers what it
 // may ask for. It isn't part of a fingerprint; kNumericsVersion covers changes of the numbers.
-inline constexpr uint32_t kConfigVersion = 16;
+inline constexpr uint32_t kConfigVersion = 17;
 
 // Returns true if a norm is a function of each feature alone: tanh(α·x) or erf(α·x + s). These have
 // no statistics, no eps, no deviation and no backward mode.
@@ -143,6 +143,8 @@ struct AttentionConfig {
   bool causal = true;
   double score_bias = 0;  // added to every attention score; kSigmoid only
   int kv_heads = 0;       // heads of keys and values; 0: as many as of queries
+  int head_size = 0;      // features of a head; 0: width/heads
+  bool qkv_bias = false;  // biases of queries, keys and values even if ModelConfig::bias is false
   QkNormConfig qk_norm;
   double score_cap = 0;  // bound of the scores; 0: none
   int window = 0;        // positions that one attends to, itself included; 0: all
@@ -154,12 +156,14 @@ struct AttentionConfig {
 };
 template <typename Visit>
 void ForEachField(IsConfig<AttentionConfig> auto& attention, Visit&& visit) {
-  auto& [kind, causal, score_bias, kv_heads, qk_norm, score_cap, window, full_every, sink,
-         value_residual] = attention;
+  auto& [kind, causal, score_bias, kv_heads, head_size, qkv_bias, qk_norm, score_cap, window,
+         full_every, sink, value_residual] = attention;
   visit("kind", kind);
   visit("causal", causal);
   visit("score_bias", score_bias);
   visit("kv_heads", kv_heads);
+  visit("head_size", head_size);
+  visit("qkv_bias", qkv_bias);
   visit("qk_norm", qk_norm);
   visit("score_cap", score_cap);
   visit("window", window);
@@ -220,7 +224,8 @@ struct ModelConfig {
   InitConfig init;
   LossPositions loss = LossPositions::kAll;  // set by the task
   RotaryConfig rotary;
-  bool parallel = false;  // both sublayers read one norm of the stream
+  bool parallel = false;        // both sublayers read the block's input
+  bool parallel_norms = false;  // then each has a norm of it; else they share the attention's
   UpdateGain update_gain = UpdateGain::kNone;
   double update_gain_start = 0;
   double embedding_scale = 1;   // factor of the token embeddings
@@ -234,8 +239,8 @@ template <typename Visit>
 void ForEachField(IsConfig<ModelConfig> auto& model, Visit&& visit) {
   auto& [vocabulary, layers, width, heads, context, positions, bias, residual, residual_scale,
          dropout, tied_head, head_bias, attention, activation, hidden, norm, init, loss, rotary,
-         parallel, update_gain, update_gain_start, embedding_scale, embedding_norm, logit_cap,
-         base_width] = model;
+         parallel, parallel_norms, update_gain, update_gain_start, embedding_scale, embedding_norm,
+         logit_cap, base_width] = model;
   visit("vocabulary", vocabulary);
   visit("layers", layers);
   visit("width", width);
@@ -256,6 +261,7 @@ void ForEachField(IsConfig<ModelConfig> auto& model, Visit&& visit) {
   visit("loss", loss);
   visit("rotary", rotary);
   visit("parallel", parallel);
+  visit("parallel_norms", parallel_norms);
   visit("update_gain", update_gain);
   visit("update_gain_start", update_gain_start);
   visit("embedding_scale", embedding_scale);

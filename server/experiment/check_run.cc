@@ -121,23 +121,25 @@ class RunChecker {
   void CheckModel() {
     const v1::ModelSpec& model = run_.filled.model();
     const uint32_t width = model.width(), heads = model.heads();
-    if (heads > 0 && width % heads != 0) {
+    const uint32_t features = model.attention().head_size();
+    const bool attends = model.attention().kind() != v1::AttentionKind::none;
+    if (attends && features == 0) {
       Report({"model.heads", "model.width"},
              absl::StrCat("heads ", heads, " does not divide width ", width),
-             "heads that divide width");
+             "heads that divide width, or attention.head_size");
     }
     if (model.tied_head() && model.head_bias()) {
       Report({"model.head_bias", "model.tied_head"},
              "head_bias true and tied_head true exclude each other", "at most one of them true");
     }
-    const bool odd = heads > 0 && width % heads == 0 && width / heads % 2 != 0;
+    const bool odd = features % 2 != 0;
     if (model.positions() == v1::Positions::rotary && odd) {
       Report({"model.positions", "model.heads", "model.width"},
-             absl::StrCat("rotary positions rotate pairs of features, and a head has ",
-                          width / heads, width / heads == 1 ? " feature" : " features"),
+             absl::StrCat("rotary positions rotate pairs of features, and a head has ", features,
+                          features == 1 ? " feature" : " features"),
              "an even number of features per head, or other positions");
-    } else if (model.positions() == v1::Positions::rotary && heads > 0 && width % heads == 0) {
-      CheckRotary(width / heads);
+    } else if (model.positions() == v1::Positions::rotary && features > 0) {
+      CheckRotary(features);
     }
     const uint32_t kv_heads = model.attention().kv_heads();
     if (kv_heads > 0 && heads % kv_heads != 0) {
@@ -154,9 +156,9 @@ class RunChecker {
   void CheckQkNorm() {
     const v1::ModelSpec& model = run_.filled.model();
     const v1::QkNormSpec& norm = model.attention().qk_norm();
-    const uint32_t heads = norm.scope() == v1::QkNormScope::head ? model.heads() : 1;
-    if (heads == 0 || model.width() % heads != 0) return;
-    const uint32_t features = model.width() / heads;
+    const uint32_t heads = norm.scope() == v1::QkNormScope::head ? 1 : model.heads();
+    const uint32_t features = heads * model.attention().head_size();
+    if (features == 0) return;
     const bool layer = norm.kind() == v1::QkNormKind::layer;
     const bool few = norm.kind() == v1::QkNormKind::rms ? features < 2 : layer && features < 3;
     if (!few) return;

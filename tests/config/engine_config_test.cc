@@ -167,7 +167,7 @@ TEST(DefaultsTest, NeverChange) {
       layers: 4 width: 128 heads: 4 context: 41 positions: learned bias: true residual: true
       tied_head: false head_bias: true init { kind: pytorch streams: by_name outputs: drawn }
       attention {
-        kind: softmax causal: false kv_heads: 4 qk_norm { kind: none } score_cap: 0 window: 0
+        kind: softmax causal: false kv_heads: 4 head_size: 32 qk_norm { kind: none } score_cap: 0 window: 0
         full_every: 0 sink: false value_residual: none
       }
       norm {

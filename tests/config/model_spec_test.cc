@@ -32,6 +32,8 @@ ModelConfig Unusual() {
   model.attention.causal = false;
   model.attention.score_bias = -2;
   model.attention.kv_heads = 1;
+  model.attention.head_size = 6;
+  model.attention.qkv_bias = true;
   model.attention.score_cap = 3;
   model.attention.window = 7;
   model.attention.full_every = 2;
@@ -89,7 +91,11 @@ std::vector<ModelConfig> Models() {
   plain.attention.kind = engine::AttentionKind::kNone;
   plain.attention.causal = false;
   plain.heads = 1;
-  return {ModelConfig(), Unusual(), layer, softmax, plain};
+  ModelConfig parallel = Unusual();
+  parallel.norm.placement = engine::NormPlacement::kPre;
+  parallel.norm.feed_forward = true;  // has no effect
+  parallel.parallel = parallel.parallel_norms = true;
+  return {ModelConfig(), Unusual(), layer, softmax, plain, parallel};
 }
 
 TEST(ModelSpecTest, ComesBackWithEveryField) {

@@ -75,6 +75,7 @@ inline std::vector<std::pair<std::string, RunConfig>> DeviceRuns() {
   runs.emplace_back("documents with ALiBi, a window, a sink, caps and z-loss", run);
   run = SmallTextRun(10);
   run.model.attention.kv_heads = 1;
+  run.model.attention.head_size = 6;
   run.model.attention.qk_norm.kind = QkNormKind::kRms;
   run.model.attention.value_residual = ValueResidual::kLearned;
   run.model.norm.kind = NormKind::kDyt;

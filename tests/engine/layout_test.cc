@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <string>
 
 #include "absl/strings/str_join.h"
@@ -282,6 +283,35 @@ TEST(UpdateRangesTest, HaveTheRateOfTheirGroup) {
   // Embeddings; norm, qkv, its bias, projection, its bias and norm, up, its bias, down; its bias
   // and the last norm; head; its bias.
   EXPECT_THAT(rates, ElementsAre(2, 4, 1, 4, 1, 4, 1, 4, 1, 4, 3, 4));
+}
+
+TEST(LayoutTest, SizesTheLinearsByTheFeaturesOfAHead) {
+  ModelConfig model;
+  model.vocabulary = 5;
+  model.layers = 1;
+  model.width = 12;
+  model.heads = 4;
+  model.bias = false;
+  model.attention.kv_heads = 2;
+  model.attention.head_size = 5;
+  model.attention.qkv_bias = true;
+  model.attention.qk_norm = {QkNormKind::kRms, QkNormScope::kAll};
+  model.parallel = model.parallel_norms = true;
+  std::map<std::string, std::vector<int64_t>> shapes;
+  for (const ParameterInfo& parameter : MakeLayout(model).parameters) {
+    shapes[parameter.name] = parameter.shape;
+  }
+  EXPECT_THAT(shapes["block.0.attention.qkv.weight"], ElementsAre(40, 12));
+  EXPECT_THAT(shapes["block.0.attention.qkv.bias"], ElementsAre(40));
+  EXPECT_THAT(shapes["block.0.attention.query_norm.weight"], ElementsAre(20));
+  EXPECT_THAT(shapes["block.0.attention.key_norm.weight"], ElementsAre(10));
+  EXPECT_THAT(shapes["block.0.attention.projection.weight"], ElementsAre(12, 20));
+  EXPECT_THAT(shapes["block.0.feed_forward.norm.weight"], ElementsAre(12));
+  EXPECT_EQ(shapes.count("block.0.attention.projection.bias"), 0u);
+  model.norm.attention = false;
+  for (const ParameterInfo& parameter : MakeLayout(model).parameters) {
+    EXPECT_NE(parameter.module, Module::kFeedForwardNorm) << parameter.name;
+  }
 }
 
 TEST(BlockMatricesTest, TakesStackedLinearsApart) {

@@ -250,10 +250,9 @@ TEST(HostileTest, AGridBeyondAllCountingIsRefused) {
 TEST(HostileTest, AProblemIsReportedOnceNotForEachCell) {
   v1::ExperimentSpec spec = NamesNorm();
   spec.mutable_base()->mutable_model()->set_heads(5);
-  EXPECT_THAT(
-      RefusedInShort(spec),
-      ElementsAre(
-          "base.model.heads: heads 5 does not divide width 16; expected heads that divide width"));
+  EXPECT_THAT(RefusedInShort(spec),
+              ElementsAre("base.model.heads: heads 5 does not divide width 16; expected heads that "
+                          "divide width, or attention.head_size"));
 }
 
 TEST(HostileTest, ProblemsHaveAnEnd) {

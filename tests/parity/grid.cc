@@ -117,6 +117,15 @@ void DrawSwitches(Dice& dice, ModelConfig& model) {
   if (now_and_then()) model.base_width = dice.Between(2, 20);
 }
 
+// Draws what the families of other programs have. Heads of another size keep rotary positions and
+// norms possible: an even number of features, more than the drawn one.
+void DrawShapes(Dice& dice, ModelConfig& model) {
+  const bool grows = dice.Between(0, 5) == 0;
+  if (grows && Attends(model)) model.attention.head_size = 2 * (model.width / model.heads / 2) + 4;
+  model.attention.qkv_bias = Attends(model) && !model.bias && dice.Between(0, 2) == 0;
+  model.parallel_norms = model.parallel && dice.Flip();
+}
+
 ModelConfig DrawModel(Dice& dice, bool switched) {
   ModelConfig model;
   DrawSizes(dice, model);
@@ -246,13 +255,14 @@ GridCase DrawCase(uint64_t number, bool switched) {
   if (switched) drawn.training.z_loss = dice.Pick({0.0, 0.0, 0.01});
   // From a stream of its own, so that the other draws stay as they are.
   Dice more(number + (uint64_t{1} << 32));
+  if (switched) DrawShapes(more, drawn.model);
   DrawParticulars(more, &drawn.training);
   // Lion moves a parameter by the sign of its gradient even if that is 0 in exact arithmetic, as
   // that of the keys' bias is, and as several are before a BatchNorm; or if it is nearly 0, because
   // all positions are alike after blocks without residual.
   OptimizerConfig& optimizer = drawn.training.optimizer;
   if (optimizer.kind == OptimizerKind::kLion) {
-    drawn.model.bias = false;
+    drawn.model.bias = drawn.model.attention.qkv_bias = false;
     drawn.model.residual = true;
     if (drawn.model.norm.kind == NormKind::kBatch) drawn.model.norm.kind = NormKind::kLayer;
   }

@@ -206,7 +206,7 @@ class HeadNorm(nn.Module):
         super().__init__()
         qk = model["attention"]["qk_norm"]
         self.kind, self.all, self.eps = qk["kind"], qk["scope"] == "all", model["norm"]["eps"]
-        size = model["width"] // model["heads"]
+        size = head_size(model)
         self.weight = nn.Parameter(torch.ones(heads * size if self.all else size)) if qk["gain"] else None
 
     def forward(self, x):
@@ -220,6 +220,10 @@ class HeadNorm(nn.Module):
             y = x / torch.sqrt(square + self.eps)
         y = y if self.weight is None else y * self.weight
         return y.view(batch, time, heads, size).transpose(1, 2) if self.all else y
+
+
+def head_size(model):
+    return model["attention"]["head_size"] or model["width"] // model["heads"]
 
 
 def width_ratio(model):
@@ -239,15 +243,15 @@ class Attention(nn.Module):
         self.model, self.site, self.dropout = model, site, dropout
         has_norm = model["norm"]["attention"] and model["norm"]["placement"] != "none"
         self.norm = Norm(model) if has_norm else None
-        self.kv_width = self.kv_heads * (width // model["heads"])
-        self.qkv = Linear(width, width + 2 * self.kv_width, bias=model["bias"])
+        self.q_width, self.kv_width = model["heads"] * head_size(model), self.kv_heads * head_size(model)
+        self.qkv = Linear(width, self.q_width + 2 * self.kv_width, bias=model["bias"] or options["qkv_bias"])
         self.has_qk_norm = options["qk_norm"]["kind"] != "none"
         if self.has_qk_norm:
             self.query_norm, self.key_norm = HeadNorm(model, model["heads"]), HeadNorm(model, self.kv_heads)
         self.sink = nn.Parameter(torch.zeros(model["heads"])) if options["sink"] else None
         learned = options["value_residual"] == "learned" and index > 0
         self.value_mix = nn.Parameter(torch.full((1,), 0.5)) if learned else None
-        self.projection = Linear(width, width, bias=model["bias"])
+        self.projection = Linear(self.q_width, width, bias=model["bias"])
         sandwich = has_norm and model["norm"]["placement"] == "sandwich"
         self.post_norm = Norm(model) if sandwich else None
         self.update_gain = update_gain(model)
@@ -276,13 +280,13 @@ class Attention(nn.Module):
     def forward(self, x, real, first):
         batch, time, width = x.shape
         heads, kind = self.model["heads"], self.options["kind"]
-        q, k, v = self.qkv(x).split([width, self.kv_width, self.kv_width], dim=2)
+        q, k, v = self.qkv(x).split([self.q_width, self.kv_width, self.kv_width], dim=2)
         q, k, v = (t.view(batch, time, n, -1).transpose(1, 2)
                    for t, n in ((q, heads), (k, self.kv_heads), (v, self.kv_heads)))
         q, k = self.turned(q, k)
         v = self.mixed(v, first)
         k, v = (torch.repeat_interleave(t, heads // self.kv_heads, dim=1) for t in (k, v))
-        scale = 1 / math.sqrt(width // heads) / math.sqrt(width_ratio(self.model))
+        scale = 1 / math.sqrt(head_size(self.model)) / math.sqrt(width_ratio(self.model))
         scale = self.options["qk_norm"]["scale"] if self.has_qk_norm else scale
         scores = q @ k.transpose(2, 3) * scale
         if self.options["score_cap"] > 0:
@@ -308,7 +312,7 @@ class Attention(nn.Module):
         else:
             weights = torch.softmax(scores.masked_fill(hidden, -torch.inf), dim=-1)
         weights = self.dropout.weights(weights, self.site + ".weights")
-        y = self.projection((weights @ v).transpose(1, 2).reshape(batch, time, width))
+        y = self.projection((weights @ v).transpose(1, 2).reshape(batch, time, self.q_width))
         return self.dropout.stream(y, self.site + ".output")
 
 
@@ -326,7 +330,9 @@ class FeedForward(nn.Module):
         super().__init__()
         self.activation, self.site, self.dropout = model["activation"], site, dropout
         has_norm = model["norm"]["feed_forward"] and model["norm"]["placement"] != "none"
-        has_norm = has_norm and not model["parallel"]
+        if model["parallel"]:
+            before = model["norm"]["attention"] and model["norm"]["placement"] != "none"
+            has_norm = model["parallel_norms"] and before
         self.norm = Norm(model) if has_norm else None
         inner = model["hidden"] * (2 if self.activation in GATES else 1)
         self.up = Linear(model["width"], inner, bias=model["bias"])
@@ -375,10 +381,11 @@ class Block(nn.Module):
         return joined(layer.post_norm(apply(layer.norm(x, real)), real))
 
     def parallel(self, x, real, first):
-        """Both sublayers read the same input."""
+        """Both sublayers read the same input, and have one norm of it or two."""
         normed = x if self.attention.norm is None else self.attention.norm(x, real)
+        second = normed if self.feed_forward.norm is None else self.feed_forward.norm(x, real)
         for layer, update in ((self.attention, self.attention(normed, real, first)),
-                              (self.feed_forward, self.feed_forward(normed))):
+                              (self.feed_forward, self.feed_forward(second))):
             update = update if layer.update_gain is None else layer.update_gain * update
             x = x + self.model["residual_scale"] * update
         return x

@@ -27,7 +27,7 @@ except ImportError as error:
     print(error)
     sys.exit(77)
 
-from model import Transformer, width_ratio
+from model import Transformer, head_size, width_ratio
 from rounding import Rounding
 
 
@@ -50,8 +50,8 @@ def stacked_rows(model, name, weight):
     """Rows of the matrices that a weight of a block stacks."""
     model = model.model
     if name.endswith("qkv.weight"):
-        keys = (model["attention"]["kv_heads"] or model["heads"]) * (model["width"] // model["heads"])
-        return [model["width"], keys, keys]
+        keys = (model["attention"]["kv_heads"] or model["heads"]) * head_size(model)
+        return [model["heads"] * head_size(model), keys, keys]
     gated = name.endswith("up.weight") and model["activation"].endswith("glu")
     return [model["hidden"], model["hidden"]] if gated else [len(weight)]
 
@@ -534,5 +534,6 @@ if __name__ == "__main__":
     modes = {"runs": each(run_case), "updates": each(update_case), "names": names, "characters": characters,
              "recall": recall, "cycles": cycles, "gpt2_models": of("gpt2", "make"),
              "gpt2_exports": of("gpt2", "check"), "gpt2_texts": of("gpt2", "generate"),
-             "gpt2_shapes": of("gpt2", "shapes"), "probes": of("probe", "fit")}
+             "gpt2_shapes": of("gpt2", "shapes"), "family_models": of("families", "make"),
+             "family_exports": of("families", "check"), "family_texts": of("families", "generate"), "probes": of("probe", "fit")}
     modes[sys.argv[1]](sys.argv[2])

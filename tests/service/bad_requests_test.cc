@@ -79,7 +79,8 @@ Table Specs() {
       "characters";
   return {
       Create("WidthNotDivisible", "spec { base { model { width: 9 heads: 2 } } }",
-             "base.model.heads: heads 2 does not divide width 9; expected heads that divide width"),
+             "base.model.heads: heads 2 does not divide width 9; expected heads that divide width, "
+             "or attention.head_size"),
       Create("UnknownBetter", "spec { report { better: 7 } }",
              "report.better: 7 is unknown; expected lower or higher"),
       Create("TooManySteps", "spec { base { training { steps: 10000001 } } }",

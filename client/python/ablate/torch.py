@@ -34,9 +34,11 @@ _FIELDS: dict[str, type | tuple[str, ...]] = {
 # Fields that came later, with their values in a checkpoint that lacks them; read as the others.
 _LATER: dict[str, Any] = {
     "rotary.theta": 1e4, "rotary.share": 1.0, "rotary.skip_every": 0, "parallel": False,
+    "parallel_norms": False,
     "update_gain": "none", "embedding_scale": 1.0, "embedding_norm": False, "logit_cap": 0.0,
     "base_width": 0,
-    "attention.kv_heads": 0, "attention.qk_norm.kind": "none", "attention.qk_norm.scope": "head",
+    "attention.kv_heads": 0, "attention.head_size": 0, "attention.qkv_bias": False,
+    "attention.qk_norm.kind": "none", "attention.qk_norm.scope": "head",
     "attention.qk_norm.place": "before", "attention.qk_norm.gain": True,
     "attention.qk_norm.scale": 1.0, "attention.score_cap": 0.0, "attention.window": 0,
     "attention.full_every": 0, "attention.sink": False, "attention.value_residual": "none",
@@ -120,7 +122,7 @@ def _check_config(config: dict[str, Any], tensors: int) -> None:
         if not fits:
             raise DataLoss(f"not a model's checkpoint: {path} is {str(value)[:64]!r}; "
                            f"expected {expected}")
-    if config["width"] % config["heads"] != 0:
+    if not config["attention"]["head_size"] and config["width"] % config["heads"] != 0:
         raise DataLoss(f"not a model's checkpoint: width is {config['width']}; expected a multiple "
                        f"of {config['heads']} heads")
     if config["heads"] % (config["attention"]["kv_heads"] or 1) != 0:
@@ -196,8 +198,11 @@ class Block(nn.Module):
             update = self.attention(read(x, self.attention), masked, first_values)
             stream = self._add(x, self.attention, update)
         reads_both = self.config["parallel"] and self.attention is not None
-        both = read(x, self.attention) if reads_both else read(stream, self.feed_forward)
-        return self._add(stream, self.feed_forward, self.feed_forward(both))
+        reader = self.feed_forward
+        if reads_both and not self.config["parallel_norms"]:
+            reader = self.attention
+        inputs = read(x if reads_both else stream, reader)
+        return self._add(stream, self.feed_forward, self.feed_forward(inputs))
 
     def _add(self, x: Tensor, f: Sublayer, update: Tensor) -> Tensor:
         """Combines a sublayer's update with the residual stream, by the placement of its norms."""
@@ -222,7 +227,8 @@ class Sublayer(nn.Module):
         norm = config["norm"]
         has_norm = norm[name] and norm["placement"] != "none"
         if name == "feed_forward" and config["parallel"]:
-            has_norm = False  # it reads the attention's
+            has_norm = (config["parallel_norms"] and norm["attention"]
+                        and norm["placement"] != "none")  # else it reads the attention's
         self.norm = Norm(config) if has_norm else None
         self.post_norm = Norm(config) if has_norm and norm["placement"] == "sandwich" else None
         size = {"none": 0, "feature": config["width"], "scalar": 1}[config["update_gain"]]
@@ -237,21 +243,23 @@ class Attention(Sublayer):
         self.index, self.options = index, config["attention"]
         width, heads = config["width"], config["heads"]
         self.kv_heads = self.options["kv_heads"] or heads
-        self.kv_width = self.kv_heads * (width // heads)
-        self.qkv = nn.Linear(width, width + 2 * self.kv_width, bias=config["bias"])
+        self.query_width = heads * _head_size(config)
+        self.kv_width = self.kv_heads * _head_size(config)
+        self.qkv = nn.Linear(width, self.query_width + 2 * self.kv_width,
+                             bias=config["bias"] or self.options["qkv_bias"])
         if self.options["qk_norm"]["kind"] != "none":
             self.query_norm = HeadNorm(config, heads)
             self.key_norm = HeadNorm(config, self.kv_heads)
         self.sink = nn.Parameter(torch.zeros(heads)) if self.options["sink"] else None
         learned = self.options["value_residual"] == "learned" and index > 0
         self.value_mix = nn.Parameter(torch.full((1,), 0.5)) if learned else None
-        self.projection = nn.Linear(width, width, bias=config["bias"])
+        self.projection = nn.Linear(self.query_width, width, bias=config["bias"])
 
     def forward(self, x: Tensor, masked: Tensor, first_values: list[Tensor]) -> Tensor:
         heads, qk_norm = self.config["heads"], self.options["qk_norm"]
         q, k, v = (part.unflatten(-1, (count, -1)).transpose(1, 2)  # [B, heads, T, d/H]
                    for part, count in zip(
-                       self.qkv(x).split([x.shape[-1], self.kv_width, self.kv_width], dim=-1),
+                       self.qkv(x).split([self.query_width, self.kv_width, self.kv_width], dim=-1),
                        (heads, self.kv_heads, self.kv_heads), strict=True))
         q, k = self._turned(q, k)
         v = self._mixed(v, first_values)
@@ -309,7 +317,7 @@ class HeadNorm(nn.Module):
     def __init__(self, config: dict[str, Any], heads: int) -> None:
         super().__init__()
         self.options, self.eps = config["attention"]["qk_norm"], config["norm"]["eps"]
-        size = config["width"] // config["heads"]
+        size = _head_size(config)
         shape = heads * size if self.options["scope"] == "all" else size
         self.weight = nn.Parameter(torch.ones(shape)) if self.options["gain"] else None
 
@@ -405,6 +413,12 @@ def _standardised(x: Tensor, kind: str, eps: float) -> Tensor:
     square = x.square()
     total = square.sum(-1, keepdim=True) if kind == "l2" else square.mean(-1, keepdim=True)
     return x / torch.sqrt(total + eps)
+
+
+def _head_size(config: dict[str, Any]) -> int:
+    """Returns the features of a head."""
+    size: int = config["attention"]["head_size"] or config["width"] // config["heads"]
+    return size
 
 
 def _width_ratio(config: dict[str, Any]) -> float:

@@ -53,7 +53,9 @@ class Patching : public Computation {
     rows_ = PatchedRows(longest_, positions_, static_cast<double>(subject_.layout.size));
     const auto points = static_cast<int64_t>(hook_points_.size());
     const auto places = static_cast<int64_t>(places_.size());
-    given_ = at::zeros({points, rows_ * longest_, model_.width}, subject_.values.options());
+    const bool heads = options.part == PatchedPart::kHead;
+    given_ = at::zeros({points, rows_ * longest_, heads ? QueryWidth(model_) : model_.width},
+                       subject_.values.options());
     whole_ = at::zeros({2, rows_}, at::kDouble);
     differences_ = at::zeros({static_cast<int64_t>(pairs_.size()), 2}, at::kDouble);
     means_ = at::zeros({places, positions_ + 1}, at::kDouble);

@@ -47,9 +47,9 @@ class Removal : public Computation {
         subject_(analysis.subjects[0]),
         places_(PlacesOf(options.part, subject_.config.model)),
         scores_(at::zeros({static_cast<int64_t>(places_.size()) + 1, 3}, at::kDouble)),
-        sums_(at::zeros(
-            {TakesMeans() ? subject_.config.model.layers : 0, subject_.config.model.width},
-            at::kDouble)) {}
+        sums_(at::zeros({TakesMeans() ? subject_.config.model.layers : 0,
+                         WidthOf(options.part, subject_.config.model)},
+                        at::kDouble)) {}
 
   // All batches for the means, then for the whole model, then without each part.
   int64_t pieces() const override {
@@ -150,13 +150,19 @@ class Removal : public Computation {
     return hooks;
   }
 
+  // Returns the features at the hook point of a part.
+  static int64_t WidthOf(RemovedPart part, const ModelConfig& model) {
+    return part == RemovedPart::kHead ? QueryWidth(model) : model.width;
+  }
+
   // Returns a hook that replaces the features of a head, or all features, by the mean at the hook
   // point or by 0.
   Hook Replaced(int block, int head) const {
     const ModelConfig& model = subject_.config.model;
     const bool one = options_.part == RemovedPart::kHead && head != kEveryPlace;
-    const int64_t count = one ? HeadSize(model) : model.width, first = one ? head * count : 0;
-    at::Tensor value = at::zeros({model.width}, at::kDouble);
+    const int64_t width = WidthOf(options_.part, model);
+    const int64_t count = one ? HeadSize(model) : width, first = one ? head * count : 0;
+    at::Tensor value = at::zeros({width}, at::kDouble);
     if (TakesMeans()) value = sums_[block] / static_cast<double>(analysis_.tokens);
     return [value, first, count](const at::Tensor& x) {
       at::Tensor without = x.clone();

@@ -39,7 +39,7 @@ constexpr int64_t kMaxElements = 1 << 26;
 int64_t RowsAtOnce(const ModelConfig& model) {
   const int64_t context = model.context;
   const int64_t row = LooksAhead(model) ? context * context * model.heads
-                                        : 2 * context * model.width * model.layers;
+                                        : 2 * context * QueryWidth(model) * model.layers;
   return std::clamp<int64_t>(kMaxElements / row, 1, kMaxRows);
 }
 

@@ -90,7 +90,7 @@ void ApplyOutputs(const ParameterInfo& parameter, const ModelConfig& model, Init
   if (!is_weight) return;
   draw->factor = std::pow(8.0 * model.layers, -0.25);
   // Values alone have the factor, not queries and keys.
-  if (parameter.module == Module::kQkv) draw->first_row = model.width + KvWidth(model);
+  if (parameter.module == Module::kQkv) draw->first_row = QueryWidth(model) + KvWidth(model);
 }
 
 }  // namespace

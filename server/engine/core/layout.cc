@@ -133,7 +133,7 @@ void AddHeads(const ModelConfig& config, int block, LayoutBuilder& builder) {
     const bool all = attention.qk_norm.scope == QkNormScope::kAll;
     const int64_t size = HeadSize(config);
     builder.Add("attention.query_norm.weight", Module::kQueryNorm, ParameterRole::kGain,
-                {all ? config.width : size}, 1);
+                {all ? QueryWidth(config) : size}, 1);
     builder.Add("attention.key_norm.weight", Module::kKeyNorm, ParameterRole::kGain,
                 {all ? KvWidth(config) : size}, 1);
   }
@@ -151,10 +151,11 @@ void AddAttention(const ModelConfig& config, int block, LayoutBuilder& builder) 
   if (HasAttentionNorm(config)) {
     builder.AddNorm("attention.norm", Module::kAttentionNorm, config);
   }
-  builder.AddLinear("attention.qkv", Module::kQkv, width + int64_t{2} * KvWidth(config), width,
-                    config.bias);
+  const int64_t queries = QueryWidth(config);
+  builder.AddLinear("attention.qkv", Module::kQkv, queries + int64_t{2} * KvWidth(config), width,
+                    HasQkvBias(config));
   AddHeads(config, block, builder);
-  builder.AddLinear("attention.projection", Module::kProjection, width, width, config.bias);
+  builder.AddLinear("attention.projection", Module::kProjection, width, queries, config.bias);
   if (HasAttentionNorm(config) && config.norm.placement == NormPlacement::kSandwich) {
     builder.AddNorm("attention.post_norm", Module::kAttentionPostNorm, config);
   }
@@ -219,14 +220,6 @@ bool IsBlockMatrix(const ParameterInfo& parameter) {
   return parameter.role == ParameterRole::kWeight && parameter.block >= 0;
 }
 
-// Returns the rows of the linears that are stacked in a weight.
-std::vector<int64_t> StackedRows(const ModelConfig& model, const ParameterInfo& weight) {
-  if (weight.module == Module::kQkv) return {model.width, KvWidth(model), KvWidth(model)};
-  const bool gated = weight.module == Module::kUp && IsGated(model.activation);
-  if (gated) return {model.hidden, model.hidden};
-  return {weight.shape[0]};
-}
-
 bool InBlocks(const NormConfig& config) { return config.placement != NormPlacement::kNone; }
 
 }  // namespace
@@ -235,13 +228,19 @@ bool Attends(const ModelConfig& config) { return config.attention.kind != Attent
 
 bool LooksAhead(const ModelConfig& config) { return Attends(config) && !config.attention.causal; }
 
-int HeadSize(const ModelConfig& config) { return config.width / config.heads; }
+int HeadSize(const ModelConfig& config) {
+  return config.attention.head_size > 0 ? config.attention.head_size : config.width / config.heads;
+}
+
+int QueryWidth(const ModelConfig& config) { return config.heads * HeadSize(config); }
 
 int KvHeads(const ModelConfig& config) {
   return config.attention.kv_heads > 0 ? config.attention.kv_heads : config.heads;
 }
 
 int KvWidth(const ModelConfig& config) { return KvHeads(config) * HeadSize(config); }
+
+bool HasQkvBias(const ModelConfig& config) { return config.bias || config.attention.qkv_bias; }
 
 int RotatedFeatures(const ModelConfig& config) {
   return static_cast<int>(std::lround(HeadSize(config) * config.rotary.share));
@@ -290,7 +289,8 @@ bool HasAttentionNorm(const ModelConfig& config) {
 }
 
 bool HasFeedForwardNorm(const ModelConfig& config) {
-  return config.norm.feed_forward && InBlocks(config.norm) && !config.parallel;
+  if (config.parallel) return config.parallel_norms && HasAttentionNorm(config);
+  return config.norm.feed_forward && InBlocks(config.norm);
 }
 
 bool HasDeviation(const NormConfig& config) {
@@ -351,6 +351,13 @@ std::vector<ParameterRange> UpdateRanges(const ParameterLayout& layout,
     }
   }
   return ranges;
+}
+
+std::vector<int64_t> StackedRows(const ModelConfig& model, const ParameterInfo& parameter) {
+  if (parameter.module == Module::kQkv) return {QueryWidth(model), KvWidth(model), KvWidth(model)};
+  const bool gated = parameter.module == Module::kUp && IsGated(model.activation);
+  if (gated) return {model.hidden, model.hidden};
+  return {parameter.shape[0]};
 }
 
 std::vector<MatrixView> BlockMatrices(const ModelConfig& model, const ParameterLayout& layout) {

@@ -102,9 +102,15 @@ double WidthRatio(const ModelConfig& config);
 int HeadSize(const ModelConfig& config);
 double ScoreScale(const ModelConfig& config);
 
+// Returns the features of all heads of queries together: those of the projection's input.
+int QueryWidth(const ModelConfig& config);
+
 // Returns the number of heads of keys and values, and their features together.
 int KvHeads(const ModelConfig& config);
 int KvWidth(const ModelConfig& config);
+
+// Returns true if the linear of queries, keys and values has a bias.
+bool HasQkvBias(const ModelConfig& config);
 
 // Returns the number of a head's features that rotary positions rotate; even.
 int RotatedFeatures(const ModelConfig& config);
@@ -131,22 +137,23 @@ int64_t MostLogitsTogether(Device device);
 bool HasNorm(const ModelConfig& config);
 
 // Return true if a block has a norm at its attention sublayer (never without attention), and at its
-// feed-forward sublayer (never if both read one norm).
+// feed-forward sublayer (if both are parallel: as attention, or never if they share a norm).
 bool HasAttentionNorm(const ModelConfig& config);
 bool HasFeedForwardNorm(const ModelConfig& config);
 
 // Returns the layout of a model. Parameters, in this order: token_embedding.weight [V,d];
 // position_embedding.weight [context,d] if positions are learned; embedding_norm.{weight,bias}; for
 // each block i block.{i}.attention.norm.{weight,bias} [d], block.{i}.attention.qkv.{weight
-// [d+2k,d],bias} with k = KvWidth, block.{i}.attention.{query_norm,key_norm}.weight (of a head's
-// features, or of all heads'), block.{i}.attention.sink [H], block.{i}.attention.value_mix [1] of
-// every block but the first, block.{i}.attention.projection.{weight [d,d],bias},
-// block.{i}.attention.post_norm.{weight,bias}, block.{i}.attention.update_gain ([d] or [1]),
-// block.{i}.feed_forward.norm.{weight,bias}, block.{i}.feed_forward.up.{weight [h,d],bias} (gated:
-// [2h,d], gates first), block.{i}.feed_forward.down.{weight [d,h],bias},
-// block.{i}.feed_forward.post_norm.{weight,bias}, block.{i}.feed_forward.update_gain;
-// final_norm.{weight,bias}; head.{weight [V,d] unless tied, bias}. Only sandwich placement has the
-// norms called post_norm. A pointwise norm has alpha [1], too, and with derf offset [1].
+// [q+2k,d],bias} with q = QueryWidth and k = KvWidth,
+// block.{i}.attention.{query_norm,key_norm}.weight (of a head's features, or of all heads'),
+// block.{i}.attention.sink [H], block.{i}.attention.value_mix [1] of every block but the first,
+// block.{i}.attention.projection.{weight [d,q],bias}, block.{i}.attention.post_norm.{weight,bias},
+// block.{i}.attention.update_gain ([d] or [1]), block.{i}.feed_forward.norm.{weight,bias},
+// block.{i}.feed_forward.up.{weight [h,d],bias} (gated: [2h,d], gates first),
+// block.{i}.feed_forward.down.{weight [d,h],bias}, block.{i}.feed_forward.post_norm.{weight,bias},
+// block.{i}.feed_forward.update_gain; final_norm.{weight,bias}; head.{weight [V,d] unless tied,
+// bias}. Only sandwich placement has the norms called post_norm. A pointwise norm has alpha [1],
+// too, and with derf offset [1].
 //
 // Buffers: running_mean and running_variance [d] of every BatchNorm, under the norm's name. Then,
 // with feedback alignment, a matrix `feedback` of the weight's shape for each linear of a block,
@@ -184,6 +191,10 @@ struct MatrixView {
   int64_t rows = 0;
   int64_t columns = 0;
 };
+
+// Returns the rows of the linears that are stacked in a parameter: queries, keys and values; gates
+// and values of a gated feed-forward; else all.
+std::vector<int64_t> StackedRows(const ModelConfig& model, const ParameterInfo& parameter);
 
 // Returns the weights of the blocks' linears. Those of stacked linears are apart: queries, keys and
 // values; gates and values of a gated feed-forward.

@@ -13,6 +13,10 @@ struct Lacking {
 };
 
 constexpr Lacking kLacking[] = {
+    {"size of heads other than width/heads",
+     [](const RunConfig& config) { return config.model.attention.head_size > 0; }},
+    {"biases of queries, keys and values alone",
+     [](const RunConfig& config) { return HasQkvBias(config.model) != config.model.bias; }},
     {"capped scores", [](const RunConfig& config) { return config.model.attention.score_cap > 0; }},
     {"windows of attention",
      [](const RunConfig& config) { return config.model.attention.window > 0; }},

@@ -39,6 +39,8 @@ MODELS = {
               "model.attention.qk_norm.place": "after", "model.positions": "rotary",
               "model.rotary.skip_every": 2, "model.attention.qk_norm.gain": False,
               "model.feed_forward.activation": "reglu", "model.parallel": True},
+    "shapes": {"model.attention.head_size": 8, "model.bias": False, "model.attention.qkv_bias": True,
+               "model.parallel": True, "model.parallel_norms": True},
     "l2_heads": {"model.attention.qk_norm.kind": "l2", "model.attention.window": 3,
                  "model.attention.full_every": 2, "model.attention.sink": True,
                  "model.feed_forward.activation": "relu2", "model.update_gain": "feature"},

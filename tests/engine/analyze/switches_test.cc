@@ -44,6 +44,13 @@ const Switched kSwitched[] = {
        m.rotary = {500, 1, 2};
      }},
     {"parallel", [](ModelConfig& m) { m.parallel = true; }},
+    {"shapes",
+     [](ModelConfig& m) {
+       m.attention.head_size = m.width / m.heads + 2;
+       m.bias = false;
+       m.attention.qkv_bias = true;
+       m.parallel = m.parallel_norms = true;
+     }},
     {"update_gain", [](ModelConfig& m) { m.update_gain = UpdateGain::kFeature; }},
     {"embeddings",
      [](ModelConfig& m) {

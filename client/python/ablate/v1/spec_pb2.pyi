@@ -113,11 +113,13 @@ class AttentionKind(_message.Message):
     def __init__(self) -> None: ...
 
 class AttentionSpec(_message.Message):
-    __slots__ = ["causal", "full_every", "kind", "kv_heads", "qk_norm", "score_bias", "score_cap", "sink", "value_residual", "window"]
+    __slots__ = ["causal", "full_every", "head_size", "kind", "kv_heads", "qk_norm", "qkv_bias", "score_bias", "score_cap", "sink", "value_residual", "window"]
     CAUSAL_FIELD_NUMBER: _ClassVar[int]
     FULL_EVERY_FIELD_NUMBER: _ClassVar[int]
+    HEAD_SIZE_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     KV_HEADS_FIELD_NUMBER: _ClassVar[int]
+    QKV_BIAS_FIELD_NUMBER: _ClassVar[int]
     QK_NORM_FIELD_NUMBER: _ClassVar[int]
     SCORE_BIAS_FIELD_NUMBER: _ClassVar[int]
     SCORE_CAP_FIELD_NUMBER: _ClassVar[int]
@@ -126,15 +128,17 @@ class AttentionSpec(_message.Message):
     WINDOW_FIELD_NUMBER: _ClassVar[int]
     causal: bool
     full_every: int
+    head_size: int
     kind: AttentionKind.Value
     kv_heads: int
     qk_norm: QkNormSpec
+    qkv_bias: bool
     score_bias: float
     score_cap: float
     sink: bool
     value_residual: ValueResidual.Value
     window: int
-    def __init__(self, kind: _Optional[_Union[AttentionKind.Value, str]] = ..., score_bias: _Optional[float] = ..., causal: bool = ..., kv_heads: _Optional[int] = ..., qk_norm: _Optional[_Union[QkNormSpec, _Mapping]] = ..., score_cap: _Optional[float] = ..., window: _Optional[int] = ..., full_every: _Optional[int] = ..., sink: bool = ..., value_residual: _Optional[_Union[ValueResidual.Value, str]] = ...) -> None: ...
+    def __init__(self, kind: _Optional[_Union[AttentionKind.Value, str]] = ..., score_bias: _Optional[float] = ..., causal: bool = ..., kv_heads: _Optional[int] = ..., head_size: _Optional[int] = ..., qkv_bias: bool = ..., qk_norm: _Optional[_Union[QkNormSpec, _Mapping]] = ..., score_cap: _Optional[float] = ..., window: _Optional[int] = ..., full_every: _Optional[int] = ..., sink: bool = ..., value_residual: _Optional[_Union[ValueResidual.Value, str]] = ...) -> None: ...
 
 class Axis(_message.Message):
     __slots__ = ["field", "form", "name", "settings", "switches", "tune", "values"]
@@ -359,7 +363,7 @@ class Limits(_message.Message):
     def __init__(self, runs: _Optional[int] = ..., device_time: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., bytes: _Optional[int] = ..., priority: _Optional[_Union[Priority.Value, str]] = ..., failures: _Optional[int] = ...) -> None: ...
 
 class ModelSpec(_message.Message):
-    __slots__ = ["attention", "base_width", "bias", "context", "dropout", "embedding_norm", "embedding_scale", "feed_forward", "head_bias", "heads", "init", "layers", "logit_cap", "norm", "parallel", "positions", "residual", "residual_scale", "rotary", "tied_head", "update_gain", "update_gain_start", "width"]
+    __slots__ = ["attention", "base_width", "bias", "context", "dropout", "embedding_norm", "embedding_scale", "feed_forward", "head_bias", "heads", "init", "layers", "logit_cap", "norm", "parallel", "parallel_norms", "positions", "residual", "residual_scale", "rotary", "tied_head", "update_gain", "update_gain_start", "width"]
     ATTENTION_FIELD_NUMBER: _ClassVar[int]
     BASE_WIDTH_FIELD_NUMBER: _ClassVar[int]
     BIAS_FIELD_NUMBER: _ClassVar[int]
@@ -375,6 +379,7 @@ class ModelSpec(_message.Message):
     LOGIT_CAP_FIELD_NUMBER: _ClassVar[int]
     NORM_FIELD_NUMBER: _ClassVar[int]
     PARALLEL_FIELD_NUMBER: _ClassVar[int]
+    PARALLEL_NORMS_FIELD_NUMBER: _ClassVar[int]
     POSITIONS_FIELD_NUMBER: _ClassVar[int]
     RESIDUAL_FIELD_NUMBER: _ClassVar[int]
     RESIDUAL_SCALE_FIELD_NUMBER: _ClassVar[int]
@@ -398,6 +403,7 @@ class ModelSpec(_message.Message):
     logit_cap: float
     norm: NormSpec
     parallel: bool
+    parallel_norms: bool
     positions: Positions.Value
     residual: bool
     residual_scale: float
@@ -406,7 +412,7 @@ class ModelSpec(_message.Message):
     update_gain: UpdateGain.Value
     update_gain_start: float
     width: int
-    def __init__(self, layers: _Optional[int] = ..., width: _Optional[int] = ..., heads: _Optional[int] = ..., context: _Optional[int] = ..., positions: _Optional[_Union[Positions.Value, str]] = ..., bias: bool = ..., residual: bool = ..., tied_head: bool = ..., head_bias: bool = ..., init: _Optional[_Union[InitSpec, _Mapping]] = ..., attention: _Optional[_Union[AttentionSpec, _Mapping]] = ..., norm: _Optional[_Union[NormSpec, _Mapping]] = ..., feed_forward: _Optional[_Union[FeedForwardSpec, _Mapping]] = ..., residual_scale: _Optional[float] = ..., dropout: _Optional[float] = ..., rotary: _Optional[_Union[RotarySpec, _Mapping]] = ..., parallel: bool = ..., update_gain: _Optional[_Union[UpdateGain.Value, str]] = ..., update_gain_start: _Optional[float] = ..., embedding_scale: _Optional[float] = ..., embedding_norm: bool = ..., logit_cap: _Optional[float] = ..., base_width: _Optional[int] = ...) -> None: ...
+    def __init__(self, layers: _Optional[int] = ..., width: _Optional[int] = ..., heads: _Optional[int] = ..., context: _Optional[int] = ..., positions: _Optional[_Union[Positions.Value, str]] = ..., bias: bool = ..., residual: bool = ..., tied_head: bool = ..., head_bias: bool = ..., init: _Optional[_Union[InitSpec, _Mapping]] = ..., attention: _Optional[_Union[AttentionSpec, _Mapping]] = ..., norm: _Optional[_Union[NormSpec, _Mapping]] = ..., feed_forward: _Optional[_Union[FeedForwardSpec, _Mapping]] = ..., residual_scale: _Optional[float] = ..., dropout: _Optional[float] = ..., rotary: _Optional[_Union[RotarySpec, _Mapping]] = ..., parallel: bool = ..., parallel_norms: bool = ..., update_gain: _Optional[_Union[UpdateGain.Value, str]] = ..., update_gain_start: _Optional[float] = ..., embedding_scale: _Optional[float] = ..., embedding_norm: bool = ..., logit_cap: _Optional[float] = ..., base_width: _Optional[int] = ...) -> None: ...
 
 class MuonAdjust(_message.Message):
     __slots__ = []

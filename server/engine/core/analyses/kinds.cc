@@ -38,6 +38,8 @@ uint64_t FeaturesAt(const ModelConfig& model, const std::string& hook_point) {
         return 0;
       case HookPoint::kFeedForwardHidden:
         return static_cast<uint64_t>(model.hidden);
+      case HookPoint::kAttentionHeads:
+        return static_cast<uint64_t>(QueryWidth(model));
       case HookPoint::kLogits:
         return static_cast<uint64_t>(model.vocabulary);
       default:

@@ -333,20 +333,20 @@ Heads SplitHeads(const at::Tensor& x, const BlockParameters& block, const Attent
   const auto linear = [&](const at::Tensor& in, const LinearParameters& parameters) {
     return Linear(in, parameters, pass.rule(), pass.factors()).to(parameters.weight.scalar_type());
   };
-  const int64_t d = x.size(1), k = KvWidth(setting.config);
+  const int64_t width = QueryWidth(setting.config), k = KvWidth(setting.config);
   const int64_t heads = setting.config.heads, shared = KvHeads(setting.config);
   if (kept == Kept::kEvery) {
-    const at::Tensor qkv = linear(x, block.qkv);  // [B·T, d + 2k]
+    const at::Tensor qkv = linear(x, block.qkv);  // [B·T, q + 2k]
     if (heads == shared) {
       const std::vector<at::Tensor> split = Split(qkv, 3, heads, shape);
       return {split[0], split[1], split[2]};
     }
-    const std::vector<at::Tensor> kv = Split(qkv.narrow(1, d, 2 * k), 2, shared, shape);
-    return {Split(qkv.narrow(1, 0, d), 1, heads, shape)[0], kv[0], kv[1]};
+    const std::vector<at::Tensor> kv = Split(qkv.narrow(1, width, 2 * k), 2, shared, shape);
+    return {Split(qkv.narrow(1, 0, width), 1, heads, shape)[0], kv[0], kv[1]};
   }
-  const at::Tensor last = LastPositions(x, shape);                    // [B, d]
-  const at::Tensor q = linear(last, OutputRange(block.qkv, 0, d));    // [B, d]
-  const at::Tensor kv = linear(x, OutputRange(block.qkv, d, 2 * k));  // [B·T, 2k]
+  const at::Tensor last = LastPositions(x, shape);                        // [B, d]
+  const at::Tensor q = linear(last, OutputRange(block.qkv, 0, width));    // [B, q]
+  const at::Tensor kv = linear(x, OutputRange(block.qkv, width, 2 * k));  // [B·T, 2k]
   const std::vector<at::Tensor> split = Split(kv, 2, shared, shape);
   return {Split(q, 1, heads, shape)[0], split[0], split[1]};
 }

@@ -34,7 +34,7 @@ struct NormParameters {
 
 struct BlockParameters {
   NormParameters attention_norm;
-  LinearParameters qkv;       // [d + 2k, d]: rows of queries, keys, values; k is KvWidth
+  LinearParameters qkv;       // [q + 2k, d]: rows of queries, keys, values (QueryWidth, KvWidth)
   NormParameters query_norm;  // of a head's features, or of all heads'
   NormParameters key_norm;
   at::Tensor sink;              // [H], scores

@@ -212,7 +212,9 @@ at::Tensor ApplyBlock(const ModelConfig& config, const BlockParameters& block, c
   if (Attends(config)) {
     const at::Tensor normed = attention.Before(x);  // [N, d]
     stream = attention.After(stream, AttentionUpdate(normed, pass, steps));
-    if (config.parallel) in = steps.keep(normed);
+    if (config.parallel) {
+      in = config.parallel_norms ? feed_forward.Before(steps.keep(x)) : steps.keep(normed);
+    }
   }
   if (!in.defined()) in = feed_forward.Before(stream);
   return pass.At(HookPoint::kBlockOutput,
