@@ -102,7 +102,7 @@ constexpr CommandRow kCommands[] = {
     {kModels, &kArtifact, "ls", "List the checkpoints of a run", DefineArtifactLs},
     {kModels, &kArtifact, "get", "Write a checkpoint to a file", DefineArtifactGet},
     {kModels, &kModel, "ls", "List imported models", DefineModelLs},
-    {kModels, &kModel, "add", "Import a GPT-2 model from a folder", DefineModelAdd},
+    {kModels, &kModel, "add", "Import a model of transformers from a folder", DefineModelAdd},
     {kModels, &kModel, "show", "Show an imported model: sizes, norms, notes", DefineModelShow},
     {kModels, &kModel, "rm", "Remove an imported model", DefineModelRm},
     {kModels, &kModel, "export", "Write a model to a folder for transformers", DefineModelExport},

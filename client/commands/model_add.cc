@@ -249,7 +249,8 @@ Action DefineModelAdd(Command* command) {
                 "Show it only to you and admins; for private experiments of yours");
   command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
-      "Reads GPT-2 models as transformers saves them, also with RMSNorm and without some norms. "
+      "Reads GPT-2, Llama, Qwen2, Qwen3 and GPT-NeoX as transformers saves them, and GPT-2 with "
+      "RMSNorm or without some norms. "
       "Experiments begin with the model by model_from: models/NAME.\n\n"
       "Examples:\n  ablate model add ./gpt2 --name gpt2\n"
       "  ablate model add ./gpt2-rms --name gpt2-rms --set norm.kind=rms --private");

@@ -17,7 +17,7 @@
 #include "server/analysis/subjects.h"
 #include "server/config/engine_config.h"
 #include "server/config/model_spec.h"
-#include "server/engine/gpt2.h"
+#include "server/engine/pretrained.h"
 #include "server/lookup/errors.h"
 #include "server/lookup/names.h"
 #include "server/rpc/blob_streams.h"

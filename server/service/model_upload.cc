@@ -19,7 +19,7 @@
 #include "base/utf8.h"
 #include "proto/reflect/text.h"
 #include "server/config/model_spec.h"
-#include "server/engine/gpt2.h"
+#include "server/engine/pretrained.h"
 #include "server/lookup/errors.h"
 #include "server/lookup/names.h"
 #include "server/rpc/blob_streams.h"
@@ -82,8 +82,8 @@ absl::Status CheckParts(const v1::UploadModelRequest& header) {
                               text::Grouped(header.bytes()));
 }
 
-absl::StatusOr<engine::Gpt2Overrides> OverridesOf(const v1::UploadModelRequest& header) {
-  engine::Gpt2Overrides overrides;
+absl::StatusOr<engine::ImportOverrides> OverridesOf(const v1::UploadModelRequest& header) {
+  engine::ImportOverrides overrides;
   switch (header.norm_kind()) {
     case v1::NormKind::unspecified:
       break;
@@ -109,12 +109,12 @@ absl::Status BadModel(const absl::Status& why) {
 }
 
 // Computes logits of a few tokens. INVALID_ARGUMENT if they aren't finite.
-absl::Status TryModel(const ModelFiles& files, const engine::Gpt2Overrides& overrides,
-                      const engine::ModelConfig& model) {
+absl::Status TryModel(const engine::ImportedModel& imported) {
+  const engine::ModelConfig& model = imported.model;
   std::vector<int64_t> tokens = {0, model.vocabulary - 1, model.vocabulary / 2};
   tokens.resize(std::min(tokens.size(), static_cast<size_t>(model.context)));
-  ASSIGN_OR_RETURN(const auto logits, engine::Gpt2Logits(ViewsOf(files), overrides, tokens,
-                                                         engine::Gpt2Positions::kAll));
+  ASSIGN_OR_RETURN(const auto logits,
+                   engine::PlainLogits(imported, tokens, engine::LogitPositions::kAll));
   const bool finite =
       std::all_of(logits.begin(), logits.end(), [](double x) { return std::isfinite(x); });
   if (finite) return absl::OkStatus();
@@ -160,7 +160,7 @@ class UploadModelReactor final : public rpc::PushStream<v1::UploadModelRequest> 
   v1::Model* const response_;
   bool open_ = false;
   std::string name_;
-  engine::Gpt2Overrides overrides_;
+  engine::ImportOverrides overrides_;
   lookup::View view_;            // the caller's
   std::string private_to_;       // to whom the model will be private, or empty
   ModelFiles files_;             // without bytes until all are there
@@ -240,7 +240,7 @@ absl::Status UploadModelReactor::Open(const v1::UploadModelRequest& request) {
   });
   // Without tensors it is refused by the names alone, before anything is sent.
   if (has_tensors) return OpenWriter(request);
-  return BadModel(engine::ReadGpt2(ViewsOf(files_), overrides_).status());
+  return BadModel(engine::ReadPretrained(ViewsOf(files_), overrides_).status());
 }
 
 absl::Status UploadModelReactor::Reserve() {
@@ -320,11 +320,12 @@ absl::Status UploadModelReactor::Import() {
 }
 
 absl::StatusOr<std::string> UploadModelReactor::Convert(storage::ModelRecord* record) {
-  ASSIGN_OR_RETURN(engine::ImportedModel imported, engine::ReadGpt2(ViewsOf(files_), overrides_));
-  if (imported.parameters.size() <= kMaxTriedParameters) {
-    RETURN_IF_ERROR(TryModel(files_, overrides_, imported.model));
-  }
+  ASSIGN_OR_RETURN(engine::ImportedModel imported,
+                   engine::ReadPretrained(ViewsOf(files_), overrides_));
   files_ = {};
+  if (imported.parameters.size() <= kMaxTriedParameters) {
+    RETURN_IF_ERROR(TryModel(imported));
+  }
   record->parameters = imported.parameters.size();
   record->vocabulary = static_cast<uint32_t>(imported.model.vocabulary);
   record->spec = spec::ToModelSpec(imported.model).SerializeAsString();

@@ -18,7 +18,7 @@ using ::testing::StartsWith;
 constexpr char kTokenizer[] = ABLATE_SOURCE "/examples/data/shakespeare-bpe";
 
 Output Transformers(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), {ABLATE_PYTHON, ABLATE_SOURCE "/tests/e2e/gpt2_model.py"});
+  arguments.insert(arguments.begin(), {ABLATE_PYTHON, ABLATE_SOURCE "/tests/e2e/transformers_model.py"});
   return RunProgram(arguments, "", {});
 }
 
@@ -28,12 +28,17 @@ double LastNumber(std::string csv) {
   return std::strtod(csv.c_str() + csv.rfind(',') + 1, nullptr);
 }
 
-TEST(ModelsTest, EvaluatesAnImportedModelAndHandsItBack) {
+class FamiliesTest : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(All, FamiliesTest,
+                         ::testing::Values("gpt2", "llama", "qwen2", "qwen3", "gpt_neox"),
+                         [](const auto& type) { return std::string(type.param); });
+
+TEST_P(FamiliesTest, EvaluatesAnImportedModelAndHandsItBack) {
   PersonalServer server;
   server.Up({"--lanes", "1"});
   const std::string folder = server.home() + "/../";
   const std::string tiny = folder + "tiny";
-  const Output made = Transformers({"make", tiny});
+  const Output made = Transformers({"make", GetParam(), tiny});
   if (made.exit_code == 77) GTEST_SKIP() << made.out;
   ASSERT_EQ(made.exit_code, 0) << made.err;
   const std::string text = folder + "plays.txt";
@@ -66,6 +71,11 @@ TEST(ModelsTest, EvaluatesAnImportedModelAndHandsItBack) {
   EXPECT_THAT(of_model.err, HasSubstr("2 samples of models/tiny: 50 % distinct"));
   EXPECT_THAT(of_model.out, StartsWith("KING "));
   EXPECT_EQ(of_model.out, generate({experiment + "/s0"}).out);
+
+  for (const char* kind : {"attention", "remove", "logit_lens", "spectrum", "gradient_flow"}) {
+    const Output analyzed = server.Ablate({"analyze", kind, experiment + "/s0"});
+    EXPECT_EQ(analyzed.exit_code, 0) << kind << "\n" << analyzed.err;
+  }
 
   ASSERT_EQ(server.Ablate({"model", "rm", "tiny"}).exit_code, 0);
   const std::string exported = folder + "exported";
@@ -154,7 +164,7 @@ TEST(ModelsTest, FineTunesAnImportedModelOnDocuments) {
   PersonalServer server;
   server.Up({"--lanes", "1"});
   const std::string folder = server.home() + "/../";
-  const Output made = Transformers({"make", folder + "tiny"});
+  const Output made = Transformers({"make", "gpt2", folder + "tiny"});
   if (made.exit_code == 77) GTEST_SKIP() << made.out;
   ASSERT_EQ(server.Ablate({"model", "add", folder + "tiny", "--name", "tiny"}).exit_code, 0);
   WriteFile(folder + "lines.txt",

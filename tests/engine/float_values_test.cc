@@ -96,35 +96,34 @@ TEST(CopyFloatsTest, ReadsUnalignedBytes) {
   EXPECT_THAT(values, ElementsAre(0.5f, -2.0f));
 }
 
-TEST(CopyTransposedTest, MovesEachElement) {
+TEST(CopySwappedTest, MovesEachPart) {
   const struct {
-    int64_t rows;
-    int64_t columns;
-  } shapes[] = {{1, 1}, {1, 9}, {16, 3}, {17, 5}, {40, 2}};
-  for (const auto& [rows, columns] : shapes) {
+    int64_t a;
+    int64_t b;
+    int64_t part;
+  } shapes[] = {{1, 1, 4}, {1, 9, 1}, {16, 3, 1}, {17, 5, 1}, {40, 2, 1}, {4, 3, 10}, {20, 3, 2}};
+  for (const auto& [a, b, part] : shapes) {
     std::vector<float> numbers;
-    for (int64_t i = 0; i < rows * columns; ++i) numbers.push_back(static_cast<float>(i));
+    for (int64_t i = 0; i < a * b * part; ++i) numbers.push_back(static_cast<float>(i));
     const std::string bytes = BytesOfAll(numbers);
     std::vector<float> values(numbers.size());
-    const TensorView view = {"a", TensorType::kF32, {rows, columns}, bytes};
-    ASSERT_TRUE(CopyTransposed("f", view, absl::MakeSpan(values)).ok());
-    for (int64_t row = 0; row < rows; ++row) {
-      for (int64_t column = 0; column < columns; ++column) {
-        ASSERT_EQ(values[static_cast<size_t>(column * rows + row)],
-                  static_cast<float>(row * columns + column));
-      }
+    const TensorView view = {"a", TensorType::kF32, {a * b, part}, bytes};
+    ASSERT_TRUE(CopySwapped("f", view, a, b, absl::MakeSpan(values)).ok());
+    for (int64_t i = 0; i < a * b * part; ++i) {
+      const int64_t row = i / (b * part), column = i / part % b;
+      ASSERT_EQ(values[static_cast<size_t>((column * a + row) * part + i % part)],
+                static_cast<float>(i));
     }
   }
 }
 
-TEST(CopyTransposedTest, NamesTheElementOfTheFile) {
+TEST(CopySwappedTest, NamesTheElementOfTheFile) {
   std::vector<float> numbers(60);
   numbers[53] = NAN;
   const std::string bytes = BytesOfAll(numbers);
   std::vector<float> values(60);
-  EXPECT_EQ(std::string(
-                CopyTransposed("f", {"a", TensorType::kF32, {20, 3}, bytes}, absl::MakeSpan(values))
-                    .message()),
+  const TensorView view = {"a", TensorType::kF32, {20, 3}, bytes};
+  EXPECT_EQ(std::string(CopySwapped("f", view, 20, 3, absl::MakeSpan(values)).message()),
             "f: tensor 'a' has nan at element 53; expected finite values.");
 }
 

@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/safetensors.h"
-#include "server/engine/gpt2.h"
+#include "server/engine/pretrained.h"
 
 namespace ablate::engine {
 
@@ -104,19 +104,19 @@ inline std::vector<NamedFile> FilesOf(const StoredModel& model) {
 }
 
 inline absl::StatusOr<ImportedModel> ReadFiles(const std::vector<NamedFile>& files,
-                                               const Gpt2Overrides& overrides = {}) {
+                                               const ImportOverrides& overrides = {}) {
   std::vector<FileView> views;
   for (const NamedFile& file : files) views.push_back({file.name, file.bytes});
-  return ReadGpt2(views, overrides);
+  return ReadPretrained(views, overrides);
 }
 
 inline absl::StatusOr<ImportedModel> ReadModel(const StoredModel& model,
-                                               const Gpt2Overrides& overrides = {}) {
+                                               const ImportOverrides& overrides = {}) {
   return ReadFiles(FilesOf(model), overrides);
 }
 
 // Returns a model that must be read.
-inline ImportedModel MustRead(const StoredModel& model, const Gpt2Overrides& overrides = {}) {
+inline ImportedModel MustRead(const StoredModel& model, const ImportOverrides& overrides = {}) {
   const auto imported = ReadModel(model, overrides);
   EXPECT_TRUE(imported.ok()) << imported.status();
   return imported.value_or(ImportedModel());

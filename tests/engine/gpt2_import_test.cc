@@ -174,9 +174,11 @@ RefusedModel Tensor(const std::string& name, const StoredTensor& tensor,
 
 TEST(ReadGpt2Test, RefusesSettingsThatItCannotRead) {
   ExpectRefused({
-      Setting("model_type", "gptj", "'gptj'; expected 'gpt2'."),
-      Setting("model_type", nullptr, "missing; expected 'gpt2'."),
-      Setting("model_type", "ablate_gpt2", "'ablate_gpt2'; expected 'gpt2'."),
+      Setting("model_type", "gptj", "'gptj'; expected one of gpt2, llama, qwen2, qwen3, gpt_neox."),
+      Setting("model_type", nullptr,
+              "missing; expected one of gpt2, llama, qwen2, qwen3, gpt_neox."),
+      Setting("model_type", "ablate_gpt2",
+              "'ablate_gpt2'; expected one of gpt2, llama, qwen2, qwen3, gpt_neox."),
       Setting("vocab_size", 0, "0; expected an integer from 1 to 1000000."),
       Setting("vocab_size", 5.0, "5.0; expected an integer from 1 to 1000000."),
       Setting("vocab_size", "5", "'5'; expected an integer from 1 to 1000000."),
@@ -569,12 +571,13 @@ TEST(ReadGpt2FilesTest, RefusesFilesThatAreMissingOrRepeated) {
 TEST(ReadGpt2FilesTest, RefusesPicklesWithTheirConversion) {
   const std::vector<NamedFile> files = FilesOf(TinyGpt2());
   for (const char* name : {"pytorch_model.bin", "model.pt", "model.pth", "model.pkl", "a.ckpt"}) {
-    EXPECT_EQ(MessageOf(ReadFiles({files[0], {name, "\x80"}}).status()),
-              absl::StrCat(name,
-                           ": a pickle can run code and is never read; expected model.safetensors. "
-                           "Convert it in its folder: python -c \"from transformers import "
-                           "GPT2LMHeadModel; "
-                           "GPT2LMHeadModel.from_pretrained('.').save_pretrained('converted')\""));
+    EXPECT_EQ(
+        MessageOf(ReadFiles({files[0], {name, "\x80"}}).status()),
+        absl::StrCat(name,
+                     ": a pickle can run code and is never read; expected model.safetensors. "
+                     "Convert it in its folder: python -c \"from transformers import "
+                     "AutoModelForCausalLM; "
+                     "AutoModelForCausalLM.from_pretrained('.').save_pretrained('converted')\""));
   }
   // Beside tensors that can be read, it is ignored like other files.
   EXPECT_TRUE(

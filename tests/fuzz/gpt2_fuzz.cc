@@ -8,7 +8,7 @@
 
 #include "absl/strings/string_view.h"
 #include "server/engine/core/layout.h"
-#include "server/engine/gpt2.h"
+#include "server/engine/pretrained.h"
 
 namespace ablate::engine {
 namespace {
@@ -25,18 +25,17 @@ absl::string_view TakeText(absl::string_view* rest) {
 }
 
 // Checks that an imported model is complete, and equal after a round trip.
-void CheckImported(const std::vector<FileView>& files, const Gpt2Overrides& overrides,
-                   const ImportedModel& imported) {
+void CheckImported(const ImportedModel& imported) {
   Require(imported.parameters.size() == static_cast<size_t>(MakeLayout(imported.model).size));
   for (const float value : imported.parameters) Require(std::isfinite(value));
   Require(ImportedCheckpoint(imported).ok());
-  const auto logits = Gpt2Logits(files, overrides, {0}, Gpt2Positions::kLast);
+  const auto logits = PlainLogits(imported, {0}, LogitPositions::kLast);
   Require(logits.ok() && logits->size() == static_cast<size_t>(imported.model.vocabulary));
-  const auto written = WriteGpt2(imported.model, imported.parameters);
+  const auto written = WritePretrained(imported.model, imported.parameters);
   Require(written.ok());
   std::vector<FileView> views;
   for (const NamedFile& file : *written) views.push_back({file.name, file.bytes});
-  const auto again = ReadGpt2(views, {});
+  const auto again = ReadPretrained(views, {});
   Require(again.ok());
   Require(again->model == imported.model && again->parameters == imported.parameters);
 }
@@ -47,13 +46,13 @@ void Try(absl::string_view data) {
   if (data.empty()) return;
   const auto flags = static_cast<unsigned char>(data.front());
   data.remove_prefix(1);
-  Gpt2Overrides overrides;
+  ImportOverrides overrides;
   if ((flags & 2) != 0) overrides.norm_kind = (flags & 4) != 0 ? NormKind::kRms : NormKind::kLayer;
   std::vector<FileView> files = {{"config.json", TakeText(&data)}};
   if ((flags & 1) != 0) files.push_back({"model.safetensors.index.json", TakeText(&data)});
   files.push_back({"model.safetensors", data});
-  const auto imported = ReadGpt2(files, overrides);
-  if (imported.ok()) CheckImported(files, overrides, *imported);
+  const auto imported = ReadPretrained(files, overrides);
+  if (imported.ok()) CheckImported(*imported);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 #include "server/engine/torch/model/transformer.h"
 #include "server/engine/trainer.h"
 #include "tests/parity/exchange.h"
-#include "tests/parity/gpt2_folders.h"
+#include "tests/parity/model_folders.h"
 
 namespace ablate::engine {
 namespace {
@@ -26,7 +26,7 @@ namespace {
 
 ImportedModel Import(const std::string& folder) {
   const std::vector<NamedFile> files = FilesIn(folder);
-  auto imported = ReadGpt2(ViewsOf(files), {});
+  auto imported = ReadPretrained(ViewsOf(files), {});
   if (!imported.ok()) Fail(imported.status().message());
   return *std::move(imported);
 }

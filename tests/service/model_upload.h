@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ablate/v1/model.pb.h"
-#include "server/engine/gpt2.h"
+#include "server/engine/pretrained.h"
 
 namespace ablate::service {
 

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/sha256.h"
-#include "server/engine/gpt2.h"
+#include "server/engine/pretrained.h"
 #include "tests/engine/gpt2_files.h"
 #include "tests/service/model_upload.h"
 #include "tests/service/service_fixture.h"

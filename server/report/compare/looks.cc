@@ -136,7 +136,11 @@ size_t MorePairsToDecide(const Looks& looks, Sides sides, double level) {
 
 size_t FewestPairsOfSignFlip(double level) {
   size_t n = 1;
-  for (double p = 1; p > level; p /= 2) ++n;
+  double p = 1;  // two-sided, of n pairs with one sign
+  while (p > level) {
+    p /= 2;
+    ++n;
+  }
   return n;
 }
 

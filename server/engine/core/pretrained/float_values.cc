@@ -108,22 +108,24 @@ absl::Status CopyFloats(absl::string_view file, const TensorView& tensor,
   return CheckFinite(file, tensor, 0, floats);
 }
 
-absl::Status CopyTransposed(absl::string_view file, const TensorView& tensor,
-                            absl::Span<float> floats) {
+absl::Status CopySwapped(absl::string_view file, const TensorView& tensor, int64_t a, int64_t b,
+                         absl::Span<float> floats) {
+  if (a == 1 || b == 1) return CopyFloats(file, tensor, floats);
   RETURN_IF_ERROR(CheckFloatType(file, tensor));
-  const auto rows = static_cast<size_t>(tensor.shape[0]);
-  const auto columns = static_cast<size_t>(tensor.shape[1]);
-  // As many rows at a time as fill a cache line of the transposed matrix.
+  const auto rows = static_cast<size_t>(a), columns = static_cast<size_t>(b);
+  const size_t part = floats.size() / (rows * columns);
+  // As many rows at a time as fill a cache line of a transposed matrix.
   constexpr size_t kRowsAtOnce = 16;
-  std::vector<float> buffer(kRowsAtOnce * columns);
+  std::vector<float> buffer(kRowsAtOnce * columns * part);
   for (size_t row = 0; row < rows; row += kRowsAtOnce) {
     const size_t count = std::min(kRowsAtOnce, rows - row);
-    const absl::Span<float> piece = absl::MakeSpan(buffer).subspan(0, count * columns);
-    ConvertRange(tensor, row * columns, piece);
-    RETURN_IF_ERROR(CheckFinite(file, tensor, row * columns, piece));
+    const absl::Span<float> piece = absl::MakeSpan(buffer).subspan(0, count * columns * part);
+    ConvertRange(tensor, row * columns * part, piece);
+    RETURN_IF_ERROR(CheckFinite(file, tensor, row * columns * part, piece));
     for (size_t column = 0; column < columns; ++column) {
       for (size_t i = 0; i < count; ++i) {
-        floats[column * rows + row + i] = piece[i * columns + column];
+        std::copy_n(&piece[(i * columns + column) * part], part,
+                    &floats[(column * rows + row + i) * part]);
       }
     }
   }

@@ -2,6 +2,8 @@
 #ifndef ABLATE_SERVER_ENGINE_CORE_PRETRAINED_FLOAT_VALUES_H_
 #define ABLATE_SERVER_ENGINE_CORE_PRETRAINED_FLOAT_VALUES_H_
 
+#include <cstdint>
+
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -17,9 +19,10 @@ bool IsFloatType(TensorType type);
 // isn't finite or is too large for float32, or if the type isn't a floating-point type.
 absl::Status CopyFloats(absl::string_view file, const TensorView& tensor, absl::Span<float> floats);
 
-// Copies a matrix [rows, columns] to `floats` [columns, rows], as CopyFloats.
-absl::Status CopyTransposed(absl::string_view file, const TensorView& tensor,
-                            absl::Span<float> floats);
+// Copies a tensor [a, b] to `floats` [b, a], where each of the a·b parts has as many elements as
+// the tensor divided by them. Returns errors as CopyFloats.
+absl::Status CopySwapped(absl::string_view file, const TensorView& tensor, int64_t a, int64_t b,
+                         absl::Span<float> floats);
 
 }  // namespace ablate::engine
 

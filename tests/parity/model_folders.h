@@ -1,11 +1,11 @@
-// Reads folders with GPT-2 models that gpt2.py wrote.
-#ifndef ABLATE_TESTS_PARITY_GPT2_FOLDERS_H_
-#define ABLATE_TESTS_PARITY_GPT2_FOLDERS_H_
+// Reads folders with models that gpt2.py and families.py wrote.
+#ifndef ABLATE_TESTS_PARITY_MODEL_FOLDERS_H_
+#define ABLATE_TESTS_PARITY_MODEL_FOLDERS_H_
 
 #include <string>
 #include <vector>
 
-#include "server/engine/gpt2.h"
+#include "server/engine/pretrained.h"
 
 namespace ablate::engine {
 
@@ -19,4 +19,4 @@ std::vector<FileView> ViewsOf(const std::vector<NamedFile>& files);
 
 }  // namespace ablate::engine
 
-#endif  // ABLATE_TESTS_PARITY_GPT2_FOLDERS_H_
+#endif  // ABLATE_TESTS_PARITY_MODEL_FOLDERS_H_

@@ -56,7 +56,7 @@ void UseRms(ModelConfig* model) {
   model->norm.bias = false;
 }
 
-TEST(WriteGpt2Test, WritesModelsThatReadBackEqual) {
+TEST(WritePretrainedTest, WritesModelsThatReadBackEqual) {
   const Change cases[] = {
       {"plain", [](ModelConfig*) {}},
       {"untied", [](ModelConfig* model) { model->tied_head = false; }},
@@ -89,7 +89,7 @@ TEST(WriteGpt2Test, WritesModelsThatReadBackEqual) {
     ModelConfig model = SmallGpt2();
     change(&model);
     const std::vector<float> parameters = Parameters(model);
-    const auto files = WriteGpt2(model, parameters);
+    const auto files = WritePretrained(model, parameters);
     ASSERT_TRUE(files.ok()) << files.status();
     const auto imported = ReadFiles(*files);
     ASSERT_TRUE(imported.ok()) << imported.status();
@@ -98,9 +98,9 @@ TEST(WriteGpt2Test, WritesModelsThatReadBackEqual) {
   }
 }
 
-TEST(WriteGpt2Test, NamesAnArchitectureOfItsOwnForOtherNorms) {
+TEST(WritePretrainedTest, NamesAnArchitectureOfItsOwnForOtherNorms) {
   const auto type_of = [](const ModelConfig& model) -> nlohmann::json {
-    const auto files = WriteGpt2(model, Parameters(model));
+    const auto files = WritePretrained(model, Parameters(model));
     EXPECT_TRUE(files.ok()) << files.status();
     const nlohmann::json config = nlohmann::json::parse((*files)[0].bytes);
     return {config.at("model_type"), config.at("architectures").at(0)};
@@ -121,10 +121,10 @@ TEST(WriteGpt2Test, NamesAnArchitectureOfItsOwnForOtherNorms) {
   EXPECT_EQ(type_of(model), variant);
 }
 
-TEST(WriteGpt2Test, NamesTensorsAsTransformersDoes) {
+TEST(WritePretrainedTest, NamesTensorsAsTransformersDoes) {
   ModelConfig model = SmallGpt2();
   model.tied_head = false;
-  const auto files = WriteGpt2(model, Parameters(model));
+  const auto files = WritePretrained(model, Parameters(model));
   ASSERT_TRUE(files.ok()) << files.status();
   const auto tensors = ParseSafetensors((*files)[1].bytes);
   ASSERT_TRUE(tensors.ok()) << tensors.status();
@@ -134,13 +134,13 @@ TEST(WriteGpt2Test, NamesTensorsAsTransformersDoes) {
   }
 }
 
-TEST(WriteGpt2Test, RefusesModelsThatGpt2Lacks) {
+TEST(WritePretrainedTest, RefusesModelsThatGpt2Lacks) {
   const struct {
     std::function<void(ModelConfig*)> change;
     const char* message;
   } cases[] = {
-      {[](ModelConfig* m) { m->positions = Positions::kRotary; },
-       "model.positions: GPT-2 has no such model (rotary); expected learned."},
+      {[](ModelConfig* m) { m->positions = Positions::kSinusoidal; },
+       "model.positions: GPT-2 has no such model (sinusoidal); expected learned."},
       {[](ModelConfig* m) { m->bias = false; },
        "model.bias: GPT-2 has no such model (false); expected true."},
       {[](ModelConfig* m) { m->residual = false; },
@@ -181,18 +181,18 @@ TEST(WriteGpt2Test, RefusesModelsThatGpt2Lacks) {
   for (const auto& [change, message] : cases) {
     ModelConfig model = SmallGpt2();
     change(&model);
-    EXPECT_EQ(MessageOf(WriteGpt2(model, {}).status()), message);
+    EXPECT_EQ(MessageOf(WritePretrained(model, {}).status()), message);
   }
 }
 
-TEST(WriteGpt2Test, RefusesParametersThatDoNotFit) {
+TEST(WritePretrainedTest, RefusesParametersThatDoNotFit) {
   const ModelConfig model = SmallGpt2();
   std::vector<float> parameters = Parameters(model);
-  EXPECT_EQ(MessageOf(WriteGpt2(model, absl::MakeSpan(parameters).subspan(1)).status()),
+  EXPECT_EQ(MessageOf(WritePretrained(model, absl::MakeSpan(parameters).subspan(1)).status()),
             absl::StrCat("parameters: there are ", parameters.size() - 1, "; expected ",
                          parameters.size(), " for the model."));
   parameters[1] = INFINITY;
-  EXPECT_EQ(MessageOf(WriteGpt2(model, parameters).status()),
+  EXPECT_EQ(MessageOf(WritePretrained(model, parameters).status()),
             "model: tensor 'token_embedding.weight' has inf at element 1; expected finite values.");
 }
 
@@ -256,15 +256,12 @@ TEST(ExportCheckpointTest, RefusesAnotherModelsCheckpoint) {
 
 absl::StatusOr<std::vector<double>> LogitsOf(const StoredModel& model,
                                              const std::vector<int64_t>& tokens,
-                                             Gpt2Positions positions = Gpt2Positions::kAll) {
-  const std::vector<NamedFile> files = FilesOf(model);
-  std::vector<FileView> views;
-  for (const NamedFile& file : files) views.push_back({file.name, file.bytes});
-  return Gpt2Logits(views, {}, tokens, positions);
+                                             LogitPositions positions = LogitPositions::kAll) {
+  return PlainLogits(MustRead(model), tokens, positions);
 }
 
 // The logits of blocks that add nothing are those of the normed embeddings.
-TEST(Gpt2LogitsTest, MatchAClosedForm) {
+TEST(PlainLogitsTest, MatchAClosedForm) {
   StoredModel stored = TinyGpt2();
   for (auto& [name, tensor] : stored.tensors) {
     if (name.find("c_proj") != std::string::npos) {
@@ -298,7 +295,7 @@ TEST(Gpt2LogitsTest, MatchAClosedForm) {
   }
 }
 
-TEST(Gpt2LogitsTest, TakeSubnormalNumbersAs0) {
+TEST(PlainLogitsTest, TakeSubnormalNumbersAs0) {
   StoredModel stored = TinyGpt2();
   const auto fill = [&](float value) {
     StoredTensor& tensor = stored.tensors.at("transformer.wte.weight");
@@ -310,14 +307,14 @@ TEST(Gpt2LogitsTest, TakeSubnormalNumbersAs0) {
   EXPECT_THAT(fill(1e-40F), Each(0));
 }
 
-TEST(Gpt2LogitsTest, ReturnTheLastPositionAlone) {
+TEST(PlainLogitsTest, ReturnTheLastPositionAlone) {
   const auto all = LogitsOf(TinyGpt2(), {1, 4, 2});
-  const auto last = LogitsOf(TinyGpt2(), {1, 4, 2}, Gpt2Positions::kLast);
+  const auto last = LogitsOf(TinyGpt2(), {1, 4, 2}, LogitPositions::kLast);
   ASSERT_TRUE(all.ok() && last.ok());
   EXPECT_EQ(*last, std::vector<double>(all->begin() + 10, all->end()));
 }
 
-TEST(Gpt2LogitsTest, RefuseTokensOutsideTheModel) {
+TEST(PlainLogitsTest, RefuseTokensOutsideTheModel) {
   EXPECT_EQ(MessageOf(LogitsOf(TinyGpt2(), {}).status()), "tokens: there are 0; expected 1 to 6.");
   EXPECT_EQ(MessageOf(LogitsOf(TinyGpt2(), {1, 1, 1, 1, 1, 1, 1}).status()),
             "tokens: there are 7; expected 1 to 6.");

@@ -1,4 +1,4 @@
-#include "server/engine/core/pretrained/gpt2_files.h"
+#include "server/engine/core/pretrained/tensor_files.h"
 
 #include <algorithm>
 #include <iterator>
@@ -15,14 +15,14 @@
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
-#include "server/engine/core/pretrained/gpt2_config.h"
+#include "server/engine/core/pretrained/family.h"
 #include "server/engine/core/pretrained/json_members.h"
 
 namespace ablate::engine {
 namespace {
 
-constexpr char kGpt2IndexName[] = "model.safetensors.index.json";
-constexpr size_t kMaxGpt2IndexBytes = size_t{4} << 20;
+constexpr char kIndexName[] = "model.safetensors.index.json";
+constexpr size_t kMaxIndexBytes = size_t{4} << 20;
 constexpr size_t kMaxFileName = 255;
 constexpr absl::string_view kPickleEndings[] = {".bin", ".pt", ".pth", ".pkl", ".ckpt"};
 
@@ -42,26 +42,26 @@ bool IsPickle(const FileView& file) {
 absl::Status NoTensorFile(absl::Span<const FileView> files) {
   const auto pickle = std::find_if(files.begin(), files.end(), IsPickle);
   if (pickle == files.end()) {
-    return BadFile(kGpt2TensorsName, "the file is missing; expected it, or shards with ",
-                   kGpt2IndexName, ".");
+    return BadFile(kTensorsName, "the file is missing; expected it, or shards with ", kIndexName,
+                   ".");
   }
   return BadFile(pickle->name,
                  "a pickle can run code and is never read; expected model.safetensors. Convert it "
-                 "in its folder: python -c \"from transformers import GPT2LMHeadModel; "
-                 "GPT2LMHeadModel.from_pretrained('.').save_pretrained('converted')\"");
+                 "in its folder: python -c \"from transformers import AutoModelForCausalLM; "
+                 "AutoModelForCausalLM.from_pretrained('.').save_pretrained('converted')\"");
 }
 
 absl::StatusOr<ShardOfTensor> ReadIndex(absl::string_view bytes) {
-  ASSIGN_OR_RETURN(const auto parsed, ParseJsonObject(kGpt2IndexName, bytes, kMaxGpt2IndexBytes));
+  ASSIGN_OR_RETURN(const auto parsed, ParseJsonObject(kIndexName, bytes, kMaxIndexBytes));
   const auto map = parsed.find("weight_map");
   if (map == parsed.end() || !map->is_object() || map->empty()) {
-    return BadFile(kGpt2IndexName,
+    return BadFile(kIndexName,
                    "weight_map is missing; expected an object with the file of each tensor.");
   }
   ShardOfTensor shards;
   for (const auto& [tensor, shard] : map->items()) {
     if (!shard.is_string()) {
-      return BadFile(kGpt2IndexName, "weight_map has ", ShownJson(shard), " for tensor ",
+      return BadFile(kIndexName, "weight_map has ", ShownJson(shard), " for tensor ",
                      Quoted(tensor), "; expected the name of a file.");
     }
     shards.emplace(tensor, shard.get<std::string>());
@@ -82,7 +82,7 @@ absl::Status CheckShards(const std::vector<const FileView*>& shards, const Shard
   }
   for (const absl::string_view name : named) {
     if (given.contains(name)) continue;
-    return BadFile(kGpt2IndexName, "the file ", Quoted(name),
+    return BadFile(kIndexName, "the file ", Quoted(name),
                    " is missing; expected every file of weight_map. Give all of them.");
   }
   return absl::OkStatus();
@@ -101,13 +101,19 @@ absl::Status CheckIndexed(const FileView& file, const std::string& tensor,
                  Quoted(found->second), ", as the index says.");
 }
 
-// Returns a tensor's name without the prefix, which a head never has.
+// Returns a tensor's name without the prefix of a family, which a head never has, and which the
+// files of a model without a head lack.
 std::string PlainName(absl::string_view name) {
-  const absl::string_view plain = absl::StripPrefix(name, kGpt2Prefix);
-  return std::string(absl::StartsWith(plain, "lm_head.") ? name : plain);
+  for (const Family* family : Families()) {
+    const absl::string_view plain = absl::StripPrefix(name, family->prefix);
+    const bool is_head =
+        absl::StartsWith(plain, "lm_head.") || absl::StartsWith(plain, "embed_out.");
+    if (plain != name) return std::string(is_head ? name : plain);
+  }
+  return std::string(name);
 }
 
-absl::Status AddTensors(const FileView& file, const ShardOfTensor* index, Gpt2Files* opened) {
+absl::Status AddTensors(const FileView& file, const ShardOfTensor* index, TensorFiles* opened) {
   absl::StatusOr<SafetensorsFile> parsed = ParseSafetensors(file.bytes);
   if (!parsed.ok()) return BadFile(file.name, parsed.status().message());
   for (TensorView& view : parsed->tensors) {
@@ -125,7 +131,7 @@ absl::Status AddTensors(const FileView& file, const ShardOfTensor* index, Gpt2Fi
 }
 
 // Checks that each tensor of the index was found. Call it after all shards were read.
-absl::Status CheckComplete(const ShardOfTensor& index, const Gpt2Files& opened) {
+absl::Status CheckComplete(const ShardOfTensor& index, const TensorFiles& opened) {
   for (const auto& [tensor, shard] : index) {
     const auto found = opened.tensors.find(PlainName(tensor));
     if (found != opened.tensors.end() && found->second.view.name == tensor) continue;
@@ -136,7 +142,7 @@ absl::Status CheckComplete(const ShardOfTensor& index, const Gpt2Files& opened) 
 
 }  // namespace
 
-absl::StatusOr<Gpt2Files> OpenGpt2Files(absl::Span<const FileView> files) {
+absl::StatusOr<TensorFiles> OpenTensorFiles(absl::Span<const FileView> files) {
   absl::flat_hash_map<absl::string_view, const FileView*> by_name;
   std::vector<const FileView*> tensor_files;
   for (const FileView& file : files) {
@@ -149,13 +155,13 @@ absl::StatusOr<Gpt2Files> OpenGpt2Files(absl::Span<const FileView> files) {
     }
     if (absl::EndsWith(file.name, ".safetensors")) tensor_files.push_back(&file);
   }
-  const auto config = by_name.find(kGpt2ConfigName);
+  const auto config = by_name.find(kConfigName);
   if (config == by_name.end()) {
-    return BadFile(kGpt2ConfigName, "the file is missing; expected it with model.safetensors.");
+    return BadFile(kConfigName, "the file is missing; expected it with model.safetensors.");
   }
   if (tensor_files.empty()) return NoTensorFile(files);
   absl::StatusOr<ShardOfTensor> index = ShardOfTensor();
-  const auto index_file = by_name.find(kGpt2IndexName);
+  const auto index_file = by_name.find(kIndexName);
   const bool has_index = index_file != by_name.end();
   if (has_index) {
     index = ReadIndex(index_file->second->bytes);
@@ -163,9 +169,9 @@ absl::StatusOr<Gpt2Files> OpenGpt2Files(absl::Span<const FileView> files) {
     RETURN_IF_ERROR(CheckShards(tensor_files, *index));
   } else if (tensor_files.size() > 1) {
     return BadFile(tensor_files[1]->name, "this is the second tensor file; expected one, or ",
-                   kGpt2IndexName, ". Give the index.");
+                   kIndexName, ". Give the index.");
   }
-  Gpt2Files opened;
+  TensorFiles opened;
   opened.config = config->second->bytes;
   for (const FileView* file : tensor_files) {
     RETURN_IF_ERROR(AddTensors(*file, has_index ? &*index : nullptr, &opened));

@@ -1,4 +1,4 @@
-#include "tests/parity/gpt2_folders.h"
+#include "tests/parity/model_folders.h"
 
 #include <algorithm>
 #include <filesystem>

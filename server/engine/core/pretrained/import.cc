@@ -1,4 +1,4 @@
-// Converts the tensors of GPT-2 files to the engine's parameters, and these to a checkpoint.
+// Converts the tensors of files to the engine's parameters, and these to a checkpoint.
 #include <algorithm>
 #include <utility>
 
@@ -7,32 +7,34 @@
 #include "base/status_macros.h"
 #include "server/engine/core/checkpoint.h"
 #include "server/engine/core/layout.h"
+#include "server/engine/core/pretrained/family.h"
 #include "server/engine/core/pretrained/float_values.h"
-#include "server/engine/core/pretrained/gpt2_family.h"
-#include "server/engine/core/pretrained/gpt2_source.h"
-#include "server/engine/gpt2.h"
+#include "server/engine/core/pretrained/source.h"
+#include "server/engine/pretrained.h"
 
 namespace ablate::engine {
 
-absl::StatusOr<ImportedModel> ReadGpt2(absl::Span<const FileView> files,
-                                       const Gpt2Overrides& overrides) {
-  ASSIGN_OR_RETURN(Gpt2Source source, ReadGpt2Source(files, overrides));
+absl::StatusOr<ImportedModel> ReadPretrained(absl::Span<const FileView> files,
+                                             const ImportOverrides& overrides) {
+  ASSIGN_OR_RETURN(PretrainedSource source, ReadSource(files, overrides));
   const ParameterLayout layout = MakeLayout(source.model);
-  ImportedModel imported = {source.model, std::vector<float>(static_cast<size_t>(layout.size)),
+  ImportedModel imported = {source.model, std::string(source.family->type),
+                            std::vector<float>(static_cast<size_t>(layout.size)),
                             std::move(source.notes)};
-  size_t rounded = 0;
+  size_t rounded = 0, tensors = 0;
   for (const ParameterInfo& parameter : layout.parameters) {
-    const Gpt2Tensor& tensor = source.files.tensors.at(Gpt2TensorName(parameter));
-    const auto floats =
-        absl::MakeSpan(imported.parameters)
-            .subspan(static_cast<size_t>(parameter.offset), static_cast<size_t>(parameter.size));
-    const auto copy = IsTransposed(parameter) ? CopyTransposed : CopyFloats;
-    RETURN_IF_ERROR(copy(tensor.file, tensor.view, floats));
-    if (tensor.view.type == TensorType::kF64) ++rounded;
+    for (const StoredTensor& stored : source.family->tensors(source.model, parameter)) {
+      const FileTensor& tensor = source.files.tensors.at(stored.name);
+      RETURN_IF_ERROR(
+          CopySwapped(tensor.file, tensor.view, stored.a, stored.b,
+                      ElementsOf(stored, parameter, absl::MakeSpan(imported.parameters))));
+      if (tensor.view.type == TensorType::kF64) ++rounded;
+      ++tensors;
+    }
   }
   if (rounded > 0) {
-    imported.notes.push_back(absl::StrCat(rounded, " of ", layout.parameters.size(),
-                                          " tensors were rounded from float64 to float32."));
+    imported.notes.push_back(
+        absl::StrCat(rounded, " of ", tensors, " tensors were rounded from float64 to float32."));
   }
   return imported;
 }
@@ -46,7 +48,7 @@ absl::StatusOr<std::string> ImportedCheckpoint(const ImportedModel& imported) {
   }
   const absl::string_view bytes(reinterpret_cast<const char*>(imported.parameters.data()),
                                 imported.parameters.size() * sizeof(float));
-  const BackendIdentity origin = {"imported", "", "imported_from", kGpt2Type};
+  const BackendIdentity origin = {"imported", "", "imported_from", imported.family};
   return WriteCheckpoint({imported.model, origin, /*step=*/0, /*vocabulary=*/""}, layout,
                          {TensorType::kF32, bytes, "", {}});
 }
