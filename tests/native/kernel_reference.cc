@@ -40,8 +40,8 @@ Standardised Standardise(const Doubles& x, NormKind kind, NormDeviation deviatio
   return to;
 }
 
-double Scaled(double x_hat, const float* gain, const float* shift, int feature) {
-  return x_hat * (gain != nullptr ? gain[feature] : 1.0) +
+double Scaled(double x_hat, const float* gain, double base, const float* shift, int feature) {
+  return x_hat * (gain != nullptr ? base + gain[feature] : 1.0) +
          (shift != nullptr ? shift[feature] : 0.0);
 }
 
@@ -128,7 +128,7 @@ Norm Normalised(const NormForward& n) {
     for (int f = 0; f < features; ++f) {
       const double x_hat = is.x_hat[static_cast<size_t>(f)];
       to.x_hat[At(f, columns, c)] = x_hat;
-      to.y[At(f, columns, c)] = Scaled(x_hat, n.gain, n.shift, f);
+      to.y[At(f, columns, c)] = Scaled(x_hat, n.gain, n.base, n.shift, f);
     }
   }
   return to;
@@ -148,15 +148,52 @@ NormGradients BackThrough(const NormBack& n) {
       const double dy = n.dy[f * columns + c], x_hat = n.x_hat[f * columns + c];
       to.dgain[static_cast<size_t>(f)] += dy * x_hat;
       to.dshift[static_cast<size_t>(f)] += dy;
-      const double g = Scaled(dy, n.gain, nullptr, f);
+      const double g = Scaled(dy, n.gain, n.base, nullptr, f);
       level += n.kind == NormKind::kLayer ? g / features : 0;
       along += g * x_hat * n.along_scale[c];
     }
     for (int f = 0; f < features; ++f) {
-      const double g = Scaled(n.dy[f * columns + c], n.gain, nullptr, f);
+      const double g = Scaled(n.dy[f * columns + c], n.gain, n.base, nullptr, f);
       to.dx[At(f, columns, c)] =
           BackThroughXHat(n.backward, g, n.x_hat[f * columns + c], level, along, n.rstd[c]) +
           (n.accumulate ? n.dx[f * columns + c] : 0.0);
+    }
+  }
+  return to;
+}
+
+Pointwise Normalised(const PointwiseNormForward& n) {
+  const int features = n.size.features, columns = n.size.columns;
+  Pointwise to;
+  for (int f = 0; f < features; ++f) {
+    for (int c = 0; c < columns; ++c) {
+      const double z = static_cast<double>(n.alpha) * n.x[f * columns + c] + n.offset;
+      const bool erf = n.kind == NormKind::kDerf;
+      const double value = erf ? std::erf(z) : std::tanh(z);
+      to.f.push_back(value);
+      to.slope.push_back(erf ? 2 / std::sqrt(M_PI) * std::exp(-z * z)
+                             : 1 / (std::cosh(z) * std::cosh(z)));
+      to.y.push_back(Scaled(value, n.gain, n.base, n.shift, f));
+    }
+  }
+  return to;
+}
+
+PointwiseGradients BackThrough(const PointwiseNormBack& n) {
+  const int features = n.size.features, columns = n.size.columns;
+  PointwiseGradients to = {{}, Zeros(features), Zeros(features), *n.dalpha, *n.doffset};
+  for (int f = 0; f < features; ++f) {
+    const auto at = static_cast<size_t>(f);
+    if (n.dgain != nullptr) to.dgain[at] = n.dgain[f];
+    if (n.dshift != nullptr) to.dshift[at] = n.dshift[f];
+    for (int c = 0; c < columns; ++c) {
+      const int i = f * columns + c;
+      to.dgain[at] += static_cast<double>(n.dy[i]) * n.f[i];
+      to.dshift[at] += n.dy[i];
+      const double dz = Scaled(n.dy[i], n.gain, n.base, nullptr, f) * n.slope[i];
+      to.dalpha += dz * n.x[i];
+      to.doffset += dz;
+      to.dx.push_back(n.alpha * dz + (n.accumulate ? n.dx[i] : 0.0));
     }
   }
   return to;
@@ -173,7 +210,7 @@ Doubles DerivativeOf(const NormForward& n, const float* dy) {
         x[static_cast<size_t>(moved)] += step;
         const Standardised is = Standardise(x, n.kind, n.deviation, n.eps);
         for (int f = 0; f < features; ++f) {
-          const double y = Scaled(is.x_hat[static_cast<size_t>(f)], n.gain, n.shift, f);
+          const double y = Scaled(is.x_hat[static_cast<size_t>(f)], n.gain, n.base, n.shift, f);
           to[At(moved, columns, c)] += dy[f * columns + c] * y / (2 * step);
         }
       }
@@ -197,7 +234,7 @@ BatchNorm Normalised(const BatchNormForward& n) {
     to.rstd.push_back(rstd);
     for (int c = 0; c < n.size.columns; ++c) {
       to.x_hat.push_back((x[c] - mean) * rstd);
-      to.y.push_back(Scaled(to.x_hat.back(), n.gain, n.shift, f));
+      to.y.push_back(Scaled(to.x_hat.back(), n.gain, n.base, n.shift, f));
     }
   }
   return to;
@@ -207,7 +244,7 @@ NormGradients BackThrough(const BatchNormBack& n) {
   NormGradients to;
   for (int f = 0; f < n.size.features; ++f) {
     const ptrdiff_t row = f * n.size.columns;
-    const double gain = n.gain != nullptr ? n.gain[f] : 1.0;
+    const double gain = n.gain != nullptr ? n.base + n.gain[f] : 1.0;
     double level = 0, along = 0;
     for (int c = 0; c < n.size.columns; ++c) {
       if (n.real[c] == 0) continue;
@@ -373,10 +410,12 @@ Losses LossesOf(const CrossEntropy& l) {
     to.log_sum.push_back(log_sum);
     to.losses.push_back(target < 0 ? 0
                                    : (1 - smoothing) * (log_sum - logit(target)) +
-                                         smoothing * (log_sum - total / l.vocabulary));
+                                         smoothing * (log_sum - total / l.vocabulary) +
+                                         l.z_loss * log_sum * log_sum);
     for (int v = 0; v < l.vocabulary && target >= 0; ++v) {
       const double wanted = (v == target ? 1 - smoothing : 0) + smoothing / l.vocabulary;
-      to.gradient[At(v, l.columns, c)] = l.weight * (std::exp(logit(v) - log_sum) - wanted);
+      const double grown = std::exp(logit(v) - log_sum) * (1 + 2.0 * l.z_loss * log_sum);
+      to.gradient[At(v, l.columns, c)] = l.weight * (grown - wanted);
     }
   }
   return to;

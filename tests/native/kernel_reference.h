@@ -21,6 +21,22 @@ struct Norm {
 };
 Norm Normalised(const NormForward& n);
 
+struct Pointwise {
+  Doubles f;
+  Doubles slope;
+  Doubles y;
+};
+Pointwise Normalised(const PointwiseNormForward& n);
+
+struct PointwiseGradients {
+  Doubles dx;
+  Doubles dgain;
+  Doubles dshift;
+  double dalpha;
+  double doffset;
+};
+PointwiseGradients BackThrough(const PointwiseNormBack& n);
+
 struct NormGradients {
   Doubles dx;             // [features][columns]
   Doubles dgain, dshift;  // [features]

@@ -248,6 +248,7 @@ void CheckNorm(Trial& run) {
                                      eps,
                                      x.data(),
                                      scaled ? gain.data() : nullptr,
+                                     features % 2 == 1 ? 1.0f : 0.0f,
                                      shifted ? shift.data() : nullptr,
                                      x_hat.data(),
                                      in_place ? x.data() : y.data(),
@@ -273,6 +274,7 @@ void CheckNorm(Trial& run) {
                                rstd.data(),
                                along_scale.data(),
                                forward.gain,
+                               forward.base,
                                scaled ? dgain.data() : nullptr,
                                shifted ? dshift.data() : nullptr,
                                back_in_place ? dy.data() : dx.data(),
@@ -286,6 +288,80 @@ void CheckNorm(Trial& run) {
           ExpectClose(run, "derivative", back_in_place ? dy : dx, derivative, -1, 2e-5);
         }
       }
+    }
+  }
+}
+
+void CheckPointwiseNorm(Trial& run) {
+  Random random(14);
+  for (const auto [features, columns] : kSizes) {
+    for (const NormKind kind : {NormKind::kDyt, NormKind::kDerf}) {
+      for (const float alpha : {0.0f, 0.01f, 0.8f, -9.0f}) {
+        SCOPED_TRACE(testing::Message() << features << "×" << columns << ", alpha " << alpha);
+        Matrix x = random.Rows(features, columns), y(features, columns);
+        Matrix kept(features, columns), f(features, columns), slope(features, columns);
+        const std::vector<float> gain = random.Floats(features), shift = random.Floats(features);
+        const bool in_place = random.Coin(), scaled = random.Coin(), shifted = random.Coin();
+        PointwiseNormForward forward = {{features, columns}, kind, alpha};
+        forward.offset = kind == NormKind::kDerf ? 0.3f : 0.0f;
+        forward.x = x.data();
+        forward.gain = scaled ? gain.data() : nullptr;
+        forward.base = random.Coin() ? 1.0f : 0.0f;
+        forward.shift = shifted ? shift.data() : nullptr;
+        forward.kept_x = kept.data();
+        forward.f = f.data();
+        forward.slope = slope.data();
+        forward.y = in_place ? x.data() : y.data();
+        const reference::Pointwise expected = reference::Normalised(forward);
+        const std::vector<float> before = x.floats;
+        run.kernels.pointwise_norm_forward(forward);
+        EXPECT_EQ(kept.floats, before);
+        ExpectClose(run, "f", f, expected.f);
+        ExpectClose(run, "slope", slope, expected.slope, std::sqrt(features * columns));
+        ExpectClose(run, "y", in_place ? x : y, expected.y);
+
+        Matrix dy = random.Rows(features, columns), dx = random.Rows(features, columns);
+        std::vector<float> dgain = random.Floats(features), dshift = random.Floats(features);
+        float dalpha = 2, doffset = -1;
+        PointwiseNormBack back = {{features, columns}, alpha, dy.data(), kept.data(), f.data()};
+        back.slope = slope.data();
+        back.gain = forward.gain;
+        back.base = forward.base;
+        back.dgain = scaled ? dgain.data() : nullptr;
+        back.dshift = shifted ? dshift.data() : nullptr;
+        back.dalpha = &dalpha;
+        back.doffset = &doffset;
+        back.accumulate = random.Coin();
+        const bool back_in_place = !back.accumulate && random.Coin();
+        back.dx = back_in_place ? dy.data() : dx.data();
+        const reference::PointwiseGradients gradients = reference::BackThrough(back);
+        run.kernels.pointwise_norm_back(back);
+        ExpectClose(run, "dx", back_in_place ? dy : dx, gradients.dx);
+        if (scaled) ExpectClose(run, "dgain", dgain, gradients.dgain);
+        if (shifted) ExpectClose(run, "dshift", dshift, gradients.dshift);
+        const double summands = features * columns;
+        ExpectClose(run, "dalpha", {dalpha}, {gradients.dalpha}, std::sqrt(summands));
+        ExpectClose(run, "doffset", {doffset}, {gradients.doffset}, std::sqrt(summands));
+      }
+    }
+  }
+}
+
+// Near 0 the results keep their digits.
+void CheckSmallPointwiseNorm(Trial& run) {
+  for (const NormKind kind : {NormKind::kDyt, NormKind::kDerf}) {
+    Matrix x(1, 16), kept(1, 16), f(1, 16), slope(1, 16), y(1, 16);
+    for (int c = 0; c < 16; ++c) x.at(0, c) = std::ldexp(1.1f, -c);
+    PointwiseNormForward forward = {{1, 16}, kind, 1};
+    forward.x = x.data();
+    forward.kept_x = kept.data();
+    forward.f = f.data();
+    forward.slope = slope.data();
+    forward.y = y.data();
+    const reference::Pointwise expected = reference::Normalised(forward);
+    run.kernels.pointwise_norm_forward(forward);
+    for (size_t c = 0; c < 16; ++c) {
+      EXPECT_NEAR(f.floats[c] / expected.f[c], 1, 4e-7) << "x " << x.floats[c];
     }
   }
 }
@@ -309,6 +385,7 @@ void CheckBatchNorm(Trial& run) {
                                         real_columns,
                                         x.data(),
                                         scaled ? gain.data() : nullptr,
+                                        features % 2 == 1 ? 1.0f : 0.0f,
                                         shifted ? shift.data() : nullptr,
                                         x_hat.data(),
                                         in_place ? x.data() : y.data(),
@@ -333,6 +410,7 @@ void CheckBatchNorm(Trial& run) {
                                   x_hat.data(),
                                   rstd.data(),
                                   forward.gain,
+                                  forward.base,
                                   scaled ? dgain.data() : nullptr,
                                   shifted ? dshift.data() : nullptr,
                                   dx.data(),
@@ -349,7 +427,7 @@ void CheckBatchNorm(Trial& run) {
         const auto at = static_cast<size_t>(f);
         for (int c = 0; c < columns; ++c) {
           const double centred = static_cast<double>(again.at(f, c)) - mean[at];
-          by_row.push_back(centred * rstd[at] * (scaled ? gain[at] : 1.0) +
+          by_row.push_back(centred * rstd[at] * (scaled ? forward.base + gain[at] : 1.0) +
                            (shifted ? shift[at] : 0.0));
         }
       }
@@ -358,6 +436,7 @@ void CheckBatchNorm(Trial& run) {
                                     mean.data(),
                                     rstd.data(),
                                     forward.gain,
+                                    forward.base,
                                     forward.shift,
                                     in_place ? again.data() : standard.data()});
       ExpectClose(run, "standardised", in_place ? again : standard, by_row);
@@ -648,6 +727,7 @@ void CheckLosses(Trial& run) {
   Random random(9);
   for (const int vocabulary : {2, 3, 13, 64, 70}) {
     for (const float smoothing : {0.0f, 0.1f, 0.9f}) {
+      const float z_loss = smoothing == 0.1f ? 0.01f : 0.0f;
       for (const float deviation : {1.0f, 30.0f}) {
         SCOPED_TRACE(testing::Message() << vocabulary << " tokens, smoothing " << smoothing);
         const int columns = kColumns * random.Between(1, 4);
@@ -661,6 +741,7 @@ void CheckLosses(Trial& run) {
         CrossEntropy smooth = {vocabulary, columns, logits.data(), targets.data()};
         smooth.smoothing = smoothing;
         smooth.weight = 1.0f / 37;
+        smooth.z_loss = z_loss;
         smooth.losses = losses.data();
         const reference::Losses expected = reference::LossesOf(smooth);
         run.kernels.summarise_logits(
@@ -689,6 +770,16 @@ void CheckElementwise(Trial& run) {
     run.kernels.multiply(x.data(), product.data(), n);
     run.kernels.combine(0.75f, x.data(), -1.5f, sum.data(), n);
     run.kernels.combine(0.75f, x.data(), 0, scaled.data(), n);
+    std::vector<float> capped = x;
+    Doubles caps, slopes;
+    for (size_t i = 0; i < x.size(); ++i) {
+      caps.push_back(1.25 * std::tanh(x[i] / 1.25));
+      slopes.push_back(y[i] / std::pow(std::cosh(x[i] / 1.25), 2));
+    }
+    run.kernels.cap(1.25f, capped.data(), n);
+    ExpectClose(run, "capped", capped, caps);
+    run.kernels.cap_back(1.25f, y.data(), capped.data(), n);
+    ExpectClose(run, "back through the cap", capped, slopes);
     ExpectClose(run, "product", product, products);
     ExpectClose(run, "sum", sum, sums);
     ExpectClose(run, "scaled", scaled, scales);
@@ -792,6 +883,8 @@ TEST(KernelsTest, MultiplyMatrices) { OnEveryTarget(CheckGemm); }
 TEST(KernelsTest, Transpose) { OnEveryTarget(CheckTranspose); }
 TEST(KernelsTest, SumRows) { OnEveryTarget(CheckRowSums); }
 TEST(KernelsTest, NormaliseColumns) { OnEveryTarget(CheckNorm); }
+TEST(KernelsTest, ApplyPointwiseNorms) { OnEveryTarget(CheckPointwiseNorm); }
+TEST(KernelsTest, KeepTheDigitsOfSmallPointwiseNorms) { OnEveryTarget(CheckSmallPointwiseNorm); }
 TEST(KernelsTest, NormaliseBatches) { OnEveryTarget(CheckBatchNorm); }
 TEST(KernelsTest, Attend) { OnEveryTarget(CheckAttention); }
 TEST(KernelsTest, AttendWithOneAbsorbedQuery) { OnEveryTarget(CheckAbsorbedAttention); }
@@ -802,9 +895,10 @@ TEST(KernelsTest, WorkElementByElement) { OnEveryTarget(CheckElementwise); }
 TEST(KernelsTest, Step) { OnEveryTarget(CheckSteps); }
 
 TEST(KernelsTest, HaveTheSameBitsOnEveryFusedTarget) {
-  for (const auto check : {CheckGemm, CheckTranspose, CheckRowSums, CheckNorm, CheckBatchNorm,
-                           CheckAttention, CheckPrefixBatchAttention, CheckAbsorbedAttention,
-                           CheckActivate, CheckLosses, CheckElementwise, CheckSteps}) {
+  for (const auto check :
+       {CheckGemm, CheckTranspose, CheckRowSums, CheckNorm, CheckPointwiseNorm, CheckBatchNorm,
+        CheckAttention, CheckPrefixBatchAttention, CheckAbsorbedAttention, CheckActivate,
+        CheckLosses, CheckElementwise, CheckSteps}) {
     std::vector<float> first;
     OnEveryTarget([&](Trial& run) {
       if (!run.kernels.fused) return;
@@ -935,7 +1029,7 @@ TEST(KernelsTest, GiveNoFiniteLossOfNanOrInfinity) {
       run.kernels.summarise_logits(
           {vocabulary, columns, logits.data(), log_sum.data(), best.data()});
       run.kernels.cross_entropy(
-          {vocabulary, columns, logits.data(), targets.data(), 0.1f, 1, losses.data()});
+          {vocabulary, columns, logits.data(), targets.data(), 0.1f, 1, 0, losses.data()});
       for (size_t c = 0; c < columns; ++c) {
         EXPECT_EQ(std::isnan(log_sum[c]), c != 5);
         EXPECT_EQ(std::isnan(losses[c]), c != 5);

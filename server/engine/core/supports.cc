@@ -15,8 +15,6 @@ struct Lacking {
 constexpr Lacking kLacking[] = {
     {"size of heads other than width/heads",
      [](const RunConfig& config) { return config.model.attention.head_size > 0; }},
-    {"biases of queries, keys and values alone",
-     [](const RunConfig& config) { return HasQkvBias(config.model) != config.model.bias; }},
     {"capped scores", [](const RunConfig& config) { return config.model.attention.score_cap > 0; }},
     {"windows of attention",
      [](const RunConfig& config) { return config.model.attention.window > 0; }},
@@ -26,19 +24,6 @@ constexpr Lacking kLacking[] = {
        return config.model.attention.value_residual != ValueResidual::kNone;
      }},
     {"ALiBi", [](const RunConfig& config) { return config.model.positions == Positions::kAlibi; }},
-    {"parallel sublayers", [](const RunConfig& config) { return config.model.parallel; }},
-    {"gains of updates",
-     [](const RunConfig& config) { return config.model.update_gain != UpdateGain::kNone; }},
-    {"norm of embeddings", [](const RunConfig& config) { return config.model.embedding_norm; }},
-    {"capped logits", [](const RunConfig& config) { return config.model.logit_cap > 0; }},
-    {"pointwise norms",
-     [](const RunConfig& config) {
-       return IsPointwise(config.model.norm.kind) && HasNorm(config.model);
-     }},
-    {"gains of the form one_plus",
-     [](const RunConfig& config) {
-       return config.model.norm.gain_form != GainForm::kScale && config.model.norm.gain;
-     }},
     {"µP", [](const RunConfig& config) { return WidthRatio(config.model) != 1; }},
 };
 
@@ -48,7 +33,6 @@ constexpr Lacking kLackingInTraining[] = {
      [](const RunConfig& config) {
        return config.training.optimizer.kind == OptimizerKind::kMuon;
      }},
-    {"z-loss", [](const RunConfig& config) { return config.training.z_loss > 0; }},
 };
 
 template <size_t kCount>

@@ -10,7 +10,7 @@ bool HasAbsorbedPass(const ModelConfig& config) {
   return config.layers == 1 && config.loss == LossPositions::kLast &&
          config.positions != Positions::kRotary && config.norm.kind != NormKind::kBatch &&
          KvHeads(config) == config.heads && config.attention.qk_norm.kind == QkNormKind::kNone &&
-         config.embedding_scale == 1;
+         config.embedding_scale == 1 && !config.embedding_norm && !config.parallel;
 }
 
 AbsorbedPass::AbsorbedPass(const ModelConfig& config, const PassSetting& pass, LearningRule rule,

@@ -41,9 +41,10 @@ LossSums BatchPass::ForEach(const TokenBatch& batch, int64_t first, int64_t coun
 }
 
 double BatchPass::AddGradient(const Model& model, const TokenBatch& batch, double smoothing,
-                              int64_t micro_batches) {
+                              double z_loss, int64_t micro_batches) {
   const auto targets = static_cast<double>(TargetsOf(batch));
-  const Objective objective = {static_cast<float>(smoothing), static_cast<float>(1 / targets)};
+  const Objective objective = {static_cast<float>(smoothing), static_cast<float>(1 / targets),
+                               static_cast<float>(z_loss)};
   // A norm that reads the batch needs all of it.
   const int64_t together =
       config_.norm.kind == NormKind::kBatch ? batch.rows * batch.length : kTogether;

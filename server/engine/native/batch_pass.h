@@ -30,7 +30,7 @@ class BatchPass {
   // loss. Computes the batch in `micro_batches` parts with equally many rows; each has its own
   // batch statistics.
   double AddGradient(const Model& model, const TokenBatch& batch, double smoothing = 0,
-                     int64_t micro_batches = 1);
+                     double z_loss = 0, int64_t micro_batches = 1);
 
   // Returns the loss and the correct predictions over all rows, without gradients. `prefix_batches`
   // is a cache for a batch that is scored repeatedly: initially empty, it keeps the batch's

@@ -80,7 +80,7 @@ void ColumnAttention::NormHeads(const Block& block, AttentionMemory& memory) con
     memories.resize(all ? 1 : static_cast<size_t>(heads));
     for (NormMemory& of : memories) {
       kernels_.norm_forward({size, NormKindOf(qk.kind), NormDeviation::kPopulation,
-                             static_cast<float>(config_.norm.eps), at, norm.gain, nullptr,
+                             static_cast<float>(config_.norm.eps), at, norm.gain, 0, nullptr,
                              of.x_hat.Reserve(size.features * count), at, of.rstd.Reserve(count),
                              of.along_scale.Reserve(count)});
       at += size.features * count;
@@ -99,8 +99,8 @@ void ColumnAttention::NormHeadsBack(const Block& block, const AttentionMemory& m
     const NormSize size = {heads * size_ / static_cast<int>(memories.size()), count};
     for (const NormMemory& of : memories) {
       kernels_.norm_back({size, NormKindOf(qk.kind), NormBackward::kExact, d, of.x_hat.data(),
-                          of.rstd.data(), of.along_scale.data(), norm.gain, norm.dgain, nullptr, d,
-                          false});
+                          of.rstd.data(), of.along_scale.data(), norm.gain, 0, norm.dgain, nullptr,
+                          d, false});
       d += size.features * count;
     }
   };

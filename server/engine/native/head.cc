@@ -36,6 +36,10 @@ const float* Head::Logits(const Model& model, const float* stream, const ColumnG
   }
   float* const logits = logits_.Reserve(int64_t{config.vocabulary} * group.count);
   layers_.Apply(model.head, in, group.count, logits);
+  if (config.logit_cap > 0) {
+    layers_.kernels().cap(static_cast<float>(config.logit_cap), logits,
+                          int64_t{config.vocabulary} * group.count);
+  }
   return logits;
 }
 
@@ -47,9 +51,16 @@ LossSums Head::Forward(const Model& model, const float* stream, const ColumnGrou
     std::copy_n(stream, int64_t{config.width} * group.count,
                 in_.Reserve(int64_t{config.width} * group.count));
   }
+  const int64_t logits = int64_t{config.vocabulary} * group.count;
+  if (config.logit_cap > 0) std::copy_n(logits_.data(), logits, capped_.Reserve(logits));
   float* const losses = losses_.Reserve(group.count);
   layers_.kernels().cross_entropy({config.vocabulary, group.count, logits_.data(), target.data(),
-                                   objective.smoothing, objective.weight, losses});
+                                   objective.smoothing, objective.weight, objective.z_loss,
+                                   losses});
+  if (config.logit_cap > 0) {
+    layers_.kernels().cap_back(static_cast<float>(config.logit_cap), logits_.data(), capped_.data(),
+                               logits);
+  }
   LossSums sums;
   for (int c = 0; c < group.count; ++c) {
     if (target[static_cast<size_t>(c)] < 0) continue;
@@ -60,8 +71,9 @@ LossSums Head::Forward(const Model& model, const float* stream, const ColumnGrou
 }
 
 void Head::Back(const Model& model, const ColumnGroup& group, float* d) {
-  layers_.AddGradients(model.head, in_.data(), logits_.data(), group.count);
-  layers_.Back(model.head, logits_.data(), group.count, d);
+  const Floats& dlogits = layers_.config().logit_cap > 0 ? capped_ : logits_;
+  layers_.AddGradients(model.head, in_.data(), dlogits.data(), group.count);
+  layers_.Back(model.head, dlogits.data(), group.count, d);
   if (!layers_.config().norm.final) return;
   layers_.NormaliseBack(model.final_norm, norm_, d, group, d, /*add=*/false);
 }

@@ -19,6 +19,7 @@ namespace ablate::engine::native {
 struct Objective {
   float smoothing = 0;
   float weight = 1;  // of a target in the gradient: 1/(targets of the whole batch)
+  float z_loss = 0;
 };
 
 // Sums over targets.
@@ -59,7 +60,7 @@ class Head {
   // Returns the logits of the next token, [V][columns]; valid until the head is used again.
   const float* Logits(const Model& model, const float* stream, const ColumnGroup& group);
 
-  // dL/dlogits of the last Forward, [V][columns].
+  // dL/dlogits of the last Forward, [V][columns]; of capped logits, if they are.
   const float* error() const { return logits_.data(); }
 
  private:
@@ -67,6 +68,7 @@ class Head {
   NormMemory norm_;
   Floats in_;
   Floats logits_;
+  Floats capped_;  // if logits are capped: first they, then the gradient before the cap
   Floats losses_;
   std::vector<int32_t> best_;
 };

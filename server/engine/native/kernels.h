@@ -52,12 +52,48 @@ struct NormForward {
   float eps = 0;
   const float* x = nullptr;
   const float* gain = nullptr;   // [features]; null: 1
+  float base = 0;                // added to each gain
   const float* shift = nullptr;  // [features]; null: 0
   float* x_hat = nullptr;        // (x − mean)/σ
   float* y = nullptr;            // may alias x
   float* rstd = nullptr;         // [columns], 1/σ
   // [columns]: x̂·along_scale·Σ g·x̂ is the component of a gradient g along x̂.
   float* along_scale = nullptr;
+};
+
+// A norm that is a function of each feature alone: y = f(alpha·x + offset)·gain + shift, where f is
+// tanh, or erf with kDerf.
+struct PointwiseNormForward {
+  NormSize size;
+  NormKind kind = NormKind::kDyt;  // or kDerf
+  float alpha = 0;
+  float offset = 0;
+  const float* x = nullptr;
+  const float* gain = nullptr;  // [features]; null: 1
+  float base = 0;               // added to each gain
+  const float* shift = nullptr;
+  float* kept_x = nullptr;  // [features][columns]
+  float* f = nullptr;       // [features][columns]
+  float* slope = nullptr;   // [features][columns], f′
+  float* y = nullptr;       // may alias x
+};
+
+// The backward pass of PointwiseNormForward, given the gradient dy of y.
+struct PointwiseNormBack {
+  NormSize size;
+  float alpha = 0;
+  const float* dy = nullptr;
+  const float* x = nullptr;
+  const float* f = nullptr;
+  const float* slope = nullptr;
+  const float* gain = nullptr;
+  float base = 0;
+  float* dgain = nullptr;    // [features], added to; null: none
+  float* dshift = nullptr;   // [features], added to; null: none
+  float* dalpha = nullptr;   // added to; null: none
+  float* doffset = nullptr;  // added to; null: none
+  float* dx = nullptr;       // may alias dy unless accumulate
+  bool accumulate = false;   // adds to dx
 };
 
 // The backward pass of NormForward, given the gradient dy of y.
@@ -70,6 +106,7 @@ struct NormBack {
   const float* rstd = nullptr;
   const float* along_scale = nullptr;
   const float* gain = nullptr;
+  float base = 0;
   float* dgain = nullptr;   // [features], added to; null: none
   float* dshift = nullptr;  // [features], added to; null: none
   float* dx = nullptr;      // may alias dy unless accumulate
@@ -84,6 +121,7 @@ struct BatchNormForward {
   float count = 0;  // number of real columns
   const float* x = nullptr;
   const float* gain = nullptr;
+  float base = 0;
   const float* shift = nullptr;
   float* x_hat = nullptr;
   float* y = nullptr;         // may alias x
@@ -102,19 +140,21 @@ struct BatchNormBack {
   const float* x_hat = nullptr;
   const float* rstd = nullptr;
   const float* gain = nullptr;
+  float base = 0;
   float* dgain = nullptr;
   float* dshift = nullptr;
   float* dx = nullptr;
   bool accumulate = false;
 };
 
-// y = (x − mean)·rstd·gain + shift, by feature.
+// y = (x − mean)·rstd·(base + gain) + shift, by feature.
 struct StandardiseRows {
   NormSize size;
   const float* x = nullptr;
   const float* mean = nullptr;
   const float* rstd = nullptr;
   const float* gain = nullptr;
+  float base = 0;
   const float* shift = nullptr;
   float* y = nullptr;  // may alias x
 };
@@ -236,6 +276,7 @@ struct CrossEntropy {
   const int32_t* targets = nullptr;  // [columns]; below 0: not counted, gradient 0
   float smoothing = 0;
   float weight = 1;         // of a column in the gradient
+  float z_loss = 0;         // factor of (log Σ exp)², which is added to the loss
   float* losses = nullptr;  // [columns], unweighted; 0 without a target
 };
 
@@ -306,6 +347,8 @@ struct Kernels {
   void (*add_row_sums)(const float* x, ptrdiff_t row, int rows, int columns, float* to);
   void (*norm_forward)(const NormForward&);
   void (*norm_back)(const NormBack&);
+  void (*pointwise_norm_forward)(const PointwiseNormForward&);
+  void (*pointwise_norm_back)(const PointwiseNormBack&);
   void (*batch_norm_forward)(const BatchNormForward&);
   void (*batch_norm_back)(const BatchNormBack&);
   void (*standardise_rows)(const StandardiseRows&);
@@ -321,6 +364,10 @@ struct Kernels {
   // y ← y·x, and y ← a·x + b·y, which doesn't read y if b is 0; n is a multiple of kColumns.
   void (*multiply)(const float* x, float* y, int64_t n);
   void (*combine)(float a, const float* x, float b, float* y, int64_t n);
+  // x ← c·tanh(x/c); and back: y, the result, ← dy·(1 − (y/c)²), the gradient of x. n is a multiple
+  // of kColumns.
+  void (*cap)(float c, float* x, int64_t n);
+  void (*cap_back)(float c, const float* dy, float* y, int64_t n);
   // y ← y + x, any n.
   void (*add)(const float* x, float* y, int64_t n);
   // Rotates pairs (x, y) of rows r and r + half of [2·half][columns]. cosine and sine are

@@ -12,6 +12,9 @@ constexpr int kPanel = 64;
 // Momentum of running statistics, as in torch.nn.BatchNorm1d.
 constexpr float kMomentum = 0.1f;
 
+// Returns what is added to each gain.
+float BaseOf(const NormConfig& config) { return config.gain_form == GainForm::kOnePlus ? 1 : 0; }
+
 }  // namespace
 
 bool NormsInput(const NormConfig& config) {
@@ -19,11 +22,13 @@ bool NormsInput(const NormConfig& config) {
 }
 
 SublayerNorms AttentionNorms(const ModelConfig& config, const Block& block) {
-  return {HasAttentionNorm(config), block.attention_norm, block.attention_post_norm};
+  return {HasAttentionNorm(config), block.attention_norm, block.attention_post_norm,
+          block.attention_factor};
 }
 
 SublayerNorms FeedForwardNorms(const ModelConfig& config, const Block& block) {
-  return {HasFeedForwardNorm(config), block.feed_forward_norm, block.feed_forward_post_norm};
+  return {HasFeedForwardNorm(config), block.feed_forward_norm, block.feed_forward_post_norm,
+          block.feed_forward_factor};
 }
 
 void FillMask(const DropoutStream& stream, const MaskLines& lines, float* mask) {
@@ -93,10 +98,17 @@ void Layers::Normalise(const Norm& norm, const float* x, const ColumnGroup& grou
   const NormConfig& config = config_.norm;
   const NormSize size = {config_.width, group.count};
   const int64_t elements = int64_t{config_.width} * group.count;
-  const auto eps = static_cast<float>(config.eps);
+  if (IsPointwise(config.kind)) {
+    kernels_.pointwise_norm_forward(
+        {size, config.kind, *norm.alpha, norm.offset == nullptr ? 0.0f : *norm.offset, x, norm.gain,
+         BaseOf(config), norm.shift, memory.x.Reserve(elements), memory.x_hat.Reserve(elements),
+         memory.slope.Reserve(elements), y});
+    return;
+  }
+  const float eps = static_cast<float>(config.eps), base = BaseOf(config);
   float* const rstd = memory.rstd.Reserve(std::max(config_.width, group.count));
   if (config.kind != NormKind::kBatch) {
-    kernels_.norm_forward({size, config.kind, config.deviation, eps, x, norm.gain, norm.shift,
+    kernels_.norm_forward({size, config.kind, config.deviation, eps, x, norm.gain, base, norm.shift,
                            memory.x_hat.Reserve(elements), y, rstd,
                            memory.along_scale.Reserve(group.count)});
     return;
@@ -105,13 +117,13 @@ void Layers::Normalise(const Norm& norm, const float* x, const ColumnGroup& grou
     for (int f = 0; f < config_.width; ++f) {
       rstd[f] = 1 / std::sqrt(norm.running_variance[f] + eps);
     }
-    kernels_.standardise_rows({size, x, norm.running_mean, rstd, norm.gain, norm.shift, y});
+    kernels_.standardise_rows({size, x, norm.running_mean, rstd, norm.gain, base, norm.shift, y});
     return;
   }
   // Reuses this memory for the batch's mean and variance.
   float* const moments = memory.along_scale.Reserve(2 * int64_t{config_.width});
   float* const variance = moments + config_.width;
-  kernels_.batch_norm_forward({size, eps, group.real, group.tokens, x, norm.gain, norm.shift,
+  kernels_.batch_norm_forward({size, eps, group.real, group.tokens, x, norm.gain, base, norm.shift,
                                memory.x_hat.Reserve(elements), y, moments, variance, rstd});
   const float unbiased = group.tokens / (group.tokens - 1);
   for (int f = 0; f < config_.width; ++f) {
@@ -123,14 +135,21 @@ void Layers::Normalise(const Norm& norm, const float* x, const ColumnGroup& grou
 void Layers::NormaliseBack(const Norm& norm, const NormMemory& memory, const float* dy,
                            const ColumnGroup& group, float* dx, bool add) const {
   const NormSize size = {config_.width, group.count};
+  const float base = BaseOf(config_.norm);
+  if (IsPointwise(config_.norm.kind)) {
+    kernels_.pointwise_norm_back({size, *norm.alpha, dy, memory.x.data(), memory.x_hat.data(),
+                                  memory.slope.data(), norm.gain, base, norm.dgain, norm.dshift,
+                                  norm.dalpha, norm.doffset, dx, add});
+    return;
+  }
   if (config_.norm.kind == NormKind::kBatch) {
     kernels_.batch_norm_back({size, pass_.norm_backward, group.real, group.tokens, dy,
-                              memory.x_hat.data(), memory.rstd.data(), norm.gain, norm.dgain,
+                              memory.x_hat.data(), memory.rstd.data(), norm.gain, base, norm.dgain,
                               norm.dshift, dx, add});
     return;
   }
   kernels_.norm_back({size, config_.norm.kind, pass_.norm_backward, dy, memory.x_hat.data(),
-                      memory.rstd.data(), memory.along_scale.data(), norm.gain, norm.dgain,
+                      memory.rstd.data(), memory.along_scale.data(), norm.gain, base, norm.dgain,
                       norm.dshift, dx, add});
 }
 
@@ -144,7 +163,32 @@ bool Layers::Inside(const SublayerNorms& norms) const {
 
 bool Layers::AddsPlainly(const SublayerNorms& norms) const {
   return config_.residual && config_.residual_scale == 1 && !drops() &&
-         !Is(norms, NormPlacement::kSandwich);
+         !Is(norms, NormPlacement::kSandwich) && norms.factor.gain == nullptr;
+}
+
+void Layers::Scale(const UpdateFactor& factor, int columns, Floats& kept, float* update) const {
+  if (factor.gain == nullptr) return;
+  const bool by_feature = config_.update_gain == UpdateGain::kFeature;
+  std::copy_n(update, int64_t{config_.width} * columns,
+              kept.Reserve(int64_t{config_.width} * columns));
+  for (int f = 0; f < config_.width; ++f) {
+    float* const row = update + int64_t{f} * columns;
+    kernels_.combine(factor.gain[by_feature ? f : 0], row, 0, row, columns);
+  }
+}
+
+void Layers::ScaleBack(const UpdateFactor& factor, int columns, const Floats& kept,
+                       float* d) const {
+  if (factor.gain == nullptr) return;
+  const bool by_feature = config_.update_gain == UpdateGain::kFeature;
+  float* const product = product_.Reserve(columns);
+  for (int f = 0; f < config_.width; ++f) {
+    float* const row = d + int64_t{f} * columns;
+    std::copy_n(kept.data() + int64_t{f} * columns, columns, product);
+    kernels_.multiply(row, product, columns);
+    kernels_.add_row_sums(product, columns, 1, columns, factor.dgain + (by_feature ? f : 0));
+    kernels_.combine(factor.gain[by_feature ? f : 0], row, 0, row, columns);
+  }
 }
 
 void Layers::Begin(const SublayerNorms& norms, const float* stream, const ColumnGroup& group,
@@ -171,6 +215,7 @@ void Layers::End(const SublayerNorms& norms, const Linear& last, const float* x,
     if (Is(norms, NormPlacement::kSandwich)) {
       Normalise(norms.post_norm, update, group, update, memory.post_norm);
     }
+    Scale(norms.factor, group.count, memory.update, update);
     const auto scale = static_cast<float>(config_.residual ? config_.residual_scale : 1);
     kernels_.combine(scale, update, config_.residual ? 1.0f : 0.0f, stream, elements);
   }
@@ -188,6 +233,7 @@ const float* Layers::EndBack(const SublayerNorms& norms, const ColumnGroup& grou
   if (AddsPlainly(norms)) return d;
   const auto scale = static_cast<float>(config_.residual ? config_.residual_scale : 1);
   kernels_.combine(scale, d, 0, room, elements);
+  ScaleBack(norms.factor, group.count, memory.update, room);
   if (Is(norms, NormPlacement::kSandwich)) {
     NormaliseBack(norms.post_norm, memory.post_norm, room, group, room, /*add=*/false);
   }
@@ -206,23 +252,33 @@ void Layers::BeginBack(const SublayerNorms& norms, const ColumnGroup& group,
 
 void Layers::FeedForward(const Block& block, int index, const ColumnGroup& group,
                          FeedForwardMemory& memory, float* stream) {
-  const SublayerNorms norms = FeedForwardNorms(config_, block);
-  Begin(norms, stream, group, memory.sublayer);
+  Begin(FeedForwardNorms(config_, block), stream, group, memory.sublayer);
+  ApplyFeedForward(block, index, group, memory, stream);
+}
+
+void Layers::ApplyFeedForward(const Block& block, int index, const ColumnGroup& group,
+                              FeedForwardMemory& memory, float* stream) {
   float* const up = memory.slope.Reserve(int64_t{block.up.out} * group.count);
   float* const hidden = memory.hidden.Reserve(int64_t{config_.hidden} * group.count);
   Apply(block.up, memory.sublayer.in.data(), group.count, up);
   kernels_.activate(
       {config_.activation, config_.hidden, group.count, up, hidden, pass_.training ? up : nullptr});
-  End(norms, block.down, hidden, {HookPoint::kFeedForwardOutput, index}, group, memory.sublayer,
-      stream);
+  End(FeedForwardNorms(config_, block), block.down, hidden, {HookPoint::kFeedForwardOutput, index},
+      group, memory.sublayer, stream);
 }
 
 void Layers::FeedForwardBack(const Block& block, const ColumnGroup& group,
                              FeedForwardMemory& memory, float* d) {
-  const SublayerNorms norms = FeedForwardNorms(config_, block);
+  float* const dx = FeedForwardInputBack(block, group, memory, d);
+  BeginBack(FeedForwardNorms(config_, block), group, memory.sublayer, dx, d);
+}
+
+float* Layers::FeedForwardInputBack(const Block& block, const ColumnGroup& group,
+                                    FeedForwardMemory& memory, float* d) {
   const int64_t hidden = int64_t{config_.hidden} * group.count;
   float* const room = room_.Reserve(int64_t{config_.width} * group.count);
-  const float* const dupdate = EndBack(norms, group, memory.sublayer, d, room);
+  const float* const dupdate =
+      EndBack(FeedForwardNorms(config_, block), group, memory.sublayer, d, room);
   AddGradients(block.down, memory.hidden.data(), dupdate, group.count);
   float* const dup = dup_.Reserve(int64_t{block.up.out} * group.count);
   Back(block.down, dupdate, group.count, dup);
@@ -233,7 +289,7 @@ void Layers::FeedForwardBack(const Block& block, const ColumnGroup& group,
   kernels_.multiply(memory.slope.data(), dup, hidden);
   AddGradients(block.up, memory.sublayer.in.data(), dup, group.count);
   Back(block.up, dup, group.count, room);
-  BeginBack(norms, group, memory.sublayer, room, d);
+  return room;
 }
 
 void Layers::Drop(BlockHookPoint hook_point, const ColumnGroup& group, Floats& mask,

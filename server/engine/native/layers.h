@@ -45,6 +45,8 @@ struct NormMemory {
   Floats x_hat;
   Floats rstd;
   Floats along_scale;
+  Floats x;      // of pointwise norms
+  Floats slope;  // of pointwise norms
 };
 
 // Data that one sublayer f of a residual stream x keeps for the backward pass. The result is x +
@@ -53,14 +55,16 @@ struct SublayerMemory {
   Floats in;  // input of f
   NormMemory norm;
   NormMemory post_norm;
-  Floats mask;  // dropout factors
+  Floats mask;    // dropout factors
+  Floats update;  // before its learned factor
 };
 
-// The norms before and after a sublayer, if its block has any.
+// The norms before and after a sublayer, if its block has any, and the factor of its update.
 struct SublayerNorms {
   bool present = false;
   const Norm& norm;
   const Norm& post_norm;
+  const UpdateFactor& factor;
 };
 
 // Returns true if a block's norms precede what reads the stream.
@@ -119,6 +123,12 @@ class Layers {
                    FeedForwardMemory& memory, float* stream);
   void FeedForwardBack(const Block& block, const ColumnGroup& group, FeedForwardMemory& memory,
                        float* d);
+  // The same without Begin and BeginBack: reads memory.sublayer.in, and returns its gradient, valid
+  // until the next call. d becomes its part along the residual connection.
+  void ApplyFeedForward(const Block& block, int index, const ColumnGroup& group,
+                        FeedForwardMemory& memory, float* stream);
+  float* FeedForwardInputBack(const Block& block, const ColumnGroup& group,
+                              FeedForwardMemory& memory, float* d);
 
   // Multiplies x, which has the model's width, by a new dropout mask of this hook point, kept in
   // `mask`. Does nothing if nothing is dropped.
@@ -141,12 +151,17 @@ class Layers {
   bool Is(const SublayerNorms& norms, NormPlacement placement) const;
   // Returns true if a sublayer's output is added to the stream unchanged.
   bool AddsPlainly(const SublayerNorms& norms) const;
+  // Multiplies an update [width][columns] by its learned factor, and back: then adds the factor's
+  // gradient, and makes the gradient of the product in `d` that of the update.
+  void Scale(const UpdateFactor& factor, int columns, Floats& kept, float* update) const;
+  void ScaleBack(const UpdateFactor& factor, int columns, const Floats& kept, float* d) const;
 
   const ModelConfig& config_;
   const PassSetting& pass_;
   const Kernels& kernels_;
   Floats transposed_;
   Floats update_;
+  mutable Floats product_;
   Floats dup_;
   Floats room_;
 };

@@ -17,10 +17,37 @@ Norm* NormOf(Module module, Model& model, Block* block) {
       return &block->feed_forward_norm;
     case Module::kFeedForwardPostNorm:
       return &block->feed_forward_post_norm;
+    case Module::kEmbeddingNorm:
+      return &model.embedding_norm;
     case Module::kFinalNorm:
       return &model.final_norm;
     default:
       return nullptr;
+  }
+}
+
+UpdateFactor* UpdateFactorOf(Module module, Block* block) {
+  if (module == Module::kAttentionUpdateGain) return &block->attention_factor;
+  return module == Module::kFeedForwardUpdateGain ? &block->feed_forward_factor : nullptr;
+}
+
+void BindNorm(ParameterRole role, const float* value, float* gradient, Norm* norm) {
+  switch (role) {
+    case ParameterRole::kGain:
+      norm->gain = value;
+      norm->dgain = gradient;
+      break;
+    case ParameterRole::kAlpha:
+      norm->alpha = value;
+      norm->dalpha = gradient;
+      break;
+    case ParameterRole::kOffset:
+      norm->offset = value;
+      norm->doffset = gradient;
+      break;
+    default:
+      norm->shift = value;
+      norm->dshift = gradient;
   }
 }
 
@@ -56,9 +83,10 @@ void BindParameter(const ParameterInfo& info, const Place& at, Model& model) {
     model.position_embedding = at.value;
     model.dposition_embedding = at.gradient;
   } else if (Norm* norm = NormOf(info.module, model, block)) {
-    const bool gain = info.role == ParameterRole::kGain;
-    (gain ? norm->gain : norm->shift) = at.value;
-    (gain ? norm->dgain : norm->dshift) = at.gradient;
+    BindNorm(info.role, at.value, at.gradient, norm);
+  } else if (UpdateFactor* factor = UpdateFactorOf(info.module, block)) {
+    factor->gain = at.value;
+    factor->dgain = at.gradient;
   } else if (Linear* linear = LinearOf(info.module, model, block)) {
     const bool bias = info.role == ParameterRole::kBias;
     linear->in = static_cast<int>(info.fan_in);

@@ -23,10 +23,20 @@ struct Linear {
 struct Norm {
   const float* gain = nullptr;
   const float* shift = nullptr;
+  const float* alpha = nullptr;
+  const float* offset = nullptr;
   float* dgain = nullptr;
   float* dshift = nullptr;
+  float* dalpha = nullptr;
+  float* doffset = nullptr;
   float* running_mean = nullptr;
   float* running_variance = nullptr;
+};
+
+// The learned factor of a sublayer's update: of each feature, or of all.
+struct UpdateFactor {
+  const float* gain = nullptr;
+  float* dgain = nullptr;
 };
 
 struct Block {
@@ -36,10 +46,12 @@ struct Block {
   Norm key_norm;
   Linear projection;
   Norm attention_post_norm;
+  UpdateFactor attention_factor;
   Norm feed_forward_norm;
   Linear up;
   Linear down;
   Norm feed_forward_post_norm;
+  UpdateFactor feed_forward_factor;
   const float* feedback = nullptr;  // [V, d], projects the output error
 };
 
@@ -49,6 +61,7 @@ struct Model {
   const float* position_embedding = nullptr;  // [context, d]
   float* dposition_embedding = nullptr;
   const float* embedding_feedback = nullptr;  // [V, d]
+  Norm embedding_norm;
   std::vector<Block> blocks;
   Norm final_norm;
   Linear head;

@@ -132,8 +132,9 @@ class NativeBackend : public Backend {
     training_pass_.step = request.step;
     UpdateResult result;
     try {
-      result.loss = static_cast<float>(training_.AddGradient(
-          model_, request.batch, config_.training.label_smoothing, config_.training.accumulation));
+      result.loss = static_cast<float>(
+          training_.AddGradient(model_, request.batch, config_.training.label_smoothing,
+                                config_.training.z_loss, config_.training.accumulation));
     } catch (const std::bad_alloc&) {
       put_back();
       throw;

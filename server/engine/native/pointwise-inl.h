@@ -30,23 +30,13 @@ struct Relu {
   }
 };
 
-// u·Φ(u), with one exponential for value and derivative: ½·erfc(x)·e^(x²) is t·p(t), t = 1/(1 +
-// 0.45x), with a polynomial p fitted on x ≥ 0 to a relative error of 4e-8, and u·φ(u) needs the
-// same e^(−x²).
+// u·Φ(u), with one exponential for value and derivative: u·φ(u) needs the same e^(−x²) as erfc.
 struct Gelu {
   static HWY_INLINE Activated Of(V16 u) {
-    const V16 one = Set(1.0f);
     const V16 x = Mul(Abs(u), Set(0.707106781f));
-    const V16 t = Div(one, MulAdd(x, Set(0.45f), one));
     const V16 e = Exp(Neg(Mul(x, x)));
-    constexpr float kFitted[] = {1.916757559e-1f,  -3.022053718e-1f, 1.438175349e-1f,
-                                 -2.306582687e-2f, 1.201537490e-1f,  1.752202014e-1f,
-                                 2.282740681e-1f,  2.538830950e-1f,  2.538853210e-1f};
-    V16 p = Set(-4.163854979e-2f);
-#pragma GCC unroll 9
-    for (const float coefficient : kFitted) p = MulAdd(p, t, Set(coefficient));
-    const V16 tail = Mul(Mul(Set(0.5f), Mul(p, t)), e);  // Φ(−|u|)
-    const V16 phi = IfThenElse(Gt(u, Zero()), Sub(one, tail), tail);
+    const V16 tail = Mul(Mul(Set(0.5f), ScaledErfc(x)), e);  // Φ(−|u|)
+    const V16 phi = IfThenElse(Gt(u, Zero()), Sub(Set(1.0f), tail), tail);
     return {Mul(u, phi), MulAdd(Mul(u, Set(0.398942280f)), e, phi)};
   }
 };
@@ -139,6 +129,18 @@ HWY_NOINLINE void Combine(float a, const float* x, float b, float* y, int64_t n)
   }
 }
 
+HWY_NOINLINE void Cap(float c, float* x, int64_t n) {
+  const V16 cap = Set(c);
+  for (int64_t i = 0; i < n; i += kLanes) Store(Mul(cap, Tanh(Div(Load(x + i), cap))), x + i);
+}
+
+HWY_NOINLINE void CapBack(float c, const float* dy, float* y, int64_t n) {
+  for (int64_t i = 0; i < n; i += kLanes) {
+    const V16 share = Div(Load(y + i), Set(c));
+    Store(Mul(Load(dy + i), NegMulAdd(share, share, Set(1.0f))), y + i);
+  }
+}
+
 HWY_NOINLINE void Rotate(float* x, ptrdiff_t row, int half, ptrdiff_t columns, const float* cosine,
                          const float* sine, bool back) {
   for (int r = 0; r < half; ++r) {
@@ -182,6 +184,7 @@ HWY_INLINE ColumnLogits ReadLogits(const float* logits, int vocabulary, ptrdiff_
 HWY_NOINLINE void ComputeCrossEntropy(const CrossEntropy& l) {
   const float vocabulary = static_cast<float>(l.vocabulary);
   HWY_ALIGN float picked[kLanes], largest[kLanes], sum[kLanes], total[kLanes], live[kLanes];
+  HWY_ALIGN float growth[kLanes];  // factor of p in the gradient
   for (ptrdiff_t c = 0; c < l.columns; c += kLanes) {
     float* const logits = l.logits + c;
     for (int i = 0; i < kLanes; ++i) {
@@ -196,17 +199,19 @@ HWY_NOINLINE void ComputeCrossEntropy(const CrossEntropy& l) {
     for (int i = 0; i < kLanes; ++i) {
       const float log_sum = largest[i] + std::log(sum[i]);
       const float loss = (1 - l.smoothing) * (log_sum - picked[i]) +
-                         (l.smoothing > 0 ? l.smoothing * (log_sum - total[i] / vocabulary) : 0);
+                         (l.smoothing > 0 ? l.smoothing * (log_sum - total[i] / vocabulary) : 0) +
+                         (l.z_loss > 0 ? l.z_loss * log_sum * log_sum : 0);
+      growth[i] = l.z_loss > 0 ? 1 + 2 * l.z_loss * log_sum : 1;
       l.losses[c + i] = l.targets[c + i] < 0 ? 0.0f : loss;
     }
-    // p − (1 − ε)·[target] − ε/V, weighted. With a vocabulary of one the gradient is exactly 0;
-    // rounding errors in it would be amplified by a model without norms.
-    if (l.vocabulary == 1) {
+    // (1 + 2z·ln Σ)·p − (1 − ε)·[target] − ε/V, weighted. With a vocabulary of one the gradient is
+    // exactly 0 without z; rounding errors in it would be amplified by a model without norms.
+    if (l.vocabulary == 1 && l.z_loss == 0) {
       Store(Zero(), logits);
       continue;
     }
     const V16 weight = Load(live);
-    const V16 scale = Div(weight, read.sum);
+    const V16 scale = Mul(Div(weight, read.sum), Load(growth));
     const V16 even = Mul(weight, Set(l.smoothing / vocabulary));
     const M16 counts = Gt(weight, Zero());
     for (int v = 0; v < l.vocabulary; ++v) {

@@ -54,6 +54,9 @@ void SequencePass::Embed(const Model& model, const Columns& columns) {
   }
   float* const stream = stream_.Reserve(int64_t{width} * columns.count);
   kernels_.transpose(rows, row, columns.count, width, stream, columns.count);
+  if (config_.embedding_norm) {
+    layers_.Normalise(model.embedding_norm, stream, group_, stream, embedding_norm_);
+  }
   layers_.Drop({HookPoint::kEmbedding}, group_, mask_, stream);
 }
 
@@ -61,6 +64,10 @@ void SequencePass::EmbedBack(const Model& model, const Columns& columns) {
   const int width = config_.width, row = RoundUp(width);
   if (layers_.drops()) {
     kernels_.multiply(mask_.data(), d_.data(), int64_t{width} * columns.count);
+  }
+  if (config_.embedding_norm) {
+    layers_.NormaliseBack(model.embedding_norm, embedding_norm_, d_.data(), group_, d_.data(),
+                          /*add=*/false);
   }
   float* const rows = rows_.data();
   kernels_.transpose(d_.data(), columns.count, width, columns.count, rows, row);
@@ -90,7 +97,8 @@ void SequencePass::Attend(const Block& block, int index, BlockMemory& memory) {
               {HookPoint::kAttentionOutput, index}, group_, memory.sublayer, stream_.data());
 }
 
-void SequencePass::AttendBack(const Block& block, int index, BlockMemory& memory) {
+void SequencePass::AttendBack(const Block& block, int index, BlockMemory& memory,
+                              const float* more) {
   const SublayerNorms norms = AttentionNorms(config_, block);
   const int64_t elements = int64_t{config_.width} * group_.count;
   float* const room = room_.Reserve(elements);
@@ -101,6 +109,7 @@ void SequencePass::AttendBack(const Block& block, int index, BlockMemory& memory
   const float* const dqkv = attention_.Back(block, index, memory.attention, dcontext);
   layers_.AddGradients(block.qkv, memory.sublayer.in.data(), dqkv, group_.count);
   layers_.Back(block.qkv, dqkv, group_.count, room);
+  if (more != nullptr) kernels_.add(more, room, elements);
   layers_.BeginBack(norms, group_, memory.sublayer, room, d_.data());
 }
 
@@ -110,9 +119,39 @@ void SequencePass::RunBlocks(const Model& model, const Columns& columns) {
   for (int i = 0; i < config_.layers; ++i) {
     const Block& block = model.blocks[static_cast<size_t>(i)];
     BlockMemory& memory = blocks_[static_cast<size_t>(pass_.training ? i : 0)];
+    if (config_.parallel) {
+      RunParallel(block, i, memory);
+      continue;
+    }
     if (Attends(config_)) Attend(block, i, memory);
     layers_.FeedForward(block, i, group_, memory.feed_forward, stream_.data());
   }
+}
+
+void SequencePass::RunParallel(const Block& block, int index, BlockMemory& memory) {
+  SublayerMemory& second = memory.feed_forward.sublayer;
+  if (config_.parallel_norms) {
+    layers_.Begin(FeedForwardNorms(config_, block), stream_.data(), group_, second);
+  }
+  Attend(block, index, memory);
+  const int64_t elements = int64_t{config_.width} * group_.count;
+  if (!config_.parallel_norms) {
+    std::copy_n(memory.sublayer.in.data(), elements, second.in.Reserve(elements));
+  }
+  layers_.ApplyFeedForward(block, index, group_, memory.feed_forward, stream_.data());
+}
+
+void SequencePass::ParallelBack(const Block& block, int index, BlockMemory& memory) {
+  // d reaches both updates unchanged, because parallel sublayers have no norm behind them.
+  const float* const dsecond =
+      layers_.FeedForwardInputBack(block, group_, memory.feed_forward, d_.data());
+  AttendBack(block, index, memory, config_.parallel_norms ? nullptr : dsecond);
+  if (!config_.parallel_norms) return;
+  const int64_t elements = int64_t{config_.width} * group_.count;
+  float* const dx = room_.Reserve(elements);
+  std::copy_n(dsecond, elements, dx);
+  layers_.BeginBack(FeedForwardNorms(config_, block), group_, memory.feed_forward.sublayer, dx,
+                    d_.data());
 }
 
 ColumnGroup SequencePass::KeptGroup(const Columns& columns) const {
@@ -165,8 +204,12 @@ LossSums SequencePass::AddGradient(const Model& model, const Columns& columns,
   for (size_t i = blocks_.size(); i-- > 0;) {
     const Block& block = model.blocks[i];
     if (direct) inject(block.feedback);
+    if (config_.parallel) {
+      ParallelBack(block, static_cast<int>(i), blocks_[i]);
+      continue;
+    }
     layers_.FeedForwardBack(block, group_, blocks_[i].feed_forward, d);
-    if (Attends(config_)) AttendBack(block, static_cast<int>(i), blocks_[i]);
+    if (Attends(config_)) AttendBack(block, static_cast<int>(i), blocks_[i], nullptr);
   }
   if (direct) inject(model.embedding_feedback);
   EmbedBack(model, columns);

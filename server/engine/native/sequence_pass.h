@@ -47,7 +47,11 @@ class SequencePass {
   void EmbedBack(const Model& model, const Columns& columns);
   void RunBlocks(const Model& model, const Columns& columns);
   void Attend(const Block& block, int index, BlockMemory& memory);
-  void AttendBack(const Block& block, int index, BlockMemory& memory);
+  // `more` is added to the gradient of the attention's input; null: nothing.
+  void AttendBack(const Block& block, int index, BlockMemory& memory, const float* more);
+  // The same for a block with parallel sublayers.
+  void RunParallel(const Block& block, int index, BlockMemory& memory);
+  void ParallelBack(const Block& block, int index, BlockMemory& memory);
   // Returns the part of the stream that the loss reads: all of it, or the last positions side by
   // side.
   const float* Kept(const Columns& columns);
@@ -72,9 +76,10 @@ class SequencePass {
 
   Floats rows_;    // [columns][width]
   Floats stream_;  // [width][columns]
-  Floats mask_;    // of the embeddings' dropout
-  Floats kept_;    // [width][RoundUp(sequences)]
-  Floats d_;       // the stream's gradient
+  NormMemory embedding_norm_;
+  Floats mask_;  // of the embeddings' dropout
+  Floats kept_;  // [width][RoundUp(sequences)]
+  Floats d_;     // the stream's gradient
   Floats room_;
   Floats dcontext_;
 };

@@ -143,6 +143,34 @@ HWY_INLINE V16 Exp(V16 x) {
   return result;
 }
 
+// tanh x, to two units in the last place: near 0 by an odd polynomial, fitted to a relative error
+// of 4e-9, because 1 − 2/(e²ˣ + 1) loses the digits of a small result.
+HWY_INLINE V16 Tanh(V16 x) {
+  const V16 square = Mul(x, x), one = Set(1.0f);
+  constexpr float kFitted[] = {2.059098421e-2f, -5.372106661e-2f, 1.333112752e-1f, -3.333326053e-1f,
+                               9.999999961e-1f};
+  V16 p = Set(-5.659984802e-3f);
+#pragma GCC unroll 5
+  for (const float coefficient : kFitted) p = MulAdd(p, square, Set(coefficient));
+  const V16 size = Abs(x);
+  const V16 far = Sub(one, Div(Set(2.0f), Add(Exp(Add(size, size)), one)));
+  return IfThenElse(Gt(Set(0.625f), size), Mul(p, x), CopySign(far, x));
+}
+
+// erfc(x)·e^(x²) for x ≥ 0: t·p(t), t = 1/(1 + 0.45x), with a polynomial p fitted to a relative
+// error of 4e-8.
+HWY_INLINE V16 ScaledErfc(V16 x) {
+  const V16 one = Set(1.0f);
+  const V16 t = Div(one, MulAdd(x, Set(0.45f), one));
+  constexpr float kFitted[] = {1.916757559e-1f,  -3.022053718e-1f, 1.438175349e-1f,
+                               -2.306582687e-2f, 1.201537490e-1f,  1.752202014e-1f,
+                               2.282740681e-1f,  2.538830950e-1f,  2.538853210e-1f};
+  V16 p = Set(-4.163854979e-2f);
+#pragma GCC unroll 9
+  for (const float coefficient : kFitted) p = MulAdd(p, t, Set(coefficient));
+  return Mul(p, t);
+}
+
 // 1/(1 + e⁻ˣ).
 HWY_INLINE V16 Sigmoid(V16 x) { return Div(Set(1.0f), Add(Set(1.0f), Exp(Neg(x)))); }
 
