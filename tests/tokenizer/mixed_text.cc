@@ -1,5 +1,6 @@
 #include "tests/tokenizer/mixed_text.h"
 
+#include <iterator>
 #include <random>
 #include <utility>
 
@@ -74,9 +75,9 @@ class Writer {
       "\u205F", "\u3000", "\u180E", "\u200B", "\uFEFF", "\r\n",   "\n\n",   "\x1C",
   };
   static constexpr const char* kNumbers[] = {"0", "7", "42", "1999", "²", "½", "Ⅷ", "٣", "१", "𝟘"};
-  static constexpr const char* kContractions[] = {"'s", "'t", "'re", "'ve", "'m",   "'ll",
-                                                  "'d", "'",  "'S",  "'r",  "'v",   "'l",
-                                                  "'L", "’s", " 's", "''t", "'rex", "'lll"};
+  static constexpr const char* kContractions[] = {
+      "'s", "'t", "'re", "'ve", "'m",   "'ll",  "'d",  "'",   "'S",  "'r", "'v", "'l",
+      "'L", "’s", " 's", "''t", "'rex", "'lll", "'RE", "'Ve", "'lL", "'ſ", "'ſt"};
   static constexpr const char* kEmoji[] = {
       "😀", "👍🏽", "👩‍👩‍👧", "🇩🇪", "❤️", "☃", "🏴󠁧󠁢󠁳󠁣󠁴󠁿"};
   static constexpr const char* kOperators[] = {"=",  "==", "->", "::", "();", "{",  "}", "//",
@@ -143,6 +144,28 @@ std::string DamagedText(uint64_t seed, size_t bytes) {
     if (choice == 2) damaged += static_cast<char>(0x80 + random() % 0x80);
   }
   return damaged;
+}
+
+std::string CombiningText(uint64_t seed, size_t bytes) {
+  // Letters, marks, Indic vowels, Tibetan, Hangul, compatibility ideographs, music.
+  constexpr std::pair<char32_t, char32_t> kRanges[] = {
+      {'A', 'z'},       {0xC0, 0x24F},      {0x300, 0x345},     {0x370, 0x3FF},
+      {0x591, 0x5EA},   {0x622, 0x655},     {0x9BE, 0x9DF},     {0xB3C, 0xB5D},
+      {0xF40, 0xFB9},   {0x1100, 0x1112},   {0x1161, 0x1175},   {0x11A7, 0x11C2},
+      {0x1E00, 0x1FFE}, {0x3041, 0x309A},   {0xAC00, 0xAC40},   {0xF900, 0xF930},
+      {0xFB1D, 0xFB4E}, {0x11099, 0x110BA}, {0x1D157, 0x1D172}, {0x2F800, 0x2F830},
+  };
+  std::mt19937_64 random(seed);
+  Writer writer(seed);
+  while (writer.size() < bytes) {
+    const auto& [first, last] = kRanges[random() % std::size(kRanges)];
+    for (size_t count = 1 + random() % 3; count > 0; --count) {
+      writer.Character(first + static_cast<char32_t>(random() % (last - first + 1)));
+      if (random() % 2 == 0) writer.Character(0x300 + static_cast<char32_t>(random() % 0x70));
+    }
+    if (random() % 8 == 0) writer.Character(' ');
+  }
+  return writer.Take();
 }
 
 std::string EveryCodePoint() {

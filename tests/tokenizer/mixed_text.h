@@ -16,6 +16,9 @@ std::string MixedText(uint64_t seed, size_t bytes);
 // Returns the same with bytes that are cut out, changed or put in.
 std::string DamagedText(uint64_t seed, size_t bytes);
 
+// Returns well-formed UTF-8 that normalization changes: characters that combine, in any order.
+std::string CombiningText(uint64_t seed, size_t bytes);
+
 // Returns all code points, each between characters of each class.
 std::string EveryCodePoint();
 

@@ -1,4 +1,4 @@
-// Compares the words and the classes of characters with PCRE2, which matches GPT-2's pattern.
+// Compares the words and the classes of characters with PCRE2, which matches the patterns.
 #include "base/tokenizer/word_splitter.h"
 
 #include <gmock/gmock.h>
@@ -22,8 +22,33 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr char kPattern[] =
+constexpr char kGpt2[] =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+constexpr char kLlama3[] =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|)"
+    R"(\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr char kQwen2[] =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|)"
+    R"(\s*[\r\n]+|\s+(?!\S)|\s+)";
+
+// Returns a pattern for each combination of known parts.
+std::vector<std::string> EveryPattern() {
+  const std::vector<std::vector<const char*>> places = {
+      {"'s|'t|'re|'ve|'m|'ll|'d|", "(?i:'s|'t|'re|'ve|'m|'ll|'d)|"},
+      {R"( ?\p{L}+|)", R"([^\r\n\p{L}\p{N}]?\p{L}+|)"},
+      {R"( ?\p{N}+|)", R"(\p{N}+|)", R"(\p{N}|)", R"(\p{N}{1,3}|)"},
+      {R"( ?[^\s\p{L}\p{N}]+|)", R"( ?[^\s\p{L}\p{N}]+[\r\n]*|)"},
+      {R"(\s+(?!\S)|\s+)", R"(\s*[\r\n]+|\s+(?!\S)|\s+)"}};
+  std::vector<std::string> patterns = {""};
+  for (const auto& parts : places) {
+    std::vector<std::string> longer;
+    for (const std::string& pattern : patterns) {
+      for (const char* part : parts) longer.push_back(pattern + part);
+    }
+    patterns = longer;
+  }
+  return patterns;
+}
 constexpr double kUnicodeVersion = 16.0;  // of CharacterClasses
 
 class Pattern {
@@ -75,8 +100,8 @@ double PatternUnicodeVersion() {
   return std::atof(version);
 }
 
-std::vector<std::string> Words(absl::string_view text) {
-  const WordSplitter splitter;
+std::vector<std::string> Words(absl::string_view text, const char* regex = kGpt2) {
+  const WordSplitter splitter(*ParseWordPattern(regex));
   std::vector<std::string> words;
   for (size_t at = 0; at < text.size();) {
     size_t resume = 0;
@@ -90,7 +115,7 @@ std::vector<std::string> Words(absl::string_view text) {
 }
 
 // Returns PCRE2's words of `text`, with U+FFFD for each byte that is part of no character.
-std::vector<std::string> PatternWords(absl::string_view text) {
+std::vector<std::string> PatternWords(absl::string_view text, const char* regex) {
   std::string clean;
   std::vector<size_t> places;  // in `text` of each byte of `clean`, and their ends
   for (size_t at = 0; at < text.size();) {
@@ -102,7 +127,7 @@ std::vector<std::string> PatternWords(absl::string_view text) {
     at = is_character ? end : at + 1;
   }
   places.push_back(text.size());
-  const Pattern pattern(kPattern);
+  const Pattern pattern(regex);
   std::vector<std::string> words;
   for (size_t at = 0; at < clean.size();) {
     const auto [begin, end] = pattern.Find(clean, at);
@@ -172,13 +197,56 @@ TEST(WordSplitterTest, TakesBytesThatArentCharactersForOthers) {
   EXPECT_THAT(Words(" \xED\xA0\x80 x"), ElementsAre(" \xED\xA0\x80", " x"));
 }
 
+TEST(WordSplitterTest, FollowsThePatternsOfLlama3AndQwen2) {
+  EXPECT_THAT(Words("Hello  world!\n\r\n x", kLlama3),
+              ElementsAre("Hello", " ", " world", "!\n\r\n", " x"));
+  EXPECT_THAT(Words("it'S we'Ll 'hello x'\u017Fa", kLlama3),
+              ElementsAre("it", "'S", " we", "'Ll", " '", "hello", " x", "'\u017F", "a"));
+  EXPECT_THAT(Words("a12345 678\u00BD", kLlama3),
+              ElementsAre("a", "123", "45", " ", "678", "\u00BD"));
+  EXPECT_THAT(Words("a12 3", kQwen2), ElementsAre("a", "1", "2", " ", "3"));
+  EXPECT_THAT(Words("!a !!b\tc\u3000d \ne", kQwen2),
+              ElementsAre("!a", " !!", "b", "\tc", "\u3000d", " \n", "e"));
+  EXPECT_THAT(Words("a \n \n  b \n  ", kQwen2), ElementsAre("a", " \n \n", " ", " b", " \n", "  "));
+  EXPECT_THAT(Words("\xFF\x61 \xC3", kQwen2), ElementsAre("\xFF\x61", " \xC3"));
+}
+
 TEST(WordSplitterTest, FindsTheWordsOfPcre2) {
   for (const uint64_t seed : {1, 2, 3}) {
     const std::string text = WithoutDisputed(MixedText(seed, 100'000));
-    EXPECT_TRUE(Words(text) == PatternWords(text)) << seed;
     const std::string damaged = WithoutDisputed(DamagedText(seed, 100'000));
     EXPECT_FALSE(text::IsUtf8(damaged));
-    EXPECT_TRUE(Words(damaged) == PatternWords(damaged)) << seed;
+    for (const char* regex : {kGpt2, kLlama3, kQwen2}) {
+      EXPECT_TRUE(Words(text, regex) == PatternWords(text, regex)) << seed << " " << regex;
+      EXPECT_TRUE(Words(damaged, regex) == PatternWords(damaged, regex)) << seed << " " << regex;
+    }
+  }
+}
+
+TEST(WordSplitterTest, FindsTheWordsOfEachPattern) {
+  const std::string text = WithoutDisputed(MixedText(4, 20'000));
+  for (const std::string& regex : EveryPattern()) {
+    EXPECT_TRUE(Words(text, regex.c_str()) == PatternWords(text, regex.c_str())) << regex;
+  }
+}
+
+TEST(WordSplitterTest, FindsTheSameWordsAsTextArrives) {
+  const std::string text = MixedText(5, 10'000);
+  for (const std::string& regex : EveryPattern()) {
+    const WordSplitter splitter(*ParseWordPattern(regex));
+    std::vector<std::string> words;
+    size_t begin = 0, resume = 0;
+    for (size_t read = 1; read <= text.size(); ++read) {
+      const absl::string_view known = absl::string_view(text).substr(0, read);
+      while (begin < read) {
+        const size_t end = splitter.EndOfWord(known, begin, read == text.size(), &resume);
+        if (end == WordSplitter::kNeedsMore) break;
+        words.emplace_back(known.substr(begin, end - begin));
+        begin = end;
+        resume = 0;
+      }
+    }
+    EXPECT_TRUE(words == Words(text, regex.c_str())) << regex;
   }
 }
 
@@ -196,6 +264,7 @@ TEST(WordSplitterTest, CutsVeryLongWordsBetweenCharacters) {
   std::string characters;
   while (characters.size() <= kMax) characters += "中";
   EXPECT_THAT(lengths(characters), ElementsAre(kMax / 3 * 3, characters.size() - kMax / 3 * 3));
+  EXPECT_EQ(Words("!" + std::string(kMax + 5, '\n'), kQwen2)[0].size(), kMax);
 }
 
 }  // namespace
