@@ -15,12 +15,15 @@ namespace ablate {
 namespace {
 
 constexpr char kTokenizerName[] = "tokenizer", kTokensName[] = "tokens";
-constexpr char kVocabularyTensor[] = "vocab.json", kMergesTensor[] = "merges.txt";
 constexpr char kTokensTensor[] = "tokens", kLengthsTensor[] = "lengths";
 constexpr uint32_t kNarrow = 65'536;  // tokens of such a vocabulary have 16 bits
 
-TensorView FileTensor(const char* name, absl::string_view bytes) {
-  return {name, TensorType::kU8, {static_cast<int64_t>(bytes.size())}, bytes};
+std::vector<TensorView> FileTensors(const TokenizerFiles& tokenizer) {
+  std::vector<TensorView> tensors;
+  for (const auto& [name, bytes] : tokenizer.parts()) {
+    tensors.push_back({name, TensorType::kU8, {static_cast<int64_t>(bytes.size())}, bytes});
+  }
+  return tensors;
 }
 
 // Returns the bytes of a file that is stored as a tensor.
@@ -81,10 +84,13 @@ bool IsText(absl::string_view beginning) {
   return beginning.substr(0, 8).find('\0') == absl::string_view::npos;
 }
 
+std::vector<std::pair<const char*, absl::string_view>> TokenizerFiles::parts() const {
+  if (!json.empty()) return {{kJsonFile, json}};
+  return {{kVocabularyFile, vocabulary}, {kMergesFile, merges}};
+}
+
 std::string WriteTokenizerFile(const TokenizerFiles& tokenizer) {
-  return *WriteSafetensors({FileTensor(kVocabularyTensor, tokenizer.vocabulary),
-                            FileTensor(kMergesTensor, tokenizer.merges)},
-                           {{kDatasetKindKey, kTokenizerName}});
+  return *WriteSafetensors(FileTensors(tokenizer), {{kDatasetKindKey, kTokenizerName}});
 }
 
 std::string WriteTokenFile(const TokenizerFiles& tokenizer, uint32_t vocabulary,
@@ -98,8 +104,8 @@ std::string WriteTokenFile(const TokenizerFiles& tokenizer, uint32_t vocabulary,
   } else {
     view.bytes = {reinterpret_cast<const char*>(tokens.data()), tokens.size() * sizeof(uint32_t)};
   }
-  std::vector<TensorView> views = {FileTensor(kVocabularyTensor, tokenizer.vocabulary),
-                                   FileTensor(kMergesTensor, tokenizer.merges), view};
+  std::vector<TensorView> views = FileTensors(tokenizer);
+  views.push_back(view);
   if (!lengths.empty()) {
     views.push_back(
         {kLengthsTensor,
@@ -141,9 +147,14 @@ absl::StatusOr<DatasetFile> ReadDatasetFile(absl::string_view bytes) {
                                                    kDatasetKindKey, " to be ", kTokenizerName, ", ",
                                                    kTokensName, " or ", kFileSetName));
   }
-  ASSIGN_OR_RETURN(const auto vocabulary, FindPart(file, kVocabularyTensor));
-  ASSIGN_OR_RETURN(const auto merges, FindPart(file, kMergesTensor));
-  read.tokenizer = {vocabulary, merges};
+  if (file.Find(kJsonFile) != nullptr) {
+    ASSIGN_OR_RETURN(read.tokenizer.json, FindPart(file, kJsonFile));
+    if (read.tokenizer.json.empty())
+      return absl::InvalidArgumentError("its tokenizer.json is empty");
+  } else {
+    ASSIGN_OR_RETURN(read.tokenizer.vocabulary, FindPart(file, kVocabularyFile));
+    ASSIGN_OR_RETURN(read.tokenizer.merges, FindPart(file, kMergesFile));
+  }
   if (read.kind == DatasetKind::kTokenizer) return read;
   ASSIGN_OR_RETURN(auto tokens, FindTokens(file));
   ASSIGN_OR_RETURN(auto lengths, FindLengths(file, tokens.size()));

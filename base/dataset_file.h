@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -23,10 +24,18 @@ enum class DatasetKind { kText, kTokenizer, kTokens, kTagged, kFiles };
 inline constexpr char kDatasetKindKey[] = "ablate.dataset";
 inline constexpr char kFileSetName[] = "files";
 
-// The files of a GPT-2 tokenizer.
+// The names of a tokenizer's files, in a folder and in a data set.
+inline constexpr char kVocabularyFile[] = "vocab.json", kMergesFile[] = "merges.txt";
+inline constexpr char kJsonFile[] = "tokenizer.json";
+
+// The files of a tokenizer: those of GPT-2, or one file.
 struct TokenizerFiles {
   absl::string_view vocabulary;  // vocab.json
   absl::string_view merges;      // merges.txt
+  absl::string_view json = {};   // tokenizer.json; the other two are empty then
+
+  // Returns the name and the bytes of each file.
+  std::vector<std::pair<const char*, absl::string_view>> parts() const;
 };
 
 // The contents of a file. The views point into the file's bytes.

@@ -1,6 +1,7 @@
 #include "base/tokenizer/byte_pair_encoding.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -22,20 +23,37 @@ absl::StatusOr<std::shared_ptr<const BytePairEncoding>> BytePairEncoding::Parse(
   const std::shared_ptr<BytePairEncoding> made(new BytePairEncoding);
   RETURN_IF_ERROR(made->SetBytes(vocabulary, vocab_json.name));
   ASSIGN_OR_RETURN(const std::vector<Merge> merges, ParseMerges(merges_txt, vocabulary));
-  made->SetTexts(vocabulary);
+  made->SetTexts(vocabulary, {});
   made->SetMerges(merges);
   made->FindSpecial();
   return made;
 }
 
-void BytePairEncoding::SetTexts(const Vocabulary& vocabulary) {
-  std::vector<const std::string*> names;
-  for (const auto& [name, id] : vocabulary) {
-    names.resize(std::max<size_t>(names.size(), id + 1));
-    names[id] = &name;
-  }
-  for (const std::string* name : names) {
-    if (name != nullptr) texts_ += BytesOfName(*name).value_or(*name);
+absl::StatusOr<std::shared_ptr<const BytePairEncoding>> BytePairEncoding::ParseJson(
+    const FileText& file) {
+  ASSIGN_OR_RETURN(const TokenizerJson read, ParseTokenizerJson(file));
+  const std::shared_ptr<BytePairEncoding> made(new BytePairEncoding);
+  RETURN_IF_ERROR(made->SetBytes(read.vocabulary, absl::StrCat(file.name, ": model.vocab")));
+  made->SetTexts(read.vocabulary, read.added);
+  made->SetMerges(read.merges);
+  made->SetAdded(read.added);
+  if (read.ignores_merges) made->SetWords(read.vocabulary);
+  if (read.has_nfc) made->nfc_.emplace();
+  made->splitter_ = WordSplitter(read.pattern);
+  return made;
+}
+
+void BytePairEncoding::SetTexts(const Vocabulary& vocabulary,
+                                const std::vector<AddedToken>& added) {
+  std::vector<std::string> texts;
+  const auto set = [&texts](uint32_t id, std::string text) {
+    if (texts.size() <= id) texts.resize(id + 1);
+    texts[id] = std::move(text);
+  };
+  for (const auto& [name, id] : vocabulary) set(id, BytesOfName(name).value_or(name));
+  for (const AddedToken& token : added) set(token.id, token.text);
+  for (const std::string& text : texts) {
+    texts_ += text;
     ends_.push_back(static_cast<uint32_t>(texts_.size()));
   }
 }
@@ -67,6 +85,18 @@ void BytePairEncoding::FindSpecial() {
   for (const uint32_t id : results_) is_ordinary[id] = true;
   for (uint32_t id = 0; id < vocabulary(); ++id) {
     if (!is_ordinary[id] && !TextOf(id).empty()) special_.push_back(id);
+  }
+}
+
+void BytePairEncoding::SetAdded(const std::vector<AddedToken>& added) {
+  for (const AddedToken& token : added) (token.is_special ? special_ : added_).push_back(token.id);
+  std::sort(special_.begin(), special_.end());
+  std::sort(added_.begin(), added_.end());
+}
+
+void BytePairEncoding::SetWords(const Vocabulary& vocabulary) {
+  for (const auto& [name, id] : vocabulary) {
+    if (BytesOfName(name).has_value()) words_.emplace(TextOf(id), id);
   }
 }
 

@@ -1,4 +1,4 @@
-// Holds GPT-2's byte-level byte pair encoding: the tokens and the merges. encoder.h encodes text.
+// Holds a byte-level byte pair encoding: the tokens and the merges. encoder.h encodes text.
 #ifndef ABLATE_BASE_TOKENIZER_BYTE_PAIR_ENCODING_H_
 #define ABLATE_BASE_TOKENIZER_BYTE_PAIR_ENCODING_H_
 
@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/tokenizer/nfc.h"
+#include "base/tokenizer/tokenizer_json.h"
 #include "base/tokenizer/vocabulary.h"
 #include "base/tokenizer/word_splitter.h"
 
@@ -31,6 +34,8 @@ class BytePairEncoding {
   // The same for files that were read.
   static absl::StatusOr<std::shared_ptr<const BytePairEncoding>> Parse(const FileText& vocab_json,
                                                                        const FileText& merges_txt);
+  // The same for a tokenizer.json, see ParseTokenizerJson.
+  static absl::StatusOr<std::shared_ptr<const BytePairEncoding>> ParseJson(const FileText& file);
 
   // Returns the largest id plus 1. Ids below it may lack a token.
   uint32_t vocabulary() const { return static_cast<uint32_t>(ends_.size()); }
@@ -44,34 +49,49 @@ class BytePairEncoding {
   absl::StatusOr<std::string> Decode(absl::Span<const uint32_t> ids) const;
 
   // Returns the special tokens, such as <|endoftext|>, in ascending order: those that no merge
-  // makes and that aren't single bytes.
+  // makes and that aren't single bytes; of a tokenizer.json, the added tokens that are special.
   absl::Span<const uint32_t> special() const { return special_; }
+  // Returns the other added tokens of a tokenizer.json: each occurrence in a text is one id.
+  absl::Span<const uint32_t> added() const { return added_; }
 
-  // For encoders: the token of a byte; the rank of the merge of two neighbours, kNoRank if there is
-  // none, and the token that the merge of a rank makes. Merges with lower ranks come first. The
-  // splitter finds the words to merge within.
+  // Returns the normalization of text; null if text is encoded as it is.
+  const Nfc* nfc() const { return nfc_.has_value() ? &*nfc_ : nullptr; }
+
+  // For encoders: the token of a byte; the token that a whole word is without merges, kNoRank if
+  // there is none; the rank of the merge of two neighbours, kNoRank if there is none, and the token
+  // that the merge of a rank makes. Merges with lower ranks come first. The splitter finds the
+  // words to merge within.
   uint32_t TokenOf(unsigned char byte) const { return tokens_of_bytes_[byte]; }
   uint32_t RankOf(uint32_t left, uint32_t right) const {
     const auto found = ranks_.find(PairKey(left, right));
     return found == ranks_.end() ? kNoRank : found->second;
   }
+  uint32_t TokenOfWord(absl::string_view word) const {
+    const auto found = words_.find(word);
+    return found == words_.end() ? kNoRank : found->second;
+  }
+  bool has_words() const { return !words_.empty(); }
   uint32_t ResultOf(uint32_t rank) const { return results_[rank]; }
   const WordSplitter& splitter() const { return splitter_; }
 
  private:
   BytePairEncoding() = default;
   static uint64_t PairKey(uint32_t left, uint32_t right) { return uint64_t{left} << 32 | right; }
-  void SetTexts(const Vocabulary& vocabulary);
+  void SetTexts(const Vocabulary& vocabulary, const std::vector<AddedToken>& added);
   absl::Status SetBytes(const Vocabulary& vocabulary, const std::string& file);
   void SetMerges(const std::vector<Merge>& merges);
   void FindSpecial();
+  void SetAdded(const std::vector<AddedToken>& added);
+  void SetWords(const Vocabulary& vocabulary);
 
   std::string texts_;           // of all tokens, by ascending id
   std::vector<uint32_t> ends_;  // of each id in texts_
   std::array<uint32_t, 256> tokens_of_bytes_{};
-  absl::flat_hash_map<uint64_t, uint32_t> ranks_;  // by PairKey
-  std::vector<uint32_t> results_;                  // by rank
-  std::vector<uint32_t> special_;
+  absl::flat_hash_map<uint64_t, uint32_t> ranks_;           // by PairKey
+  std::vector<uint32_t> results_;                           // by rank
+  absl::flat_hash_map<absl::string_view, uint32_t> words_;  // in texts_; of ignore_merges
+  std::vector<uint32_t> special_, added_;
+  std::optional<Nfc> nfc_;
   WordSplitter splitter_;
 };
 

@@ -8,7 +8,7 @@
 namespace ablate::tokenizer {
 
 Encoder::Encoder(std::shared_ptr<const BytePairEncoding> encoding)
-    : Encoder(std::move(encoding), SpecialFinder()) {}
+    : Encoder(encoding, SpecialFinder(*encoding)) {}
 
 Encoder::Encoder(std::shared_ptr<const BytePairEncoding> encoding, SpecialFinder special)
     : words_(std::move(encoding)), special_(std::move(special)) {}
@@ -49,7 +49,7 @@ size_t Encoder::EncodeCertain(absl::string_view text, bool is_last, std::vector<
   while (true) {
     const SpecialFinder::Found found = special_.Find(text, searched, is_last);
     const bool ends = found.bytes > 0 || is_last;
-    at += EncodeWords(text.substr(at, found.begin - at), ends, &resume, ids);
+    at += EncodeSegment(text.substr(at, found.begin - at), ends, &resume, ids);
     if (found.bytes == 0) {
       resume_ = resume;
       searched_ = std::max(found.begin, at) - at;
@@ -58,6 +58,15 @@ size_t Encoder::EncodeCertain(absl::string_view text, bool is_last, std::vector<
     ids->push_back(found.id);
     at = searched = found.begin + found.bytes;
   }
+}
+
+size_t Encoder::EncodeSegment(absl::string_view text, bool is_last, size_t* resume,
+                              std::vector<uint32_t>* ids) {
+  const Nfc* const nfc = words_.encoding().nfc();
+  if (nfc == nullptr) return EncodeWords(text, is_last, resume, ids);
+  const size_t read = nfc->Append(text, is_last, &normal_);
+  normal_.erase(0, EncodeWords(normal_, is_last, resume, ids));
+  return read;
 }
 
 size_t Encoder::EncodeWords(absl::string_view text, bool is_last, size_t* resume,

@@ -17,8 +17,9 @@
 namespace ablate::tokenizer {
 
 // For one thread at a time; encoders share a BytePairEncoding. Each text, of any bytes, has ids,
-// and Decode returns the same bytes. Ids are those of GPT-2's tokenizer, except in words of more
-// than WordSplitter::kMaxWordBytes, which are cut.
+// and Decode returns the same bytes, or their normal form if the encoding has one. Ids are those of
+// the tokenizers package, except in words of more than WordSplitter::kMaxWordBytes, which are cut.
+// An added token that isn't special is one id wherever it is in the text that was given.
 class Encoder {
  public:
   // Takes special tokens in a text for ordinary text.
@@ -47,14 +48,19 @@ class Encoder {
   // Appends ids of `text` as far as they are certain; returns the length of that part. The places
   // found so far are remembered for the rest, with which the next call must begin.
   size_t EncodeCertain(absl::string_view text, bool is_last, std::vector<uint32_t>* ids);
-  // Does the same for text without special tokens; `*resume` as in WordSplitter.
+  // Does the same for text without special tokens; `*resume` as in WordSplitter, in normal_ if the
+  // encoding normalizes text.
+  size_t EncodeSegment(absl::string_view text, bool is_last, size_t* resume,
+                       std::vector<uint32_t>* ids);
+  // Does the same for normal text.
   size_t EncodeWords(absl::string_view text, bool is_last, size_t* resume,
                      std::vector<uint32_t>* ids);
 
   WordEncoder words_;
   SpecialFinder special_;
   std::string held_;     // the text that isn't encoded yet
-  size_t resume_ = 0;    // in held_: where its first word goes on
+  std::string normal_;   // normal text before held_ that isn't encoded yet
+  size_t resume_ = 0;    // in normal_ or held_: where its first word goes on
   size_t searched_ = 0;  // in held_: no special token begins before
 };
 

@@ -19,11 +19,11 @@ class SpecialFinder {
  public:
   static constexpr size_t kMaxTokens = 256;
 
-  // Finds nothing.
-  SpecialFinder() = default;
+  // Finds the added tokens of an encoding, which aren't special.
+  explicit SpecialFinder(const BytePairEncoding& encoding);
 
-  // Finds the special tokens of these names. INVALID_ARGUMENT for a name that isn't a special token
-  // of `encoding`, or that stands for other bytes than its own, and for too many names.
+  // Finds the special tokens of these names, too. INVALID_ARGUMENT for a name that isn't a special
+  // token of `encoding`, or that stands for other bytes than its own, and for too many names.
   static absl::StatusOr<SpecialFinder> Make(const BytePairEncoding& encoding,
                                             const std::vector<std::string>& names);
 
@@ -38,8 +38,12 @@ class SpecialFinder {
   Found Find(absl::string_view text, size_t from, bool is_last) const;
 
  private:
+  void Add(absl::string_view text, uint32_t id);
+  void Sort();
+
   std::vector<std::pair<std::string, uint32_t>> tokens_;  // texts and ids, longest first
   std::bitset<256> first_bytes_;
+  std::bitset<256> second_bytes_;  // all if a token has one byte
 };
 
 }  // namespace ablate::tokenizer

@@ -9,12 +9,12 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/decimal.h"
+#include "base/status_macros.h"
 #include "base/tokenizer/byte_alphabet.h"
 #include "base/utf8.h"
 
@@ -33,7 +33,7 @@ class VocabularyReader : public nlohmann::json_sax<json> {
 
   absl::StatusOr<Vocabulary> Take() && {
     if (!error_.ok()) return error_;
-    return std::move(ids_);
+    return std::move(entries_).Take();
   }
 
   bool start_object(size_t) override {
@@ -44,21 +44,10 @@ class VocabularyReader : public nlohmann::json_sax<json> {
   bool end_object() override { return true; }
   bool key(string_t& name) override {
     name_ = std::move(name);
-    if (name_.empty()) return Fail("a token has an empty name; expected at least 1 character");
-    if (name_.size() <= kMaxNameBytes) return true;
-    return Fail(absl::StrCat("token ", Quoted(name_), " has a name of ", name_.size(),
-                             " bytes; expected at most ", kMaxNameBytes));
+    return Check(VocabularyBuilder::CheckName(name_));
   }
   bool number_unsigned(number_unsigned_t id) override {
-    if (!inside_ || id >= kMaxVocabulary) return Value(absl::StrCat(id));
-    if (!used_.insert(static_cast<uint32_t>(id)).second) {
-      return Fail(absl::StrCat("token ", Quoted(name_), " has the id ", id,
-                               " of another token; expected different ids"));
-    }
-    if (!ids_.emplace(name_, static_cast<uint32_t>(id)).second) {
-      return Fail(absl::StrCat("token ", Quoted(name_), " occurs twice; expected one entry"));
-    }
-    return true;
+    return inside_ ? Check(entries_.Add(name_, id)) : Value("");
   }
   bool number_integer(number_integer_t id) override { return Value(absl::StrCat(id)); }
   bool number_float(number_float_t, const string_t& text) override { return Value(text); }
@@ -78,22 +67,23 @@ class VocabularyReader : public nlohmann::json_sax<json> {
   }
 
  private:
-  bool Fail(absl::string_view problem) {
-    error_ = absl::InvalidArgumentError(absl::StrCat(file_.name, ": ", problem));
-    return false;
+  bool Check(const absl::Status& status) {
+    if (!status.ok()) {
+      error_ = absl::InvalidArgumentError(absl::StrCat(file_.name, ": ", status.message()));
+    }
+    return status.ok();
   }
   // Refuses a value that isn't an id.
   bool Value(absl::string_view value) {
-    if (!inside_) return Fail("not an object; expected an object of tokens and ids");
-    return Fail(absl::StrCat("token ", Quoted(name_), " has the id ", value,
-                             "; expected an integer of 0 to ", text::Grouped(kMaxVocabulary - 1)));
+    return Check(inside_ ? VocabularyBuilder::WrongId(name_, value)
+                         : absl::InvalidArgumentError(
+                               "not an object; expected an object of tokens and ids"));
   }
 
   const FileText& file_;
   bool inside_ = false;
   std::string name_;  // of the entry that is being read
-  Vocabulary ids_;
-  absl::flat_hash_set<uint32_t> used_;
+  VocabularyBuilder entries_;
   absl::Status error_;
 };
 
@@ -171,6 +161,45 @@ absl::StatusOr<FileText> ReadFileText(const std::string& path) {
   return file;
 }
 
+absl::Status VocabularyBuilder::CheckName(absl::string_view name) {
+  if (name.empty()) {
+    return absl::InvalidArgumentError("a token has an empty name; expected at least 1 character");
+  }
+  if (name.size() <= kMaxNameBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("token ", Quoted(name), " has a name of ",
+                                                 name.size(), " bytes; expected at most ",
+                                                 kMaxNameBytes));
+}
+
+absl::Status VocabularyBuilder::WrongId(absl::string_view name, absl::string_view value) {
+  return absl::InvalidArgumentError(absl::StrCat("token ", Quoted(name), " has the id ", value,
+                                                 "; expected an integer of 0 to ",
+                                                 text::Grouped(kMaxVocabulary - 1)));
+}
+
+absl::Status VocabularyBuilder::Add(const std::string& name, uint64_t id) {
+  if (id >= kMaxVocabulary) return WrongId(name, absl::StrCat(id));
+  if (!used_.insert(static_cast<uint32_t>(id)).second) {
+    return absl::InvalidArgumentError(absl::StrCat("token ", Quoted(name), " has the id ", id,
+                                                   " of another token; expected different ids"));
+  }
+  if (ids_.emplace(name, static_cast<uint32_t>(id)).second) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("token ", Quoted(name), " occurs twice; expected one entry"));
+}
+
+absl::Status MergesBuilder::Add(absl::string_view merge, size_t number) {
+  ASSIGN_OR_RETURN(const Merge parsed, ParseMerge(merge, vocabulary_));
+  const auto [first, is_new] = numbers_.try_emplace({parsed.left, parsed.right}, number);
+  if (!is_new) {
+    return absl::InvalidArgumentError(absl::StrCat("the merge ", Quoted(merge), " is in ", place_,
+                                                   " ", first->second,
+                                                   " already; expected each merge once"));
+  }
+  merges_.push_back(parsed);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Vocabulary> ParseVocabulary(const FileText& file) {
   VocabularyReader reader(file);
   json::sax_parse(file.text, &reader);
@@ -178,26 +207,17 @@ absl::StatusOr<Vocabulary> ParseVocabulary(const FileText& file) {
 }
 
 absl::StatusOr<std::vector<Merge>> ParseMerges(const FileText& file, const Vocabulary& vocabulary) {
-  std::vector<Merge> merges;
-  absl::flat_hash_map<std::pair<uint32_t, uint32_t>, size_t> lines;
+  MergesBuilder merges(&vocabulary, "line");
   absl::string_view rest = file.text;
   for (size_t number = 1; !rest.empty(); ++number) {
     const absl::string_view line = TakeLine(&rest);
     if (number == 1 && absl::StartsWith(line, "#version")) continue;
     if (line.empty() && rest.find_first_not_of("\r\n") == absl::string_view::npos) break;
-    const auto fail = [&](absl::string_view problem) {
-      return absl::InvalidArgumentError(absl::StrCat(file.name, ":", number, ": ", problem));
-    };
-    const absl::StatusOr<Merge> merge = ParseMerge(line, vocabulary);
-    if (!merge.ok()) return fail(merge.status().message());
-    const auto [first, is_new] = lines.try_emplace({merge->left, merge->right}, number);
-    if (!is_new) {
-      return fail(absl::StrCat("the merge ", Quoted(line), " is in line ", first->second,
-                               " already; expected each merge once"));
-    }
-    merges.push_back(*merge);
+    const absl::Status added = merges.Add(line, number);
+    if (added.ok()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(file.name, ":", number, ": ", added.message()));
   }
-  return merges;
+  return std::move(merges).Take();
 }
 
 }  // namespace ablate::tokenizer

@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -33,6 +35,21 @@ std::string Quoted(absl::string_view text);
 // Ids by name: names as in the file, in which characters stand for bytes (byte_alphabet.h).
 using Vocabulary = absl::flat_hash_map<std::string, uint32_t>;
 
+// Collects the entries of a vocabulary. An error has only the problem.
+class VocabularyBuilder {
+ public:
+  static absl::Status CheckName(absl::string_view name);
+  // Adds an entry. Its name must be one that CheckName accepts.
+  absl::Status Add(const std::string& name, uint64_t id);
+  // Returns the error of an entry whose id is another value than an integer.
+  static absl::Status WrongId(absl::string_view name, absl::string_view value);
+  Vocabulary Take() && { return std::move(ids_); }
+
+ private:
+  Vocabulary ids_;
+  absl::flat_hash_set<uint32_t> used_;
+};
+
 // Reads a JSON object of names and ids. Ids are different integers below kMaxVocabulary, and some
 // may be missing in between. INVALID_ARGUMENT names the file and the first bad entry.
 absl::StatusOr<Vocabulary> ParseVocabulary(const FileText& file);
@@ -47,6 +64,25 @@ struct Merge {
 // empty. Both names and the joined one must be in the vocabulary, and the joined one must consist
 // of characters that stand for bytes. INVALID_ARGUMENT names the file and the first bad line.
 absl::StatusOr<std::vector<Merge>> ParseMerges(const FileText& file, const Vocabulary& vocabulary);
+
+// Collects merges in the order of their rank.
+class MergesBuilder {
+ public:
+  // `place` is the word for the place of a merge: "line".
+  MergesBuilder(const Vocabulary* vocabulary, absl::string_view place)
+      : vocabulary_(*vocabulary), place_(place) {}
+
+  // Adds the merge at place `number`: two names with a space between them. An error has only the
+  // problem.
+  absl::Status Add(absl::string_view merge, size_t number);
+  std::vector<Merge> Take() && { return std::move(merges_); }
+
+ private:
+  const Vocabulary& vocabulary_;
+  const std::string place_;
+  std::vector<Merge> merges_;
+  absl::flat_hash_map<std::pair<uint32_t, uint32_t>, size_t> numbers_;
+};
 
 }  // namespace ablate::tokenizer
 

@@ -66,6 +66,10 @@ void WordEncoder::Rank(uint32_t place) {
 }
 
 void WordEncoder::MergeWord(absl::string_view word, std::vector<uint32_t>* ids) {
+  if (encoding_->has_words()) {
+    const uint32_t id = encoding_->TokenOfWord(word);
+    if (id != BytePairEncoding::kNoRank) return ids->push_back(id);
+  }
   const uint32_t size = static_cast<uint32_t>(word.size());
   nodes_.resize(size);
   heap_.clear();

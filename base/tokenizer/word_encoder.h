@@ -21,7 +21,8 @@ class WordEncoder {
   const BytePairEncoding& encoding() const { return *encoding_; }
 
   // Appends the ids of `word`, which isn't empty: begins with a token per byte and replaces the
-  // pair whose merge has the lowest rank, the leftmost of several, until no merge is left.
+  // pair whose merge has the lowest rank, the leftmost of several, until no merge is left. Appends
+  // one id if the encoding ignores the merges of the word.
   void Encode(absl::string_view word, std::vector<uint32_t>* ids);
 
  private:

@@ -43,6 +43,21 @@ TEST(DatasetFileTest, KeepsATokenizer) {
   EXPECT_EQ(file, WriteTokenizerFile(kFiles)) << "its hash names it";
 }
 
+TEST(DatasetFileTest, KeepsATokenizerOfOneFile) {
+  const TokenizerFiles files = {"", "", "{\"model\": {}}"};
+  for (const std::string& file :
+       {WriteTokenizerFile(files), WriteTokenFile(files, 4, {0, 3}, {1, 1})}) {
+    const auto read = ReadDatasetFile(file);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->tokenizer.json, files.json);
+    EXPECT_EQ(read->tokenizer.vocabulary, "");
+    EXPECT_EQ(read->tokens.size(), read->kind == DatasetKind::kTokens ? 2u : 0u);
+  }
+  EXPECT_EQ(MessageOf(FileOf({{"ablate.dataset", "tokenizer"}},
+                             {{"tokenizer.json", TensorType::kU8, {0}, ""}})),
+            "its tokenizer.json is empty");
+}
+
 TEST(DatasetFileTest, KeepsTokensInAsManyBitsAsTheVocabularyNeeds) {
   const std::vector<uint32_t> tokens = {0, 65'535, 7};
   const std::string narrow = WriteTokenFile(kFiles, 65'536, tokens);

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/tokenizer/encoder.h"
+#include "base/tokenizer/tokenizer_files.h"
 #include "tests/tokenizer/mixed_text.h"
 
 namespace {
@@ -19,17 +20,16 @@ namespace {
 double ProcessorSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 int EncodeForEachLine(const std::string& folder, const std::string& file) {
-  const auto encoding =
-      ablate::tokenizer::BytePairEncoding::Read(folder + "/vocab.json", folder + "/merges.txt");
-  if (!encoding.ok()) {
-    std::cerr << encoding.status() << "\n";
+  const auto tokenizer = ablate::tokenizer::ReadTokenizerFolder(folder);
+  if (!tokenizer.ok()) {
+    std::cerr << tokenizer.status() << "\n";
     return EXIT_FAILURE;
   }
   const std::string text = ablate::process::ReadWholeFile(file);
   for (std::string line; std::getline(std::cin, line);) {
     const double begin = ProcessorSeconds();
     std::vector<uint32_t> ids;
-    ablate::tokenizer::Encoder(*encoding).Encode(text, &ids);
+    ablate::tokenizer::Encoder(tokenizer->encoding).Encode(text, &ids);
     std::printf("%.6f %zu\n", ProcessorSeconds() - begin, ids.size());
     std::fflush(stdout);
   }

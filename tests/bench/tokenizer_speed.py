@@ -58,8 +58,12 @@ def measure(program, folder, tokenizer, file, rounds):
 
 
 def main(program, folder, rounds="7", *files):
-    tokenizer = Tokenizer(models.BPE.from_file(f"{folder}/vocab.json", f"{folder}/merges.txt"))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+    if os.path.exists(f"{folder}/tokenizer.json"):
+        tokenizer = Tokenizer.from_file(f"{folder}/tokenizer.json")
+        tokenizer.encode_special_tokens = True
+    else:
+        tokenizer = Tokenizer(models.BPE.from_file(f"{folder}/vocab.json", f"{folder}/merges.txt"))
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
     with tempfile.TemporaryDirectory() as scratch:
         mixed = os.path.join(scratch, "mixed")
         subprocess.run([program, "--mixed", "2000000", mixed], check=True)

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -16,13 +17,19 @@ void Require(bool holds) {
   if (!holds) std::abort();
 }
 
-// Checks that a text in pieces has the ids of the whole text, and that they decode to it.
+// Checks that a text in pieces has the ids of the whole text, and that they decode to it or,
+// without special tokens, to its normal form.
 void CheckText(const BytePairEncoding& encoding, absl::string_view text, size_t longest,
-               Encoder* encoder) {
+               bool has_special, Encoder* encoder) {
   std::vector<uint32_t> whole, pieces;
   encoder->Encode(text, &whole);
   const auto decoded = encoding.Decode(whole);
-  Require(decoded.ok() && *decoded == text);
+  Require(decoded.ok());
+  if (encoding.nfc() == nullptr) {
+    Require(*decoded == text);
+  } else if (!has_special) {
+    Require(*decoded == encoding.nfc()->Of(text));
+  }
   for (size_t at = 0, size = 1; at < text.size(); at += size, size = size % longest + 1) {
     encoder->Add(text.substr(at, size), &pieces);
   }
@@ -31,18 +38,26 @@ void CheckText(const BytePairEncoding& encoding, absl::string_view text, size_t 
 }
 
 struct Encoders {
-  std::shared_ptr<const BytePairEncoding> encoding =
-      SmallTokenizer{RandomMerges(1, 60), {"<e>", "<e>a", "<e><"}}.Make();
+  explicit Encoders(std::shared_ptr<const BytePairEncoding> made) : encoding(std::move(made)) {}
+
+  std::shared_ptr<const BytePairEncoding> encoding;
   Encoder plain{encoding};
   Encoder special = *Encoder::WithSpecial(encoding, {"<e>", "<e>a", "<e><"});
 };
 
+const SmallTokenizer& Small() {
+  static const SmallTokenizer small = {RandomMerges(1, 60), {"<e>", "<e>a", "<e><"}};
+  return small;
+}
+
 void Try(absl::string_view input) {
-  static Encoders encoders;
+  static Encoders gpt2(Small().Make());
+  static Encoders qwen2(*BytePairEncoding::ParseJson(Small().JsonFile()));
   if (input.empty()) return;
   const size_t longest = size_t{1} + static_cast<unsigned char>(input[0]) % 16;
-  for (Encoder* encoder : {&encoders.plain, &encoders.special}) {
-    CheckText(*encoders.encoding, input.substr(1), longest, encoder);
+  for (Encoders* encoders : {&gpt2, &qwen2}) {
+    CheckText(*encoders->encoding, input.substr(1), longest, false, &encoders->plain);
+    CheckText(*encoders->encoding, input.substr(1), longest, true, &encoders->special);
   }
 }
 

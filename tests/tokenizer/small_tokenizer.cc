@@ -29,6 +29,30 @@ FileText SmallTokenizer::MergesFile() const {
   return {"merges.txt", absl::StrCat("#version: 0.2\n", absl::StrJoin(merges, "\n"), "\n")};
 }
 
+FileText SmallTokenizer::JsonFile() const {
+  nlohmann::json added = nlohmann::json::array();
+  SmallTokenizer ordinary = *this;
+  ordinary.special.clear();
+  nlohmann::json vocabulary = nlohmann::json::parse(ordinary.VocabularyFile().text);
+  for (const std::string& name : special) {
+    added.push_back(
+        {{"id", vocabulary.size() + added.size()}, {"content", name}, {"special", true}});
+  }
+  constexpr char kRegex[] =
+      R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|)"
+      R"(\s*[\r\n]+|\s+(?!\S)|\s+)";
+  const nlohmann::json split = {
+      {"type", "Split"}, {"pattern", {{"Regex", kRegex}}}, {"behavior", "Isolated"}};
+  const nlohmann::json bytes = {
+      {"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
+  const nlohmann::json file = {
+      {"added_tokens", added},
+      {"normalizer", {{"type", "NFC"}}},
+      {"pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", {split, bytes}}}},
+      {"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", merges}}}};
+  return {"tokenizer.json", file.dump()};
+}
+
 std::shared_ptr<const BytePairEncoding> SmallTokenizer::Make() const {
   return *BytePairEncoding::Parse(VocabularyFile(), MergesFile());
 }

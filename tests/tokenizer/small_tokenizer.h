@@ -17,6 +17,8 @@ struct SmallTokenizer {
 
   FileText VocabularyFile() const;
   FileText MergesFile() const;
+  // Returns a tokenizer.json with Qwen2's pattern and NFC, in which the special tokens are added.
+  FileText JsonFile() const;
   std::shared_ptr<const BytePairEncoding> Make() const;
 };
 
