@@ -95,7 +95,8 @@ absl::Status CheckTokenizerFolder(const std::string& path,
                                   const std::vector<std::string>& allowed) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return absl::OkStatus();
-  return CheckFilesIn(path, {"vocab.json", "merges.txt", "train.bin", "val.bin"}, allowed);
+  return CheckFilesIn(path, {"tokenizer.json", "vocab.json", "merges.txt", "train.bin", "val.bin"},
+                      allowed);
 }
 
 absl::StatusOr<int> Add(const DataOptions& options, const Context& context,
@@ -153,8 +154,8 @@ Action DefineDataAdd(Command* command) {
   auto options = std::make_shared<DataOptions>();
   command->Argument(
       &options->name, "PATH",
-      "Text file in UTF-8, at most 1 GiB; tagged sentences in CoNLL-U; or a tokenizer's folder, "
-      "which has vocab.json and merges.txt, and may have train.bin and val.bin");
+      "Text file in UTF-8, at most 1 GiB; tagged sentences in CoNLL-U; or a folder of a "
+      "tokenizer, which may have train.bin and val.bin");
   command->Options(&options->data, kAllowOption, "PATH",
                    "Allow links in a folder to lead to PATH, a file or folder outside it");
   command->Flag(&options->is_private, "--private",
@@ -165,6 +166,7 @@ Action DefineDataAdd(Command* command) {
       "characters other than tabs and line breaks are refused.\n\n"
       "A file in CoNLL-U has sentences with labels for each word, for the inputs of analyses such "
       "as probe. It is recognised by its first word's line, which has ten columns.\n\n"
+      "A tokenizer's folder has tokenizer.json, or vocab.json and merges.txt. "
       "train.bin and val.bin are token ids of the folder's tokenizer, as nanoGPT's prepare scripts "
       "write them: little-endian uint16, or uint32 if the vocabulary has more than 65,536. They "
       "become one data set of tokens. The line about task.text.validation has the value that holds "

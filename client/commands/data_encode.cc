@@ -16,6 +16,7 @@
 #include "base/dataset_file.h"
 #include "base/status_macros.h"
 #include "base/tokenizer/encoder.h"
+#include "base/tokenizer/tokenizer_files.h"
 #include "base/utf8.h"
 #include "client/command_table.h"
 #include "client/download.h"
@@ -136,9 +137,7 @@ absl::StatusOr<Encoding> DownloadEncoding(const std::string& name, const Context
   ASSIGN_OR_RETURN(const v1::Dataset dataset, connection->Call(kGetDataset, request));
   ASSIGN_OR_RETURN(const auto bytes, FetchTokenizer(connection.get(), dataset, context.sleep));
   ASSIGN_OR_RETURN(const DatasetFile file, ReadDatasetFile(bytes));
-  return BytePairEncoding::Parse(
-      {dataset.name() + "/vocab.json", std::string(file.tokenizer.vocabulary)},
-      {dataset.name() + "/merges.txt", std::string(file.tokenizer.merges)});
+  return tokenizer::ParseFiles(file.tokenizer, dataset.name() + "/");
 }
 
 // Reads the tokenizer's folder, or downloads the tokenizer if no folder has this name. A name with
@@ -147,7 +146,8 @@ absl::StatusOr<Encoding> FindEncoding(const std::string& name, const Context& co
   std::error_code error;
   const bool is_path = absl::StrContains(name, '/') && !absl::StartsWith(name, "datasets/");
   if (is_path || std::filesystem::is_directory(name, error)) {
-    return BytePairEncoding::Read(name + "/vocab.json", name + "/merges.txt");
+    ASSIGN_OR_RETURN(auto folder, tokenizer::ReadTokenizerFolder(name));
+    return std::move(folder.encoding);
   }
   absl::StatusOr<Encoding> encoding = DownloadEncoding(name, context);
   if (encoding.ok()) return encoding;
@@ -180,15 +180,15 @@ Action DefineDataEncode(Command* command) {
   auto options = std::make_shared<EncodeOptions>();
   command->Argument(&options->file, "FILE", "Text file, or - for standard input");
   command->RequiredOption(&options->tokenizer, "--tokenizer", "TOKENIZER",
-                          "Tokenizer: a folder with GPT-2's vocab.json and merges.txt, or the name "
-                          "of a data set of a tokenizer or of tokens");
+                          "Tokenizer: a folder with tokenizer.json, or with vocab.json and "
+                          "merges.txt, or the name of a data set of a tokenizer or of tokens");
   command->Output(&options->output, OutputKind::kFile, "OUT",
                   "Write the ids to OUT; required without --json");
   command->Options(&options->special, "--special", "TOKEN",
                    "Encode TOKEN in the text as one id, such as <|endoftext|> [none]");
   command->Flag(&options->json, "--json", "Print vocabulary and ids as JSON; write no file");
   command->Footer(
-      "Encodes with byte-level byte pair encoding as GPT-2 does, on this machine. OUT has the ids "
+      "Encodes with byte-level byte pair encoding, on this machine. OUT has the ids "
       "as little-endian uint16 if the vocabulary has at most 65,536 ids, otherwise uint32, without "
       "a header. A tokenizer of the server is downloaded first.\n\n"
       "Examples:\n  ablate data encode notes.txt --tokenizer gpt2 -o notes.bin\n"

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "base/text_split.h"
-#include "base/tokenizer/byte_pair_encoding.h"
+#include "base/tokenizer/tokenizer_files.h"
 #include "client/command_table.h"
 #include "client/download.h"
 #include "client/file_set_folder.h"
@@ -44,9 +44,7 @@ double DefaultValidation() {
 
 // Divides the ids of a file of tokens, which has its tokenizer.
 absl::StatusOr<TokenBinFiles> BinsOf(const DatasetFile& file, double validation) {
-  ASSIGN_OR_RETURN(const auto encoding, tokenizer::BytePairEncoding::Parse(
-                                            {"vocab.json", std::string(file.tokenizer.vocabulary)},
-                                            {"merges.txt", std::string(file.tokenizer.merges)}));
+  ASSIGN_OR_RETURN(const auto encoding, tokenizer::ParseFiles(file.tokenizer));
   return WriteTokenBins(file.tokens, encoding->vocabulary(), validation);
 }
 
@@ -62,8 +60,9 @@ absl::StatusOr<std::string> WriteTokenizerFolder(const GetOptions& options,
       });
   absl::Status written = folder.Open();
   if (written.ok()) written = folder.Write(kMarkFile, "written by ablate data get\n");
-  if (written.ok()) written = folder.Write("vocab.json", file.tokenizer.vocabulary);
-  if (written.ok()) written = folder.Write("merges.txt", file.tokenizer.merges);
+  for (const auto& [name, bytes] : file.tokenizer.parts()) {
+    if (written.ok()) written = folder.Write(name, bytes);
+  }
   std::string facts = "a tokenizer";
   if (written.ok() && has_tokens) {
     ASSIGN_OR_RETURN(const auto bins,
@@ -127,7 +126,7 @@ Action DefineDataGet(Command* command) {
   command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
       "PATH is complete or isn't written: the hash of the bytes is checked first.\n\n"
-      "A tokenizer's folder has vocab.json and merges.txt and, of tokens, train.bin and val.bin, "
+      "A tokenizer's folder has its files and, of tokens, train.bin and val.bin, "
       "little-endian uint16, or uint32 if the vocabulary has more than 65,536. --force replaces "
       "only a folder with the file .ablate, which this command writes. The server stores the "
       "tokens in one piece. To divide them as before `ablate data add`, give the value that it "

@@ -44,7 +44,7 @@ absl::StatusOr<v1::GenerateRequest> MakeRequest(const GenerateOptions& options) 
     return absl::InvalidArgumentError(absl::StrCat(
         "--tokenizer: missing for ", options.model,
         "; expected the data set of its tokenizer. `ablate data add FOLDER` uploads a folder with "
-        "its vocab.json and merges.txt, and prints the name"));
+        "its tokenizer.json, or its vocab.json and merges.txt, and prints the name"));
   }
   if (options.step && *options.step > INT32_MAX) {
     return absl::InvalidArgumentError(

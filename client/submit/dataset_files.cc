@@ -18,8 +18,7 @@
 #include "base/dataset_file.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
-#include "base/tokenizer/byte_pair_encoding.h"
-#include "base/tokenizer/vocabulary.h"
+#include "base/tokenizer/tokenizer_files.h"
 #include "client/names.h"
 #include "client/submit/allowed_files.h"
 #include "client/upload.h"
@@ -66,14 +65,13 @@ absl::Status CheckFile(const std::string& path) {
   return absl::OkStatus();
 }
 
-// The files of a tokenizer in a folder, as GPT-2's are called.
-constexpr char kVocabularyFile[] = "vocab.json", kMergesFile[] = "merges.txt";
-
 // Returns the paths of the files that are read for a path.
 std::vector<std::string> FilesOf(const std::string& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) return {path};
-  return {fs::path(path) / kVocabularyFile, fs::path(path) / kMergesFile};
+  std::vector<std::string> files = tokenizer::FileNamesIn(path);
+  for (std::string& file : files) file = fs::path(path) / file;
+  return files;
 }
 
 // Reads what is uploaded of a path: a file, or the file that is made of a tokenizer's folder.
@@ -121,20 +119,17 @@ class Source {
       : path_(std::move(path)), in_(std::move(in)) {}
 
   static absl::StatusOr<std::unique_ptr<Source>> OpenFolder(const std::string& path) {
-    std::vector<tokenizer::FileText> files;
     for (const std::string& file : FilesOf(path)) {
       std::error_code error;
       if (!fs::exists(file, error)) {
         return absl::InvalidArgumentError(
             absl::StrCat(path, " is a folder without ", fs::path(file).filename().string(),
-                         "; expected a file, or a tokenizer's folder with ", kVocabularyFile,
-                         " and ", kMergesFile));
+                         "; expected a file, or a tokenizer's folder with ", kJsonFile, ", or ",
+                         kVocabularyFile, " and ", kMergesFile));
       }
-      ASSIGN_OR_RETURN(auto text, tokenizer::ReadFileText(file));
-      files.push_back(std::move(text));
     }
-    RETURN_IF_ERROR(tokenizer::BytePairEncoding::Parse(files[0], files[1]).status());
-    return OfBytes(path, WriteTokenizerFile({files[0].text, files[1].text}));
+    ASSIGN_OR_RETURN(const auto folder, tokenizer::ReadTokenizerFolder(path));
+    return OfBytes(path, WriteTokenizerFile(folder.files()));
   }
 
   const std::string path_;

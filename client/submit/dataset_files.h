@@ -37,12 +37,12 @@ enum class Keep {
   kIfUsed,
 };
 
-// Uploads the file, or the file that is made of a tokenizer's folder (vocab.json and merges.txt),
-// unless the server has its bytes already in a public data set, or in a private
-// one of ours if `audience` allows that. NOT_FOUND names the file with the most similar name,
-// INVALID_ARGUMENT means that it is neither a plain file nor such a folder, or is too large,
-// PERMISSION_DENIED that it can't be read; other errors are the server's. Messages name `path`.
-// `before_upload` is called before bytes are sent. An upload that breaks is continued
+// Uploads the file, or the file that is made of a tokenizer's folder
+// (base/tokenizer/tokenizer_files.h), unless the server has its bytes already in a public data set,
+// or in a private one of ours if `audience` allows that. NOT_FOUND names the file with the most
+// similar name, INVALID_ARGUMENT means that it is neither a plain file nor such a folder, or is too
+// large, PERMISSION_DENIED that it can't be read; other errors are the server's. Messages name
+// `path`. `before_upload` is called before bytes are sent. An upload that breaks is continued
 // (client/upload.h).
 using BeforeUpload = std::function<void(uint64_t bytes, bool is_private)>;
 absl::StatusOr<Upload> UploadFile(Connection* connection, const Context& context,

@@ -11,8 +11,7 @@
 #include "base/decimal.h"
 #include "base/status_macros.h"
 #include "base/text_split.h"
-#include "base/tokenizer/byte_pair_encoding.h"
-#include "base/tokenizer/vocabulary.h"
+#include "base/tokenizer/tokenizer_files.h"
 
 namespace ablate::client {
 namespace {
@@ -20,30 +19,35 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kTrainFile[] = "train.bin", kValFile[] = "val.bin", kMetaFile[] = "meta.pkl";
-constexpr char kVocabFile[] = "vocab.json", kMergeFile[] = "merges.txt";
 constexpr uint32_t kNarrowVocabulary = 65'536;
 
 // Returns the bytes of an id of a vocabulary.
 uint64_t IdBytes(uint32_t vocabulary) { return vocabulary > kNarrowVocabulary ? 4 : 2; }
 
-bool Has(const std::string& folder, const char* name) {
+bool Has(const std::string& folder, const std::string& name) {
   std::error_code error;
   return fs::exists(fs::path(folder) / name, error);
 }
 
+bool HasTokenizer(const std::string& folder) {
+  return Has(folder, kJsonFile) || Has(folder, kVocabularyFile);
+}
+
 // Checks that the folder has all four files.
 absl::Status CheckComplete(const std::string& folder) {
-  if (!Has(folder, kVocabFile) && Has(folder, kMetaFile)) {
+  if (!HasTokenizer(folder) && Has(folder, kMetaFile)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        folder, " has ", kMetaFile, " and no ", kVocabFile,
+        folder, " has ", kMetaFile, " and no ", kVocabularyFile,
         ": its ids are characters; expected the text itself, such as input.txt. `ablate data add "
         "FILE` uploads it, and a text task reads its characters"));
   }
-  for (const char* const name : {kTrainFile, kValFile, kVocabFile, kMergeFile}) {
+  std::vector<std::string> names = {kTrainFile, kValFile};
+  for (const std::string& name : tokenizer::FileNamesIn(folder)) names.push_back(name);
+  for (const std::string& name : names) {
     if (Has(folder, name)) continue;
     return absl::InvalidArgumentError(absl::StrCat(
-        folder, " has no ", name, "; expected ", kTrainFile, " and ", kValFile, ", and ",
-        kVocabFile, " and ", kMergeFile, " of the tokenizer that made them"));
+        folder, " has no ", name, "; expected ", kTrainFile, " and ", kValFile, ", and ", kJsonFile,
+        ", or ", kVocabularyFile, " and ", kMergesFile, ", of the tokenizer that made them"));
   }
   return absl::OkStatus();
 }
@@ -116,18 +120,15 @@ absl::Status AppendIds(const std::string& path, uint64_t bytes, uint32_t vocabul
 bool HasTokenBins(const std::string& folder) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) return false;
-  const bool has_tokenizer = Has(folder, kVocabFile);
   return Has(folder, kTrainFile) || Has(folder, kValFile) ||
-         (Has(folder, kMetaFile) && !has_tokenizer);
+         (Has(folder, kMetaFile) && !HasTokenizer(folder));
 }
 
 absl::StatusOr<TokenBins> ReadTokenBins(const std::string& folder) {
   RETURN_IF_ERROR(CheckComplete(folder));
-  ASSIGN_OR_RETURN(const auto vocabulary, tokenizer::ReadFileText(fs::path(folder) / kVocabFile));
-  ASSIGN_OR_RETURN(const auto merges, tokenizer::ReadFileText(fs::path(folder) / kMergeFile));
-  ASSIGN_OR_RETURN(const auto encoding, tokenizer::BytePairEncoding::Parse(vocabulary, merges));
+  ASSIGN_OR_RETURN(const auto tokenizer, tokenizer::ReadTokenizerFolder(folder));
   const std::string train = fs::path(folder) / kTrainFile, val = fs::path(folder) / kValFile;
-  const uint32_t tokens = encoding->vocabulary();
+  const uint32_t tokens = tokenizer.encoding->vocabulary();
   const uint64_t id_bytes = IdBytes(tokens);
   const absl::StatusOr<uint64_t> train_bytes = SizeOf(train, id_bytes),
                                  val_bytes = SizeOf(val, id_bytes);
@@ -144,7 +145,7 @@ absl::StatusOr<TokenBins> ReadTokenBins(const std::string& folder) {
   TokenBins bins;
   bins.training = *train_bytes / id_bytes;
   bins.validation = *val_bytes / id_bytes;
-  bins.file = WriteTokenFile({vocabulary.text, merges.text}, tokens, ids);
+  bins.file = WriteTokenFile(tokenizer.files(), tokens, ids);
   if (bins.file.size() > kMaxDatasetFileBytes) return TooLarge(folder, bins.file.size());
   return bins;
 }
@@ -176,7 +177,10 @@ absl::StatusOr<TokenBinFiles> WriteTokenBins(absl::Span<const uint32_t> ids, uin
 }
 
 bool IsTokenizersFile(const std::string& name) {
-  return name == kTrainFile || name == kValFile || name == kVocabFile || name == kMergeFile;
+  for (const char* const one : {kTrainFile, kValFile, kVocabularyFile, kMergesFile, kJsonFile}) {
+    if (name == one) return true;
+  }
+  return false;
 }
 
 }  // namespace ablate::client

@@ -20,7 +20,7 @@ struct TokenBins {
 // Returns true if the folder has token files, or the meta.pkl that belongs to such files.
 bool HasTokenBins(const std::string& folder);
 
-// Reads the ids and the tokenizer's vocab.json and merges.txt. Ids are little-endian uint16, or
+// Reads the ids and the tokenizer's files. Ids are little-endian uint16, or
 // uint32 if the vocabulary has more than 65,536. meta.pkl isn't read. INVALID_ARGUMENT names a file
 // that is missing, empty or too large, ends within an id, or has an id that isn't in the
 // vocabulary; other errors as tokenizer::ReadFileText.

@@ -45,7 +45,8 @@ absl::Status CheckNamesOneModel(const v1::GenerateRequest& request) {
   if (of_import && request.tokenizer().empty()) {
     return lookup::InvalidField("tokenizer", "missing",
                                 "the data set of the model's tokenizer. `ablate data add FOLDER` "
-                                "uploads a folder with its vocab.json and merges.txt");
+                                "uploads a folder with its tokenizer.json, or its vocab.json and "
+                                "merges.txt");
   }
   if (of_import && request.step() > -1 && request.has_step()) {
     return lookup::InvalidField("step", absl::StrCat(request.step(), " has no effect"),

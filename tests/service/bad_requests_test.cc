@@ -333,7 +333,8 @@ Table SampleRequests() {
                "tokenizer: given without model" + one),
       generate("GenerateOfAModelWithoutTokenizer", "model: \"models/m\"",
                "tokenizer: missing; expected the data set of the model's tokenizer. `ablate data "
-               "add FOLDER` uploads a folder with its vocab.json and merges.txt"),
+               "add FOLDER` uploads a folder with its tokenizer.json, or its vocab.json and "
+               "merges.txt"),
       generate("GenerateOfAModelsStep", "model: \"m\" tokenizer: \"t\" step: 5",
                "step: 5 has no effect; expected no step for an imported model"),
       {"GenerateOfAnUnknownModel", "Models/Generate", "model: \"m\" tokenizer: \"t\"", kNotFound,

@@ -8,6 +8,7 @@
 #include "base/sha256.h"
 #include "storage/blobs.h"
 #include "tests/service/service_fixture.h"
+#include "tests/tokenizer/small_tokenizer.h"
 
 namespace ablate::service {
 namespace {
@@ -58,6 +59,20 @@ TEST_F(TokensTest, KeepsATokenizer) {
   EXPECT_EQ(List().datasets(0).DebugString(), dataset.DebugString());
 }
 
+TEST_F(TokensTest, DividesATextByATokenizerOfOneFile) {
+  const std::string json =
+      tokenizer::SmallTokenizer{{"t h", "th e", "Ġ the"}, {"<|endoftext|>"}}.JsonFile().text;
+  const v1::Dataset tokenizer = Upload("one", WriteTokenizerFile({"", "", json}));
+  EXPECT_EQ(tokenizer.kind(), v1::DatasetKind::tokenizer);
+  EXPECT_EQ(tokenizer.vocabulary(), 260u);
+  Upload("plays.txt", "the 12 cafe\u0301s of the\n" + text_);
+  Create(SpecOf(R"(name: "a" base { task { text { dataset: "plays.txt" tokenizer: "one" } }
+      model { layers: 1 width: 8 heads: 1 context: 16 } training { steps: 2 batch: 2 } })"));
+  const auto tokens = AnswerOf(*datasets_, &v1::Datasets::Stub::GetDataset,
+                               Named<v1::GetDatasetRequest>("plays-one.tokens"));
+  EXPECT_EQ(tokens.vocabulary(), 260u);
+}
+
 TEST_F(TokensTest, KeepsTokens) {
   const v1::Dataset dataset = Upload("ids.tokens", WriteTokenFile(files(), 512, {1, 2, 511}));
   EXPECT_EQ(dataset.kind(), v1::DatasetKind::tokens);
@@ -69,6 +84,7 @@ TEST_F(TokensTest, RefusesFilesThatWouldFailLater) {
       {WriteTokenFile(files(), 512, {1, 512}), "token 1 is 512; expected an ID below 512"},
       {WriteTokenFile(files(), 512, {1, 512}, {1, 1}), "token 1 is 512; expected an ID below 512"},
       {WriteTokenizerFile({"{}", merges_}), "vocab.json"},
+      {WriteTokenizerFile({"", "", "{}"}), "tokenizer.json: model.merges: missing"},
       {WriteTokenFile(files(), 512, {5, 0, 1, 0, 2, 0, 511, 0, 5, 0, 1, 0, 2, 0, 511, 0}),
        "every second one of its 16 tokens is 0, as if ids of 32 bits were read as ids of 16"},
       {std::string("\xFF\xFE"

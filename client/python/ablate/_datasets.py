@@ -13,7 +13,8 @@ from ablate.errors import InvalidArgument, NotFound
 from ablate.v1 import dataset_pb2
 
 _CHUNK = 256 << 10
-_TOKENIZER = ("vocab.json", "merges.txt")  # the files in the folder of a tokenizer
+_JSON = "tokenizer.json"  # the file in the folder of a tokenizer, or else these two
+_TOKENIZER = ("vocab.json", "merges.txt")
 _log = logging.getLogger("ablate")
 
 
@@ -74,14 +75,20 @@ def display_name(path: Path) -> str:
     return re.sub(r"^[^A-Za-z0-9]+", "", f"{stem[-33:]}{dot}{ending}"[:100]) or "data"
 
 
+def _names_in(folder: Path) -> tuple[str, ...]:
+    """Returns the names of the files that are read in a tokenizer's folder."""
+    return (_JSON,) if (folder / _JSON).exists() else _TOKENIZER
+
+
 def _read(path: Path) -> bytes:
     """Returns the bytes that are uploaded of a path."""
     if path.is_dir():
-        missing = [name for name in _TOKENIZER if not (path / name).exists()]
+        names = _names_in(path)
+        missing = [name for name in names if not (path / name).exists()]
         if missing:
             raise InvalidArgument(f"{path} is a folder without {missing[0]}; expected a file, or a "
-                                  f"tokenizer's folder with {' and '.join(_TOKENIZER)}")
-        return _safetensors.write_bytes({name: (path / name).read_bytes() for name in _TOKENIZER},
+                                  f"tokenizer's folder with {_JSON}, or {' and '.join(_TOKENIZER)}")
+        return _safetensors.write_bytes({name: (path / name).read_bytes() for name in names},
                                         {"ablate.dataset": "tokenizer"})
     if not path.exists():
         names = [near.name for near in path.parent.iterdir()] if path.parent.is_dir() else []
@@ -95,7 +102,7 @@ def check_allowed(path: Path, folder: Path, allowed: Sequence[Path]) -> None:
     """Raises InvalidArgument if what is read for a path is hidden or outside a folder, other than
     in `allowed`."""
     root = folder.resolve()
-    for read in [path / name for name in _TOKENIZER] if path.is_dir() else [path]:
+    for read in [path / name for name in _names_in(path)] if path.is_dir() else [path]:
         real = read.resolve()
         if any(real.is_relative_to(one.resolve()) for one in allowed):
             continue

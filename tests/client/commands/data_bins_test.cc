@@ -9,6 +9,7 @@
 #include "client/context.h"
 #include "gmock/gmock.h"
 #include "tests/client/fixture.h"
+#include "tests/tokenizer/small_tokenizer.h"
 
 namespace ablate::client {
 namespace {
@@ -86,6 +87,20 @@ TEST_F(DataBinsTest, MakesADataSetOfTokens) {
   EXPECT_EQ(file->tokenizer.merges, Read(plays_ + "/merges.txt"));
 }
 
+TEST_F(DataBinsTest, ReadsATokenizerJsonInPlaceOfTheOtherFiles) {
+  const std::string json =
+      tokenizer::SmallTokenizer{tokenizer::RandomMerges(1, 300), {}}.JsonFile().text;
+  Put("tokenizer.json", json);
+  Remove("vocab.json");
+  Put("train.bin", Bin({1, 300, 256}));
+  Put("val.bin", Bin({7}));
+  EXPECT_EQ(Add().code, kSuccess);
+  const absl::StatusOr<DatasetFile> file = ReadDatasetFile(sent_);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(file->tokenizer.json, json);
+  EXPECT_EQ(file->tokens, std::vector<uint32_t>({1, 300, 256, 7}));
+}
+
 TEST_F(DataBinsTest, TakesTheOptionsOfOtherDataSets) {
   const Outcome outcome = Add({"--private", "--json"});
   EXPECT_EQ(outcome.code, kSuccess);
@@ -122,9 +137,10 @@ TEST_F(DataBinsTest, NamesTheFileThatIsMissing) {
   for (const std::string name : {"train.bin", "val.bin", "vocab.json", "merges.txt"}) {
     const std::string bytes = Read(plays_ + "/" + name);
     Remove(name);
-    ExpectRefused(absl::StrCat(plays_, " has no ", name,
-                               "; expected train.bin and val.bin, and vocab.json and merges.txt of "
-                               "the tokenizer that made them"));
+    ExpectRefused(
+        absl::StrCat(plays_, " has no ", name,
+                     "; expected train.bin and val.bin, and tokenizer.json, or vocab.json "
+                     "and merges.txt, of the tokenizer that made them"));
     Put(name, bytes);
   }
 }

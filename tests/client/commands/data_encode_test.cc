@@ -88,6 +88,21 @@ TEST_F(DataEncodeTest, EncodesLongTextsBlockByBlock) {
   EXPECT_TRUE(Read(from_stdin) == Read(out_));
 }
 
+TEST_F(DataEncodeTest, ReadsATokenizerJson) {
+  const SmallTokenizer small = {{"a b", "! ab"}, {"<end>"}};
+  Write("tokenizer.json", small.JsonFile().text);
+  EXPECT_EQ(Run(Arguments("-", {"--json", "--special", "<end>"}), "!ab12<end>").out,
+            "{\"vocabulary\": 259, \"ids\": [257, 49, 50, 258]}\n");
+  encoding_ = *tokenizer::BytePairEncoding::ParseJson(small.JsonFile());
+  const std::string text = tokenizer::DamagedText(1, 1'000'000);
+  EXPECT_EQ(Run(Arguments(Write("text", text), {"-o", out_})).code, kSuccess);
+  EXPECT_TRUE(Read(out_) == Expected(text, 2));
+  Write("tokenizer.json", "{}");
+  EXPECT_EQ(Run(Arguments("-", {"--json"}), "a").err,
+            "error: " + folder_ +
+                "/tokenizer.json: model.merges: missing; expected an array of merges\n");
+}
+
 TEST_F(DataEncodeTest, EncodesAnEmptyFile) {
   EXPECT_EQ(Run(Arguments(Write("text", ""), {"-o", out_})).err,
             out_ + ": 0 tokens of 0 bytes, uint16\n");

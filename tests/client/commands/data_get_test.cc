@@ -9,6 +9,7 @@
 #include "client/context.h"
 #include "gmock/gmock.h"
 #include "tests/client/fixture.h"
+#include "tests/tokenizer/small_tokenizer.h"
 
 namespace ablate::client {
 namespace {
@@ -113,6 +114,16 @@ TEST_F(DataGetTest, WritesATokenizerAsItsFolder) {
   EXPECT_EQ(Read(to_ + "/vocab.json"), vocabulary_);
   EXPECT_EQ(Read(to_ + "/merges.txt"), merges_);
   EXPECT_FALSE(std::filesystem::exists(to_ + "/train.bin"));
+}
+
+TEST_F(DataGetTest, WritesATokenizerOfOneFile) {
+  kind_ = v1::DatasetKind::tokens;
+  const std::string json = tokenizer::SmallTokenizer{{"a b"}, {}}.JsonFile().text;
+  stored_ = WriteTokenFile({"", "", json}, 257, {1, 256, 7});
+  EXPECT_EQ(Get({"--validation", "0.5"}).err,
+            to_ + ": a tokenizer and 3 tokens, of which 2 in val.bin\n");
+  EXPECT_EQ(Read(to_ + "/tokenizer.json"), json);
+  EXPECT_FALSE(std::filesystem::exists(to_ + "/vocab.json"));
 }
 
 TEST_F(DataGetTest, WritesTokensAsTheFolderThatAddTook) {

@@ -138,7 +138,7 @@ TEST_F(DataTest, SaysWhyAFileCantBeAdded) {
   EXPECT_EQ(Run({"data", "add", folder_}).err,
             "error: " + folder_ +
                 " is a folder without vocab.json; expected a file, or a tokenizer's folder with "
-                "vocab.json and merges.txt\n");
+                "tokenizer.json, or vocab.json and merges.txt\n");
   EXPECT_EQ(Run({"data", "add", "/dev/null"}).err, "error: /dev/null is not a file\n");
 }
 

@@ -77,8 +77,8 @@ TEST_F(GenerateTest, NeedsTheTokenizerOfAnImportedModel) {
   EXPECT_EQ(outcome.code, kUsage);
   EXPECT_THAT(outcome.err,
               HasSubstr("--tokenizer: missing for models/tiny; expected the data set of its "
-                        "tokenizer. `ablate data add FOLDER` uploads a folder with its vocab.json "
-                        "and merges.txt, and prints the name"));
+                        "tokenizer. `ablate data add FOLDER` uploads a folder with its "
+                        "tokenizer.json, or its vocab.json and merges.txt, and prints the name"));
   EXPECT_EQ(request_.model(), "") << "nothing is asked";
 }
 

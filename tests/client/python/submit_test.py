@@ -128,6 +128,20 @@ class SubmitTest(ServerTest):
         self.assertEqual(self.server.ablate("data", "ls").count("gpt2-bpe"), 2)  # ID and file
         self.assertTrue(name.startswith("datasets/gpt2-bpe-"))
 
+    def test_uploads_a_tokenizer_of_one_file(self):
+        folder = self.server.folder / "one"
+        shutil.copytree(ROOT / "examples/data/shakespeare-bpe", folder)
+        model = {"type": "BPE", "vocab": json.loads((folder / "vocab.json").read_text()),
+                 "merges": (folder / "merges.txt").read_text().splitlines()[1:]}
+        (folder / "tokenizer.json").write_text(json.dumps({
+            "model": model, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False}}))
+        name = self.lab.upload(folder)
+        self.server.ablate("data", "add", str(folder))
+        self.assertEqual(self.server.ablate("data", "ls").count("one"), 2)  # ID and file
+        self.server.ablate("data", "get", name, "-o", str(folder / "copy"))
+        self.assertEqual((folder / "copy/tokenizer.json").read_bytes(),
+                         (folder / "tokenizer.json").read_bytes())
+
     def test_refuses_files_that_the_author_may_not_mean(self):
         outside = self.server.folder.parent / f"{self.server.folder.name}-outside.txt"
         outside.write_text("anna\n" * 20)

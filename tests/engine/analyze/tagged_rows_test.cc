@@ -11,6 +11,7 @@
 #include "server/engine/core/data/whole_text.h"
 #include "server/engine/task.h"
 #include "tests/engine/analyze/tagged_text.h"
+#include "tests/tokenizer/small_tokenizer.h"
 
 namespace ablate::engine {
 namespace {
@@ -161,6 +162,21 @@ std::string BytesOfWord(const RunConfig& run, const SequencesRead& read, size_t 
   const auto& inputs = read.batches[0].inputs;
   std::vector<uint32_t> tokens(inputs.begin() + span.first, inputs.begin() + span.last + 1);
   return std::get<TextTask>(run.task).text->encoding->Decode(tokens).value();
+}
+
+TEST(TaggedRowsTest, FindsWordsInTextThatTheTokenizerNormalizes) {
+  auto text = std::make_shared<TokenizedText>();
+  text->encoding =
+      *tokenizer::BytePairEncoding::ParseJson(tokenizer::SmallTokenizer{{"a b"}, {}}.JsonFile());
+  text->tokens.assign(1000, 1);
+  TextTask task;
+  task.text = text;
+  const RunConfig run = TaggedRunOf(task, 64);
+  const TextSentence sentence = {{"cafe\u0301", "X"}, {"ab", "Y"}};
+  const SequencesRead read = ReadTagged(run, AllOf(Conllu({sentence}, true)));
+  ASSERT_THAT(WordSpans(read), ElementsAre(Pair(0, 4), Pair(6, 6)));
+  EXPECT_EQ(BytesOfWord(run, read, 0), "café");
+  EXPECT_EQ(BytesOfWord(run, read, 1), "ab");
 }
 
 TEST(TaggedRowsTest, WordsOfATokenizerHaveEveryTokenWithAByteOfThem) {

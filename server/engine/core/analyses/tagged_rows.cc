@@ -71,10 +71,17 @@ class SentenceEncoder {
   std::vector<TokenSpan> Words(const TaggedSentence& sentence) const {
     const std::vector<size_t> ends = codec_.EndsOf(tokens_);
     const int64_t first = boundary_.has_value() ? 1 : 0;  // position of the sentence's first token
+    const absl::string_view text = sentence.text;
+    const tokenizer::Nfc* const nfc = codec_.encoding == nullptr ? nullptr : codec_.encoding->nfc();
+    const bool changes = nfc != nullptr && nfc->Of(text) != text;
+    // Returns a place of the sentence in the normal text, which the tokens have.
+    const auto in_tokens = [&](size_t byte) {
+      return changes ? nfc->Of(text.substr(0, byte)).size() : byte;
+    };
     std::vector<TokenSpan> words;
     for (const TaggedWord& word : sentence.words) {
-      const auto begin = std::upper_bound(ends.begin(), ends.end(), word.begin);
-      const auto end = std::lower_bound(ends.begin(), ends.end(), word.end);
+      const auto begin = std::upper_bound(ends.begin(), ends.end(), in_tokens(word.begin));
+      const auto end = std::lower_bound(ends.begin(), ends.end(), in_tokens(word.end));
       if (end == ends.end()) break;
       const TokenSpan span = {first + (begin - ends.begin()), first + (end - ends.begin())};
       if (span.last >= batch_.length) break;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/dataset_file.h"
 #include "base/status_macros.h"
+#include "base/tokenizer/tokenizer_files.h"
 #include "server/engine/core/data/characters.h"
 
 namespace ablate::engine {
@@ -44,8 +45,7 @@ absl::StatusOr<TokenizedText> TokenizeText(absl::string_view text) {
 
 absl::StatusOr<std::shared_ptr<const tokenizer::BytePairEncoding>> ReadEncoding(
     const TokenizerFiles& files) {
-  return tokenizer::BytePairEncoding::Parse({"vocab.json", std::string(files.vocabulary)},
-                                            {"merges.txt", std::string(files.merges)});
+  return tokenizer::ParseFiles(files);
 }
 
 absl::StatusOr<TokenizedText> ReadTokens(DatasetFile file) {
