@@ -18,6 +18,9 @@ namespace {
 
 using nlohmann::json;
 
+// Tokens that are found in each text. The limits bound the time per byte.
+constexpr size_t kMaxFoundTokens = 256, kMaxFoundBytes = 4096;
+
 // Returns a field of an object; null if it has no such field, or isn't an object.
 const json& FieldOf(const json& object, const char* name) {
   static const json none;
@@ -190,6 +193,21 @@ absl::Status ReadAddedTokens(const json& entries, TokenizerJson* read) {
   return absl::OkStatus();
 }
 
+// Checks that finding the added tokens in a text takes little time.
+absl::Status CheckFoundTokens(const std::vector<AddedToken>& added) {
+  size_t tokens = 0, bytes = 0;
+  for (const AddedToken& token : added) {
+    if (token.is_special) continue;
+    ++tokens;
+    bytes += token.text.size();
+  }
+  if (tokens <= kMaxFoundTokens && bytes <= kMaxFoundBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("added_tokens: ", tokens, " tokens with special: false, of ", bytes,
+                   " bytes together; expected at most ", kMaxFoundTokens, " tokens of at most ",
+                   kMaxFoundBytes, " bytes"));
+}
+
 absl::StatusOr<std::vector<Merge>> ReadMerges(absl::string_view lines,
                                               const Vocabulary& vocabulary) {
   MergesBuilder merges(&vocabulary, "entry");
@@ -224,6 +242,7 @@ absl::StatusOr<TokenizerJson> ReadParts(JsonParts parts) {
   RETURN_IF_ERROR(CheckPostProcessor(FieldOf(rest, "post_processor")));
   RETURN_IF_ERROR(CheckDecoder(FieldOf(rest, "decoder")));
   RETURN_IF_ERROR(ReadAddedTokens(FieldOf(rest, "added_tokens"), &read));
+  RETURN_IF_ERROR(CheckFoundTokens(read.added));
   return read;
 }
 

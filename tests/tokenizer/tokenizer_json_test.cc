@@ -213,6 +213,27 @@ TEST(TokenizerJsonTest, RefusesOtherTokenizers) {
   EXPECT_THAT(ErrorWith("/pre_tokenizer", steps), HasSubstr("[1].type: \"Split\" isn't"));
 }
 
+TEST(TokenizerJsonTest, RefusesAddedTokensThatTakeLongToFind) {
+  json added = json::array();
+  const auto add = [&added](size_t size, bool special) {
+    const std::string text = absl::StrCat("<", std::string(size, 'x'), added.size(), ">");
+    added.push_back(Added(text.c_str(), static_cast<uint32_t>(300 + added.size()), special));
+  };
+  for (size_t i = 0; i < 256; ++i) add(0, false);
+  for (size_t i = 0; i < 768; ++i) add(100, true);
+  EXPECT_EQ(Parse(With("/added_tokens", added))->added().size(), 256u);
+  added[300]["special"] = false;
+  EXPECT_THAT(ErrorWith("/added_tokens", added),
+              HasSubstr("added_tokens: 257 tokens with special: false, of "));
+  add(1, true);
+  EXPECT_EQ(ErrorWith("/added_tokens", added),
+            "t.json: added_tokens: 1025 tokens; expected at most 1024");
+  added = json::array();
+  for (size_t i = 0; i < 5; ++i) add(900, false);
+  EXPECT_THAT(ErrorWith("/added_tokens", added),
+              HasSubstr("5 tokens with special: false, of 4515 bytes together; expected at most"));
+}
+
 TEST(TokenizerJsonTest, RefusesDamagedFiles) {
   for (const char* text : {"", "{", "{\"model\" 0}", "{}x", "\xFF"}) {
     EXPECT_THAT(ErrorOfText(text), StartsWith("t.json:1: not JSON at byte ")) << text;
