@@ -9,6 +9,22 @@
 #include "base/tokenizer/vocabulary.h"
 
 namespace ablate::tokenizer {
+namespace {
+
+bool Has(const std::string& folder, const char* name) {
+  std::error_code error;
+  return std::filesystem::exists(std::filesystem::path(folder) / name, error);
+}
+
+// Adds to the error of a tokenizer.json that the folder has other files, too.
+absl::Status WithOtherFiles(const absl::Status& status, const std::string& folder) {
+  if (!Has(folder, kVocabularyFile) || !Has(folder, kMergesFile)) return status;
+  return absl::Status(status.code(), absl::StrCat(status.message(), ". Without ", kJsonFile,
+                                                  " the folder is read as GPT-2's ",
+                                                  kVocabularyFile, " and ", kMergesFile));
+}
+
+}  // namespace
 
 absl::StatusOr<std::shared_ptr<const BytePairEncoding>> ParseFiles(const TokenizerFiles& files,
                                                                    absl::string_view prefix) {
@@ -21,8 +37,7 @@ absl::StatusOr<std::shared_ptr<const BytePairEncoding>> ParseFiles(const Tokeniz
 }
 
 std::vector<std::string> FileNamesIn(const std::string& folder) {
-  std::error_code error;
-  if (std::filesystem::exists(std::filesystem::path(folder) / kJsonFile, error)) return {kJsonFile};
+  if (Has(folder, kJsonFile)) return {kJsonFile};
   return {kVocabularyFile, kMergesFile};
 }
 
@@ -34,7 +49,9 @@ absl::StatusOr<TokenizerFolder> ReadTokenizerFolder(const std::string& folder) {
   }
   TokenizerFolder read;
   if (files.size() == 1) {
-    ASSIGN_OR_RETURN(read.encoding, BytePairEncoding::ParseJson(files[0]));
+    auto encoding = BytePairEncoding::ParseJson(files[0]);
+    if (!encoding.ok()) return WithOtherFiles(encoding.status(), folder);
+    read.encoding = *std::move(encoding);
     read.json = std::move(files[0].text);
     return read;
   }

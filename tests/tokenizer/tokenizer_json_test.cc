@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -268,8 +269,10 @@ TEST(TokenizerFilesTest, PrefersTheFileWithThePattern) {
   EXPECT_EQ(read->files().vocabulary, "");
   EXPECT_EQ((*ParseFiles(read->files()))->vocabulary(), 260u);
   folder.Write("tokenizer.json", "{}");
-  EXPECT_THAT(std::string(ReadTokenizerFolder(folder.path()).status().message()),
-              StartsWith(folder / "tokenizer.json: model.merges: missing"));
+  const std::string error(ReadTokenizerFolder(folder.path()).status().message());
+  EXPECT_THAT(error, StartsWith(folder / "tokenizer.json: model.merges: missing"));
+  EXPECT_THAT(error,
+              HasSubstr(". Without tokenizer.json the folder is read as GPT-2's vocab.json"));
 }
 
 }  // namespace

@@ -100,7 +100,8 @@ TEST_F(DataEncodeTest, ReadsATokenizerJson) {
   Write("tokenizer.json", "{}");
   EXPECT_EQ(Run(Arguments("-", {"--json"}), "a").err,
             "error: " + folder_ +
-                "/tokenizer.json: model.merges: missing; expected an array of merges\n");
+                "/tokenizer.json: model.merges: missing; expected an array of merges. Without "
+                "tokenizer.json the folder is read as GPT-2's vocab.json and merges.txt\n");
 }
 
 TEST_F(DataEncodeTest, EncodesAnEmptyFile) {
