@@ -53,6 +53,8 @@ constexpr CommandRow kCommands[] = {
      DefineDown},
     {kServer, nullptr, "workers", "List workers: device, role, state, runs", DefineWorkers},
     {kServer, nullptr, "top", "Show workers, lanes and the queue, live", DefineTop},
+    {kServer, nullptr, "web", "Serve a live page of experiments to this machine's browsers",
+     DefineWeb},
     {kServer, &kQueue, "pause", "Begin no more runs of experiments", DefineQueuePause},
     {kServer, &kQueue, "resume", "Let paused experiments proceed", DefineQueueResume},
     {kServer, &kQueue, "move", "Put an experiment's runs before or after its owner's others",

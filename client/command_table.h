@@ -84,6 +84,7 @@ Action DefineModelRm(Command* command);
 Action DefineModelExport(Command* command);
 Action DefineWorkers(Command* command);
 Action DefineTop(Command* command);
+Action DefineWeb(Command* command);
 Action DefineQueue(Command* command);
 Action DefineQueuePause(Command* command);
 Action DefineQueueResume(Command* command);

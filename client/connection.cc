@@ -187,6 +187,12 @@ absl::Status Connection::ReadStream(const Message& request, Message* message,
   const RpcMethod method(path.c_str(), RpcMethod::SERVER_STREAMING);
   grpc::ClientContext context;
   join::AddMetadata(server_, &context);
+  const auto read_by = [this](grpc::ClientContext* reading) {
+    MutexLock lock(&mutex_);
+    reading_ = reading;
+    return !cancelled_;
+  };
+  if (!read_by(&context)) context.TryCancel();
   const std::unique_ptr<grpc::ClientReader<MessageLite>> reader(
       grpc::internal::ClientReaderFactory<MessageLite>::Create<MessageLite>(channel_.get(), method,
                                                                             &context, request));
@@ -195,11 +201,19 @@ absl::Status Connection::ReadStream(const Message& request, Message* message,
     if (status.ok()) continue;
     context.TryCancel();
     reader->Finish();
+    read_by(nullptr);
     return status;
   }
   const grpc::Status finished = reader->Finish();
+  if (!read_by(nullptr)) return absl::CancelledError("cancelled by this program");
   Tell(context, /*only=*/false).IgnoreError();
   return ToStatus(finished, server_);
+}
+
+void Connection::Cancel() {
+  MutexLock lock(&mutex_);
+  cancelled_ = true;
+  if (reading_ != nullptr) reading_->TryCancel();
 }
 
 absl::Status Connection::WriteStream(const std::string& path,

@@ -13,9 +13,11 @@
 #include <type_traits>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "base/status_macros.h"
 #include "client/rpcs.h"
 #include "google/protobuf/message.h"
@@ -53,7 +55,7 @@ std::string PathOf(const google::protobuf::Message& request, const char* service
 
 // Calls the methods of rpcs.h. A call that may be repeated is tried three times while the answer is
 // UNAVAILABLE. Streams have no deadline and are not repeated. Errors have the server's message; if
-// the server gave no answer, UNAVAILABLE names the next step. Not thread-safe.
+// the server gave no answer, UNAVAILABLE names the next step. Not thread-safe, except for Cancel.
 class Connection {
  public:
   // Connects with the first call.
@@ -85,6 +87,9 @@ class Connection {
     Message message;
     return ReadStream(request, &message, [&] { return on_message(message); });
   }
+
+  // Ends the stream that another thread reads, and all later ones, with CANCELLED.
+  void Cancel();
 
   // Writes a stream of the messages that `next` returns, until it returns none or an error.
   template <typename Request, typename Response>
@@ -123,6 +128,10 @@ class Connection {
   const std::shared_ptr<grpc::Channel> channel_;
   std::optional<absl::Duration> limit_;  // of each call
   std::set<std::string> told_;           // names passed to on_newest_
+
+  Mutex mutex_;
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  grpc::ClientContext* reading_ ABSL_GUARDED_BY(mutex_) = nullptr;  // of the stream; null: none
 };
 
 // Returns all pages of a list from `request` on as one response without a token: `list` fetches a

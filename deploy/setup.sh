@@ -12,12 +12,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 packages=(
   bubblewrap build-essential ca-certificates ccache cmake fonts-liberation git ninja-build pkg-config python3 python3-venv
-  libabsl-dev libboost-math-dev libcli11-dev libfmt-dev libgmock-dev libgrpc++-dev libgtest-dev
-  libhwy-dev libpcre2-dev libprotobuf-dev librsvg2-dev libspdlog-dev libsqlite3-dev libssl-dev libyaml-cpp-dev
+  libabsl-dev libboost-math-dev libcli11-dev libcpp-httplib-dev libfmt-dev libgmock-dev libgrpc++-dev libgtest-dev
+  libhwy-dev libjs-dygraphs libpcre2-dev libprotobuf-dev librsvg2-dev libspdlog-dev libsqlite3-dev libssl-dev libyaml-cpp-dev
   nlohmann-json3-dev prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc
 )
 
-test_packages=(file munge patchelf slurm-client slurmctld slurmd)
+test_packages=(chromium chromium-driver file munge patchelf slurm-client slurmctld slurmd)
 
 apt_install() {
   local as_root=()

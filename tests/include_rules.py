@@ -12,6 +12,8 @@ TORCH = re.compile(r"^(torch|ATen|c10)/")
 TORCH_FOLDERS = ("server/engine/torch/", "server/engine/analyze/")
 RUN_LOOP = re.compile(r"^server/engine/torch/train/(run_loop|resume)\.(h|cc)$")
 # CUDA's own headers, for the plugin alone.
+# The HTTP library, whose exceptions and threads stay in one file.
+HTTP = re.compile(r"^httplib\.h$")
 CUDA = re.compile(r"^cuda_runtime_api\.h$|^(ATen|c10)/cuda/")
 PROTO = re.compile(r"^google/protobuf/|\.pb\.h$")
 GRPC = re.compile(r"^(grpc|grpcpp)/|\.grpc\.pb\.h$")
@@ -41,6 +43,10 @@ def problems_of(path: str, include: str):
         yield "only server/engine/torch/cuda/ sees CUDA's headers"
     if SQLITE.match(include) and not inside("storage/sqlite/"):
         yield "only storage/sqlite/ sees sqlite3.h"
+    if HTTP.match(include) and path != "client/web/http.cc":
+        yield "only client/web/http.cc sees the HTTP library"
+    if include.startswith("client/web/") and not inside("client/web/") and path != "client/commands/web.cc":
+        yield "only `ablate web` includes the live page"
     if OPENSSL.match(include) and not inside(SPEAK_TLS) and path != HASHES:
         yield "only what makes, reads or judges certificates, and what hashes for names, sees OpenSSL"
     if inside("server/access/") and (PROTO.search(include) or GRPC.search(include)):
@@ -118,6 +124,7 @@ def check_rules():
            ("server/report/compare/verdict.cc", "storage/store.h"),
            ("server/experiment/resolve.cc", "server/results/compare.h"),
            ("client/connection.cc", "openssl/ssl.h"), ("proto/join/channel.cc", "openssl/ssl.h"),
+           ("client/web/page.cc", "httplib.h"), ("client/commands/up.cc", "client/web/http.h"),
            ("base/openssl.cc", "server/access/certificates.h"), ("storage/blobs.cc", "openssl/evp.h"),
            ("server/access/certificates.cc", "grpcpp/server.h"), ("server/program/run.cc", "server/config/fields.h"),
            ("server/program/run.cc", "server/worker/run_control.h"), ("server/program/run.cc", "ablate/v1/spec.pb.h")]

@@ -10,18 +10,19 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "base/palette.h"
 
 namespace ablate::figure {
 
 Style StyleOf(size_t index) {
   static const std::vector<Style> kStyles = {
-      {{0x222222}, {0x222222}, {}, Marker::kCircle},
-      {{0x0072B2}, {0x0072B2}, {7.2, 1.8}, Marker::kSquare},
-      {{0xD55E00}, {0xC25600}, {2.4, 1.2}, Marker::kTriangle},
-      {{0x009E73}, {0x008662}, {7.2, 1.5, 1.2, 1.5}, Marker::kDiamond},
-      {{0xCC79A7}, {0xA36186}, {1.2, 1}, Marker::kTriangleDown},
-      {{0xE69F00}, {0x9C6C00}, {10.8, 1.8}, Marker::kCircle},
-      {{0x56B4E9}, {0x3B7CA1}, {3.6, 1.2, 1.2, 1.2, 1.2, 1.2}, Marker::kSquare},
+      {{palette::kHues[0]}, {0x222222}, {}, Marker::kCircle},
+      {{palette::kHues[1]}, {0x0072B2}, {7.2, 1.8}, Marker::kSquare},
+      {{palette::kHues[2]}, {0xC25600}, {2.4, 1.2}, Marker::kTriangle},
+      {{palette::kHues[3]}, {0x008662}, {7.2, 1.5, 1.2, 1.5}, Marker::kDiamond},
+      {{palette::kHues[4]}, {0xA36186}, {1.2, 1}, Marker::kTriangleDown},
+      {{palette::kHues[5]}, {0x9C6C00}, {10.8, 1.8}, Marker::kCircle},
+      {{palette::kHues[6]}, {0x3B7CA1}, {3.6, 1.2, 1.2, 1.2, 1.2, 1.2}, Marker::kSquare},
   };
   // Dashes for crossed axes: first those visible in the short leader of a label.
   static constexpr std::array<size_t, kHues> kDashes = {0, 2, 4, 6, 3, 1, 5};
@@ -40,16 +41,10 @@ Dash LeaderDash(size_t index) { return IsCrossedStyle(index) ? StyleOf(index).da
 
 namespace {
 
-constexpr Color kDarkPaper{0x16181B}, kDarkInk{0xE6E6E6};
+constexpr Color kDarkPaper{palette::kDarkPaper}, kDarkInk{palette::kDarkInk};
 
-// Mixes two colours, with `share` of the second.
 Color Mixed(Color from, Color to, double share) {
-  Color mixed;
-  for (const int shift : {0, 8, 16}) {
-    const double a = (from.rgb >> shift) & 0xFF, b = (to.rgb >> shift) & 0xFF;
-    mixed.rgb |= static_cast<uint32_t>(std::lround(a + share * (b - a))) << shift;
-  }
-  return mixed;
+  return {palette::Mixed(from.rgb, to.rgb, share)};
 }
 
 }  // namespace
@@ -58,14 +53,14 @@ Color Tint(Color color) { return Mixed({color.rgb}, kWhite, 0.45); }
 
 std::vector<DarkColor> DarkPalette() {
   // Texts are lighter than lines: 4.5 to 1 on the dark paper, lines 3 to 1.
-  constexpr double kLine = .2, kText = .45, kTint = .45;
+  constexpr double kText = .45, kTint = .45;
   std::vector<DarkColor> palette = {{kWhite, kDarkPaper},     {kInk, kDarkInk},
                                     {kSecondary, {0xA8A8A8}}, {kAxisInk, {0xB4B4B4}},
                                     {kGridInk, {0x3A3D41}},   {kOthers, {0x5C6066}},
                                     {Tint(kInk), {0x85878A}}};
   for (size_t i = 1; i < kHues; ++i) {
     const Style style = StyleOf(i);
-    const Color line = Mixed(style.line, kWhite, kLine);
+    const Color line = {palette::LineOf(i).dark};
     palette.push_back({style.line, line});
     palette.push_back({Tint(style.line), Mixed(line, kDarkPaper, kTint)});
     if (style.text.rgb != style.line.rgb) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "base/palette.h"
 #include "server/report/compare/comparison.h"
 #include "server/report/figure/figure.h"
 
@@ -18,7 +19,7 @@ inline constexpr Color kInvisible{0xFFFFFF, 255};
 
 inline constexpr size_t kMaxInOnePanel = 6;  // settings; more become small multiples
 
-inline constexpr size_t kHues = 7;
+inline constexpr size_t kHues = palette::kHueCount;
 
 struct Style {
   Color line;
@@ -60,8 +61,8 @@ std::vector<DarkColor> DarkPalette();
 
 // Colours of verdicts, as text. No setting has one like them, in light or dark, also for readers
 // with red-green blindness.
-inline constexpr DarkColor kBetterColor{{0x3F32B8}, {0xA594FF}},
-    kWorseColor{{0x7A3814}, {0xE8E07A}};
+inline constexpr DarkColor kBetterColor{{palette::kBetter.light}, {palette::kBetter.dark}},
+    kWorseColor{{palette::kWorse.light}, {palette::kWorse.dark}};
 
 // Returns the colour of a map at a fraction of its scale, 0 to 1: viridis, which goes from dark to
 // light in grey. Invisible for NaN.

@@ -1,7 +1,7 @@
 #include "server/report/html/page.h"
 
 #include "absl/strings/str_cat.h"
-#include "server/report/html/markup.h"
+#include "base/markup.h"
 #include "server/report/html/sections.h"
 #include "server/report/html/style.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "server/report/html/markup.h"
+#include "base/markup.h"
 #include "server/report/html/page.h"
 #include "server/report/table/cells.h"
 #include "server/report/table/table.h"

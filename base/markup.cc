@@ -1,4 +1,4 @@
-#include "server/report/html/markup.h"
+#include "base/markup.h"
 
 #include <algorithm>
 #include <iterator>

@@ -1,5 +1,5 @@
 // Tests the writer: escaping, nesting, data addresses.
-#include "server/report/html/markup.h"
+#include "base/markup.h"
 
 #include "gtest/gtest.h"
 

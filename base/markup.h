@@ -1,9 +1,10 @@
 // Writes HTML such that no dynamic text can become markup.
-#ifndef ABLATE_SERVER_REPORT_HTML_MARKUP_H_
-#define ABLATE_SERVER_REPORT_HTML_MARKUP_H_
+#ifndef ABLATE_BASE_MARKUP_H_
+#define ABLATE_BASE_MARKUP_H_
 
 #include <initializer_list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -24,6 +25,21 @@ class Literal {
 struct Attribute {
   Literal name;
   std::string value;
+};
+
+// Finished HTML: what a Markup has escaped, or a drawing of our own server. No other text is one,
+// so that a text can't be put into a page by mistake.
+class Html {
+ public:
+  Html() = default;
+  // Takes an SVG element or a part of a report, as our server made it.
+  static Html Drawn(std::string element) { return Html(std::move(element)); }
+  const std::string& text() const { return text_; }
+
+ private:
+  friend class Markup;
+  explicit Html(std::string text) : text_(std::move(text)) {}
+  std::string text_;
 };
 
 // Builds a tree of elements as text, in order. Texts and values of attributes are cleaned
@@ -47,9 +63,11 @@ class Markup {
   Markup& Constant(Literal text);
   // Adds a finished, well-formed element: a figure's SVG.
   Markup& Finished(absl::string_view element);
+  Markup& Add(const Html& html) { return Finished(html.text()); }
 
   // Returns everything written so far and clears it; elements may be open.
   std::string Take();
+  Html TakeHtml() { return Html(Take()); }
 
  private:
   void Begin(Literal tag, Attributes attributes);
@@ -63,4 +81,4 @@ std::string DataUri(absl::string_view media_type, absl::string_view text);
 
 }  // namespace ablate::html
 
-#endif  // ABLATE_SERVER_REPORT_HTML_MARKUP_H_
+#endif  // ABLATE_BASE_MARKUP_H_

@@ -1,0 +1,221 @@
+// Brings a page up to date by server-sent events, and draws its curves. Every page is complete
+// without it, except that it then stays as it was loaded.
+'use strict';
+(() => {
+  const one = (query, root = document) => root.querySelector(query);
+  const all = (query, root = document) => [...root.querySelectorAll(query)];
+  const make = (tag, text = '', fields = {}) =>
+    Object.assign(document.createElement(tag), {textContent: text}, fields);
+  const variable = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+  // ---- Parts -------------------------------------------------------------------------------
+
+  const kFocusable = 'a, button, summary, input, select, [tabindex]';
+
+  // Replaces a part; keeps the focus, what is unfolded and what is scrolled.
+  const replace = (part, html) => {
+    const focus = all(kFocusable, part).indexOf(document.activeElement);
+    const open = all('details', part).map((fold) => fold.open);
+    const scrolled = all('.scroll', part).map((box) => [box.scrollLeft, box.scrollTop]);
+    part.innerHTML = html;  // escaped by the program, and the policy runs no script in it
+    all('details', part).forEach((fold, i) => { if (i < open.length) fold.open = open[i]; });
+    all('.scroll', part).forEach((box, i) => {
+      if (i < scrolled.length) [box.scrollLeft, box.scrollTop] = scrolled[i];
+    });
+    if (focus >= 0) all(kFocusable, part)[focus]?.focus({preventScroll: true});
+    load(part);
+  };
+
+  // Fetches what a page leaves for later, one piece after the other.
+  let loading = Promise.resolve();
+  const load = (root) => {
+    for (const place of all('[data-load]', root)) {
+      const address = place.dataset.load;
+      loading = loading.then(async () => {
+        if (!place.isConnected) return;
+        try {
+          const answer = await fetch(address);
+          if (answer.ok) place.innerHTML = await answer.text();
+        } catch { /* The link stays. */ }
+      });
+    }
+  };
+
+  const away = (text) => { one('#away').textContent = text; };
+
+  const follow = (address) => {
+    let last = Date.now();
+    let lost = '';
+    const source = new EventSource(address);
+    const on = (name, act) => source.addEventListener(name, (event) => {
+      last = Date.now();
+      act(event.data);
+    });
+    on('heartbeat', () => { if (lost) away(lost = ''); });
+    on('away', (text) => away(text));
+    on('parts', (data) => {
+      for (const [id, html] of Object.entries(JSON.parse(data))) {
+        const log = id === 'log' && one('#log');
+        if (log) {
+          const end = log.scrollHeight - log.scrollTop - log.clientHeight < 40;
+          log.innerHTML = html;
+          if (end) log.scrollTop = log.scrollHeight;
+        }
+        for (const part of all(`[data-part="${id}"]`)) replace(part, html);
+      }
+    });
+    on('curves', (data) => chart?.take(JSON.parse(data)));
+    on('end', () => { if (document.body.dataset.reloads) location.reload(); });
+    source.onerror = () => {
+      lost = source.readyState === EventSource.CLOSED
+        ? '`ablate web` was restarted: open the address that it printed last.'
+        : '`ablate web` doesn\u2019t answer; trying again.';
+      away(lost);
+    };
+    setInterval(() => {
+      if (Date.now() - last > 40000) away(lost = 'No news for 40 seconds; trying again.');
+    }, 5000);
+  };
+
+  // ---- Curves ------------------------------------------------------------------------------
+
+  const kDashes = [null, [7, 3], [2, 2], [7, 2, 2, 2], [12, 3], [4, 2, 1, 2]];
+  const kTableRows = 12;
+  const short = (value) => Number(value).toPrecision(4).replace('-', '\u2212');
+
+  // Draws curves of rows [step, [low, mean, high] or null, …] in `box`.
+  const makeChart = (box) => {
+    let rows = new Map(), labels = [], hues = [], graph = null, waiting = false, at = -1;
+    const legend = make('ul', '', {className: 'legend'});
+    const readout = one('#readout'), table = one('#curve-table');
+    const control = (id) => one(`#${id}`);
+    box.after(legend);
+
+    const options = () => ({
+      labels: ['step', ...labels],
+      customBars: true,
+      xlabel: 'step',
+      colors: hues.map((hue) => variable(`--hue${hue}`)),
+      axisLineColor: variable('--muted'),
+      gridLineColor: variable('--line'),
+      fillAlpha: .13,
+      strokeWidth: 1.6,
+      connectSeparatedPoints: true,
+      rollPeriod: Number(control('smooth')?.value ?? 1),
+      logscale: control('log-y')?.checked ?? false,
+      axes: {x: {logscale: control('log-x')?.checked ?? false}, y: {axisLabelWidth: 64}},
+      series: Object.fromEntries(labels.map((label, i) => {
+        const before = hues.slice(0, i).filter((hue) => hue === hues[i]).length;
+        return [label, {strokePattern: kDashes[before % kDashes.length]}];
+      })),
+      highlightCallback: (event, step, points) => read(step, points),
+    });
+
+    const sorted = () => {
+      const list = [...rows.values()].sort((a, b) => a[0] - b[0]);
+      return control('log-x')?.checked ? list.filter((row) => row[0] > 0) : list;
+    };
+
+    const read = (step, points) => {
+      readout.textContent = `step ${Number(step).toPrecision(6) / 1}: ` + points
+        .filter((point) => Number.isFinite(point.yval)).slice(0, 12)
+        .map((point) => `${point.name} ${short(point.yval)}`).join(' \u00b7 ');
+    };
+
+    const fillTable = (list) => {
+      const every = Math.max(1, Math.ceil(list.length / kTableRows));
+      const shown = list.filter((_, i) => i % every === 0 || i === list.length - 1);
+      const grid = make('table');
+      grid.append(make('caption', 'Means at some steps'));
+      const head = grid.createTHead().insertRow();
+      for (const title of ['step', ...labels]) head.append(make('th', title, {scope: 'col'}));
+      const body = grid.createTBody();
+      for (const [step, ...values] of shown) {
+        const row = body.insertRow();
+        row.append(make('th', step, {scope: 'row'}));
+        for (const value of values) row.append(make('td', value ? short(value[1]) : '', {className: 'number'}));
+      }
+      table.replaceChildren(grid);
+    };
+
+    const draw = () => {
+      waiting = false;
+      const list = sorted();
+      if (list.length === 0) {
+        readout.textContent = 'No points yet.';
+        return;
+      }
+      if (readout.textContent === 'No points yet.') readout.textContent = '';
+      if (graph) graph.updateOptions({file: list});
+      else graph = new Dygraph(box, list, options());
+      if (table.closest('details').open) fillTable(list);
+    };
+    const later = () => {
+      if (waiting) return;
+      waiting = true;
+      setTimeout(() => requestAnimationFrame(draw), 100);
+    };
+    const anew = () => {
+      graph?.destroy();
+      graph = null;
+      draw();
+    };
+
+    const fillLegend = () => legend.replaceChildren(...labels.map((label, i) => {
+      const item = make('li'), name = make('label'), show = make('input', '', {type: 'checkbox', checked: true});
+      const key = make('span', '', {className: 'key'});
+      key.style.background = `var(--hue${hues[i]})`;
+      show.onchange = () => graph?.setVisibility(i, show.checked);
+      name.append(show, key, label);
+      item.append(name);
+      return item;
+    }));
+
+    table.closest('details').ontoggle = () => fillTable(sorted());
+    for (const id of ['smooth', 'log-y', 'log-x']) {
+      const field = control(id);
+      if (field) field.onchange = anew;
+    }
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', anew);
+    box.tabIndex = 0;
+    box.onkeydown = (event) => {
+      const list = sorted(), moves = {ArrowLeft: -1, ArrowRight: 1, Home: -list.length, End: list.length};
+      if (!graph || !(event.key in moves)) return;
+      event.preventDefault();
+      at = Math.min(Math.max((at < 0 ? list.length - 1 : at) + moves[event.key], 0), list.length - 1);
+      graph.setSelection(at);
+      read(list[at][0], labels.map((name, i) => ({name, yval: list[at][i + 1]?.[1] ?? NaN})));
+    };
+
+    return {
+      take: (message) => {
+        if (message.whole) {
+          rows = new Map();
+          const same = JSON.stringify([labels, hues]) === JSON.stringify([message.labels, message.hues]);
+          [labels, hues] = [message.labels, message.hues];
+          if (!same) {
+            graph?.destroy();
+            graph = null;
+            fillLegend();
+          }
+        }
+        for (const row of message.rows) rows.set(row[0], row.map((cell, i) => i > 0 && cell === null ? [null, null, null] : cell));
+        later();
+      },
+    };
+  };
+
+  // Its legend sets styles as text, which the policy forbids. This page has its own.
+  if (window.Dygraph) Dygraph.PLUGINS = Dygraph.PLUGINS.filter((plugin) => plugin !== Dygraph.Plugins.Legend);
+  const box = one('#curves');
+  const chart = box && window.Dygraph ? makeChart(box) : null;
+  if (chart && box.dataset.points) {
+    fetch(box.dataset.points).then((answer) => answer.json()).then(chart.take);
+  }
+  for (const form of all('#curve-controls')) {
+    for (const choice of all('select[name]', form)) choice.onchange = () => form.requestSubmit();
+    one('button', form).hidden = true;
+  }
+  load(document);
+  if (document.body.dataset.events) follow(document.body.dataset.events);
+})();

@@ -1,0 +1,237 @@
+// Tests pages against a server whose answers a test writes.
+#include "absl/strings/str_cat.h"
+#include "client/web/site.h"
+#include "gmock/gmock.h"
+#include "tests/client/fixture.h"
+
+namespace ablate::web {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr uint16_t kPagesPort = 8123;
+// In every text that people write.
+constexpr char kHostile[] = "<script>alert(1)</script>\"'&<img src=x onerror=alert(1)>";
+
+class PagesTest : public client::ClientTest {
+ protected:
+  PagesTest() {
+    answers_.list = [this](const auto&, v1::ListExperimentsResponse* response) {
+      *response->add_experiments() = experiment_;
+      return result_;
+    };
+    answers_.get = [this](const auto&, v1::Experiment* response) {
+      *response = experiment_;
+      return result_;
+    };
+    answers_.compare = [this](const auto&, v1::Comparison* response) {
+      *response = comparison_;
+      return absl::OkStatus();
+    };
+    answers_.runs = [this](const auto& request, v1::ListRunsResponse* response) {
+      asked_.push_back(request.filter());
+      *response->add_rows() = row_;
+      return absl::OkStatus();
+    };
+    answers_.run = [this](const auto&, v1::Run* response) {
+      *response = run_;
+      return result_;
+    };
+    experiment_.set_name("experiments/norms-1a2b");
+    experiment_.mutable_spec()->set_name("norms");
+    experiment_.set_state(v1::ExperimentState::ACTIVE);
+    experiment_.mutable_counts()->set_done(3);
+    experiment_.mutable_counts()->set_queued(5);
+    comparison_.set_key("eval/loss");
+    comparison_.set_planned(8);
+    comparison_.set_ended(3);
+    row_.set_cell("pre-s1");
+    row_.set_run("runs/3f2a");
+    row_.set_experiment(experiment_.name());
+    run_.set_name("runs/3f2a");
+    run_.set_state(v1::RunState::DONE);
+    StartServer();
+    const std::string address = server_->address();
+    client::Context context;
+    context.now = [this] { return now_; };
+    context.sleep = [](absl::Duration) {};
+    site_ = std::make_unique<Site>(
+        context,
+        [address] {
+          return std::make_unique<Connection>(client::ServerAddress{address},
+                                              [](absl::Duration) {});
+        },
+        "personal", "");
+  }
+
+  Response Get(const std::string& path, const Fields& query = {}) {
+    Request request;
+    request.method = "GET";
+    request.path = path;
+    request.query = query;
+    request.host = "127.0.0.1:8123";
+    request.cookies = absl::StrCat("ablate-8123=", site_->secrets.cookie);
+    Response response = Answer(*site_, kPagesPort, request);
+    if (response.stream != nullptr) {
+      response.stream([&](absl::string_view piece) {
+        response.body.append(piece.data(), piece.size());
+        return true;
+      });
+    }
+    return response;
+  }
+
+  v1::Experiment experiment_;
+  v1::Comparison comparison_;
+  v1::RunRow row_;
+  v1::Run run_;
+  std::unique_ptr<Site> site_;
+};
+
+TEST_F(PagesTest, HomeListsExperimentsAlsoOfAServerWithoutOtherLists) {
+  const Response home = Get("/");
+  EXPECT_EQ(home.status, 200);
+  EXPECT_THAT(home.body, AllOf(HasSubstr("norms-1a2b</a>"), HasSubstr("preliminary"),
+                               HasSubstr("The server is older than this page")));
+}
+
+TEST_F(PagesTest, EveryPageHasAPolicy) {
+  for (const char* path : {"/", "/e/norms-1a2b", "/r/3f2a", "/files/page.css", "/nowhere"}) {
+    const Response response = Get(path);
+    const bool has =
+        std::any_of(response.headers.begin(), response.headers.end(),
+                    [](const auto& header) { return header.first == "Content-Security-Policy"; });
+    EXPECT_TRUE(has) << path;
+  }
+}
+
+TEST_F(PagesTest, EscapesWhatPeopleWrite) {
+  experiment_.mutable_spec()->set_name(kHostile);
+  experiment_.mutable_spec()->set_question(kHostile);
+  experiment_.set_note(kHostile);
+  experiment_.add_tags(kHostile);
+  experiment_.set_owner(kHostile);
+  experiment_.set_stalled(kHostile);
+  experiment_.mutable_counts()->set_failed(1);
+  row_.set_cell(kHostile);
+  row_.set_failure(absl::StrCat("exit code 1\n", kHostile));
+  v1::ComparisonRow* row = comparison_.add_rows();
+  row->set_label(kHostile);
+  comparison_.mutable_verdict()->set_text(kHostile);
+  run_.set_failure(kHostile);
+  run_.add_summaries()->set_key(kHostile);
+  for (const char* path : {"/", "/e/norms-1a2b", "/e/norms-1a2b/verdict", "/r/3f2a"}) {
+    const Response page = Get(path);
+    EXPECT_EQ(page.status, 200) << path;
+    EXPECT_THAT(page.body, AllOf(HasSubstr("&lt;script&gt;"), Not(HasSubstr("<script>alert")),
+                                 Not(HasSubstr("<img src=x")), Not(HasSubstr("\"'&<"))))
+        << path;
+  }
+}
+
+TEST_F(PagesTest, AnExperimentThatTrainsIsPreliminaryAndInGridOrder) {
+  for (const auto& [label, mean] : {std::pair("worse", 3.0), std::pair("better", 2.0)}) {
+    v1::ComparisonRow* row = comparison_.add_rows();
+    row->set_label(label);
+    row->set_mean(mean);
+    row->set_n(3);
+    row->set_unfinished(2);
+  }
+  const std::string body = Get("/e/norms-1a2b").body;
+  EXPECT_THAT(body, AllOf(HasSubstr("Preliminary"), HasSubstr("3, 2 to come")));
+  EXPECT_LT(body.find(">worse<"), body.find(">better<"));
+}
+
+TEST_F(PagesTest, AnEndedExperimentHasItsReportInPlace) {
+  experiment_.set_state(v1::ExperimentState::ENDED);
+  answers_.report = [](const auto&, const auto& write) {
+    v1::FileChunk chunk;
+    chunk.set_data(
+        "<html><head><style>p { color: red; }</style></head><body><main><p>The answer</p></main>"
+        "<script>sort();</script></body></html>");
+    write(chunk);
+    return absl::OkStatus();
+  };
+  const Response page = Get("/e/norms-1a2b");
+  const std::string policy = page.headers[0].second;
+  const size_t at = policy.find("'nonce-") + 7;
+  const std::string nonce = policy.substr(at, policy.find('\'', at) - at);
+  EXPECT_THAT(page.body,
+              AllOf(HasSubstr("<p>The answer</p>"),
+                    HasSubstr(absl::StrCat("<style nonce=\"", nonce, "\">.report {p {")),
+                    HasSubstr(absl::StrCat("<script nonce=\"", nonce, "\">sort();</script>")),
+                    HasSubstr("</html>"), Not(HasSubstr("Settings so far"))));
+}
+
+TEST_F(PagesTest, ShowsThatTheReportIsMissing) {
+  experiment_.set_state(v1::ExperimentState::ENDED);
+  answers_.report = [](const auto&, const auto&) {
+    return absl::FailedPreconditionError("no cell");
+  };
+  EXPECT_THAT(Get("/e/norms-1a2b").body,
+              AllOf(HasSubstr("No report: no cell"), HasSubstr("</html>")));
+}
+
+TEST_F(PagesTest, FailuresHaveTheirLastLines) {
+  experiment_.mutable_counts()->set_failed(1);
+  row_.set_failure("exit code 1\nTraceback\n  out of memory");
+  const std::string body = Get("/e/norms-1a2b").body;
+  EXPECT_THAT(asked_, ::testing::Contains("state = failed"));
+  EXPECT_THAT(body, AllOf(HasSubstr("1 run failed"), HasSubstr("pre-s1: exit code 1"),
+                          HasSubstr("  out of memory</pre>"), HasSubstr("href=\"/r/3f2a\"")));
+}
+
+TEST_F(PagesTest, ErrorsArePages) {
+  EXPECT_EQ(Get("/nowhere").status, 404);
+  EXPECT_EQ(Get("/e/").status, 404);
+  result_ = client::NotFound("no experiment is called that", "EXPERIMENT_NOT_FOUND");
+  const Response missing = Get("/e/other");
+  EXPECT_EQ(missing.status, 404);
+  EXPECT_THAT(missing.body, HasSubstr("no experiment is called that"));
+}
+
+TEST_F(PagesTest, LoadsAgainWhileTheServerIsGone) {
+  server_.reset();
+  const Response gone = Get("/");
+  EXPECT_EQ(gone.status, 503);
+  EXPECT_THAT(gone.body, HasSubstr("answer"));
+  EXPECT_THAT(gone.headers,
+              ::testing::Contains(std::pair<std::string, std::string>("Refresh", "5")));
+}
+
+TEST_F(PagesTest, RefusesWithoutACookie) {
+  Request request;
+  request.method = "GET";
+  request.path = "/";
+  request.host = "127.0.0.1:8123";
+  const Response refused = Answer(*site_, kPagesPort, request);
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_THAT(refused.body, Not(HasSubstr("norms")));
+}
+
+TEST_F(PagesTest, AFigureHasItsFilesAndRefusesWrongSteps) {
+  answers_.figure = [](const v1::RenderFigureRequest& request, v1::RenderFigureResponse* response) {
+    response->set_data("<svg></svg>");
+    response->set_media_type("image/svg+xml");
+    response->set_csv(absl::StrCat(request.kind(), ",", request.key(), ",", request.step()));
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(Get("/e/norms-1a2b/figure", {{"kind", "forest"}}).body,
+              AllOf(HasSubstr("<svg></svg>"), HasSubstr("/figure.pdf?kind=forest")));
+  const Response csv =
+      Get("/e/norms-1a2b/figure.csv", {{"kind", "loss"}, {"key", "eval/loss"}, {"step", "-1"}});
+  EXPECT_EQ(csv.type, "text/csv; charset=utf-8");
+  EXPECT_EQ(csv.body, "loss,eval/loss,-1");
+  EXPECT_EQ(Get("/e/norms-1a2b/figure.svg", {{"step", "-2"}}).status, 400);
+  EXPECT_EQ(Get("/e/norms-1a2b/figure.exe").status, 404);
+}
+
+TEST_F(PagesTest, ShowsTheLicenceOfWhatItHasFromOthers) {
+  EXPECT_THAT(Get("/licences").body, AllOf(HasSubstr("dygraphs"), HasSubstr("Dan Vanderkam")));
+  EXPECT_THAT(Get("/files/dygraph.js").body, HasSubstr("Dygraph"));
+}
+
+}  // namespace
+}  // namespace ablate::web
