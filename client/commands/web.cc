@@ -17,6 +17,7 @@
 #include "client/logins.h"
 #include "client/web/http.h"
 #include "client/web/site.h"
+#include "google/protobuf/struct.pb.h"
 
 namespace ablate::client {
 namespace {
@@ -24,6 +25,7 @@ namespace {
 struct WebOptions {
   std::optional<uint32_t> port;
   bool open = false;
+  bool json = false;
 };
 
 // Returns a function that connects to the server that the environment names. The personal server
@@ -76,9 +78,18 @@ int Web(const WebOptions& options, const Context& context) {
   if (!http.ok()) return Fail(context, http.status());
   web::Site site(context, *connect, server->login.empty() ? kPersonal : server->login,
                  FolderOf(context, *server));
+  site.run = RunProgram;
   const uint16_t port = (*http)->port();
   const std::string address = web::FirstAddress(site.secrets, port);
-  *context.console.out << address << std::endl;
+  if (options.json) {
+    google::protobuf::Struct result;
+    (*result.mutable_fields())["address"].set_string_value(address);
+    (*result.mutable_fields())["port"].set_number_value(port);
+    PrintJson(context, result);
+    context.console.data() << std::flush;
+  } else {
+    *context.console.out << address << std::endl;
+  }
   context.console.Info(
       "Whoever has this address can use the page as you. Ctrl-C ends it; the server and its runs "
       "go "
@@ -100,6 +111,7 @@ Action DefineWeb(Command* command) {
   command->Option(&options->port, "--port", "PORT",
                   "Listen on PORT of 127.0.0.1, 1–65535 [any free one]");
   command->Flag(&options->open, "--open", "Open the page in a browser");
+  command->Flag(&options->json, "--json", "Print address and port as JSON, and serve");
   command->Footer(
       "Prints the page's address. It has a secret: whoever has it can use the page as you. Only "
       "this machine can connect. The page shows the same as your commands, without a permission "

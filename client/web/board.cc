@@ -160,7 +160,7 @@ html::Html BoardPart(const v1::Comparison& comparison) {
   if (chosen) columns.push_back({"Chosen"});
   out.Add(Table(absl::StrCat(comparison.key(), better, "; in grid order",
                              preliminary ? ", of the runs that have ended" : ""),
-                columns, cells));
+                columns, cells, /*stacks=*/true));
   return out.TakeHtml();
 }
 

@@ -352,15 +352,6 @@ absl::StatusOr<Html> ReportPart(Connection* connection, const std::string& name,
   return out.TakeHtml();
 }
 
-void Actions(const v1::Experiment& experiment, Markup* out) {
-  const std::string path = PathOfExperiment(experiment.name());
-  out->Open("nav", {{"aria-label", "This experiment"}, {"class", "actions"}});
-  Link(Address("/runs", {{"experiment", Id(experiment.name())}}), "Runs", out);
-  Link(path + "/figure", "Figures", out);
-  Link(path + "/report", "Report", out);
-  out->Close();
-}
-
 }  // namespace
 
 absl::StatusOr<Response> ExperimentView(Site& site, const Request& request) {
@@ -379,7 +370,7 @@ absl::StatusOr<Response> ExperimentView(Site& site, const Request& request) {
       .nonce = process::RandomId()};
   Markup out;
   Heading(site, experiment, (*connection)->is_elsewhere() || experiment.private_(), &out);
-  Actions(experiment, &out);
+  Actions(connection->get(), experiment, &out);
   AddPart("progress", ProgressPart(experiment, EventOf(experiment)), &out);
   if (active) {
     OpenSection("board-title", "Settings so far", &out);

@@ -68,7 +68,7 @@ absl::StatusOr<Response> FigureView(Site& site, const Request& request) {
   out.Element("button", "Draw").Close();
   const auto figure = connection->Call(client::kRenderFigure, wanted);
   if (figure.ok()) {
-    out.Open("div", {{"class", "picture"}}).Add(Html::Drawn(figure->data())).Close();
+    out.Open("div", {{"class", "drawn"}}).Add(Html::Drawn(figure->data())).Close();
     out.Open("p", {{"class", "actions"}});
     for (const char* format : {"svg", "pdf", "png", "csv"}) {
       Link(Address(absl::StrCat(path, "/figure.", format), request.query), format, &out);

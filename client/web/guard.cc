@@ -104,7 +104,7 @@ void AddPolicy(const std::string& nonce, Response* response) {
                      "frame-ancestors 'none'")},
        {"X-Content-Type-Options", "nosniff"},
        {"X-Frame-Options", "DENY"},
-       {"Referrer-Policy", "no-referrer"},
+       {"Referrer-Policy", "same-origin"},
        {"Cross-Origin-Resource-Policy", "same-origin"},
        {"Cross-Origin-Opener-Policy", "same-origin"},
        {"Cache-Control", "no-cache"}});

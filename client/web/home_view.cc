@@ -158,8 +158,8 @@ Html Experiments(Site& site, const Reading& reading, absl::Time now) {
          {.more = tags.TakeHtml()}});
   }
   Markup out;
-  out.Add(
-      Table("Newest first", {{"Experiment"}, {"State"}, {"Runs"}, {"Verdict"}, {"Tags"}}, rows));
+  out.Add(Table("Newest first", {{"Experiment"}, {"State"}, {"Runs"}, {"Verdict"}, {"Tags"}}, rows,
+                /*stacks=*/true));
   const std::string& next = reading.experiments.next_page_token();
   if (!next.empty()) Link(Address("/", {{"page", next}}), "Older experiments", &out);
   return out.TakeHtml();
@@ -192,7 +192,7 @@ Html Queue(const Reading& reading) {
                  {"Training", true},
                  {"Why it waits"},
                  {"Next run begins"}},
-                rows));
+                rows, /*stacks=*/true));
   if (reading.queue->left_out() > 0) {
     out.Element("p", absl::StrCat("and ", Count(reading.queue->left_out(), "other experiment")));
   }
@@ -234,7 +234,7 @@ Html Devices(const Reading& reading) {
     }
   }
   Markup out;
-  out.Add(Table("Workers", {{"Worker"}, {"State"}, {"Device"}, {"Use"}}, workers));
+  out.Add(Table("Workers", {{"Worker"}, {"State"}, {"Device"}, {"Use"}}, workers, /*stacks=*/true));
   if (!lanes.empty()) {
     out.Add(Table("Runs that lanes train",
                   {{"Run"}, {"Step", true}, {"Steps/s", true}, {"Training loss"}}, lanes));

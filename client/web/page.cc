@@ -127,12 +127,13 @@ Response ErrorPage(const Site& site, const absl::Status& status) {
 }
 
 Html Table(absl::string_view caption, const std::vector<Column>& columns,
-           const std::vector<std::vector<Cell>>& rows) {
+           const std::vector<std::vector<Cell>>& rows, bool stacks) {
   const auto kind = [&](size_t i) {
     return std::string(i < columns.size() && columns[i].number ? "number" : "");
   };
   Markup out;
-  out.Open("div", {{"class", "scroll"}, {"tabindex", "0"}}).Open("table");
+  out.Open("div", {{"class", "scroll"}, {"tabindex", "0"}})
+      .Open("table", {{"class", stacks ? "stacks" : ""}});
   out.Element("caption", caption).Open("thead").Open("tr");
   for (size_t i = 0; i < columns.size(); ++i) {
     out.Element("th", {{"scope", "col"}, {"class", kind(i)}}, columns[i].title);
@@ -145,7 +146,7 @@ Html Table(absl::string_view caption, const std::vector<Column>& columns,
       if (i == 0) {
         out.Open("th", {{"scope", "row"}});
       } else {
-        out.Open("td", {{"class", kind(i)}});
+        out.Open("td", {{"class", kind(i)}, {"data-title", columns[i].title}});
       }
       if (!cell.load.empty()) out.Open("span", {{"data-load", cell.load}});
       if (cell.link.empty()) {

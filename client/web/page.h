@@ -45,9 +45,10 @@ struct Cell {
   Html more = {};                       // after the text
   std::string load = {};  // address of a part that is fetched after the page, in place of the text
 };
-// Returns a table in a box that scrolls. The first cell of a row names it.
+// Returns a table in a box that scrolls. The first cell of a row names it. With `stacks`, a phone
+// shows a row's cells below each other.
 Html Table(absl::string_view caption, const std::vector<Column>& columns,
-           const std::vector<std::vector<Cell>>& rows);
+           const std::vector<std::vector<Cell>>& rows, bool stacks = false);
 Html Paragraph(absl::string_view text, const std::string& type = "");
 
 // Opens a section with its heading; `id` names it. Close ends it.
@@ -65,6 +66,16 @@ void Input(html::Literal name, absl::string_view label, const std::string& value
 
 // Returns a curve without axes, 120 × 24, after its last value; empty below two values.
 Html Sparkline(const google::protobuf::RepeatedField<float>& values, absl::string_view name);
+
+// Exit code and texts of a command that was run as if it were typed.
+struct Outcome {
+  int code = 0;
+  std::string out, err;
+};
+Outcome RunCommand(const Site& site, const std::vector<std::string>& arguments);
+
+// Adds the links of an experiment: other pages about it, and what its user may do.
+void Actions(Connection* connection, const v1::Experiment& experiment, Markup* out);
 
 std::string PathOfExperiment(const std::string& name);
 std::string PathOfRun(const std::string& name);

@@ -59,37 +59,62 @@ std::vector<Sharer> SharersOf(Connection* connection, const std::string& run) {
   return sharers;
 }
 
-// Adds the fields in which the run differs from the baseline with its seed.
-void Differences(Connection* connection, const v1::Run& run, const Sharer& sharer, Markup* out) {
-  v1::ListRunsRequest list;
-  list.set_experiment(sharer.experiment);
-  list.set_filter(absl::StrCat("seed = ", run.resolved_spec().seed()));
-  list.set_page_size(1);
-  const auto first = connection->Call(client::kListRuns, list);
-  if (!first.ok() || first->rows().empty()) return;
-  const v1::RunRow& baseline = first->rows(0);
-  OpenSection("differences-title", "Differences from the first setting", out);
-  if (baseline.run() == run.name()) {
-    out->Element("p", "This run is of the first setting.").Close();
-    return;
-  }
+// Adds the fields in which two runs differ.
+void Differences(Connection* connection, const std::string& left, const std::string& right,
+                 absl::string_view caption, Markup* out) {
   v1::DiffExperimentsRequest diff;
-  diff.set_left(baseline.run());
-  diff.set_right(run.name());
+  diff.set_left(left);
+  diff.set_right(right);
   const auto answer = connection->Call(client::kDiffExperiments, diff);
-  if (!answer.ok()) {
-    out->Element("p", std::string(answer.status().message())).Close();
-    return;
+  OpenSection("differences-title", "Differences", out);
+  if (answer.ok()) {
+    std::vector<std::vector<Cell>> rows;
+    for (const v1::FieldDifference& field : answer->fields()) {
+      rows.push_back({{field.path()},
+                      {absl::StrJoin(field.left(), ", ")},
+                      {absl::StrJoin(field.right(), ", ")}});
+    }
+    out->Add(Table(caption, {{"Field"}, {"There"}, {"Here"}}, rows));
+  } else {
+    out->Add(Paragraph(std::string(answer.status().message())));
   }
-  std::vector<std::vector<Cell>> rows;
-  for (const v1::FieldDifference& field : answer->fields()) {
-    rows.push_back({{field.path()},
-                    {absl::StrJoin(field.left(), ", ")},
-                    {absl::StrJoin(field.right(), ", ")}});
-  }
-  out->Add(Table(absl::StrCat("Compared with ", baseline.cell()), {{"Field"}, {"There"}, {"Here"}},
-                 rows));
   out->Close();
+}
+
+// Returns the row of the first setting's run with this seed, or an error.
+absl::StatusOr<v1::RunRow> FirstSetting(Connection* connection, const std::string& experiment,
+                                        uint32_t seed) {
+  v1::ListRunsRequest list;
+  list.set_experiment(experiment);
+  list.set_filter(absl::StrCat("seed = ", seed));
+  list.set_page_size(1);
+  ASSIGN_OR_RETURN(const auto first, connection->Call(client::kListRuns, list));
+  if (first.rows().empty()) return absl::NotFoundError("no run has this seed");
+  return first.rows(0);
+}
+
+// Adds the place of a run's curve, or of two, and of their table.
+void CurveSection(const std::string& key, const std::string& points, Markup* out) {
+  OpenSection("curves-title", key, out);
+  out->Open("div", {{"id", "curves"},
+                    {"class", "chart"},
+                    {"role", "img"},
+                    {"data-points", points},
+                    {"aria-label", absl::StrCat("Curves of ", key, ", also as the table below")}})
+      .Close();
+  out->Element("p", {{"id", "readout"}, {"class", "muted"}, {"role", "status"}}, "");
+  out->Open("details").Element("summary", "The same as a table");
+  out->Open("div", {{"id", "curve-table"}, {"class", "scroll"}, {"tabindex", "0"}}).Close();
+  out->Close().Close();
+}
+
+// Returns the key that is drawn: the one that was asked for, or the training loss, or the first.
+std::string DrawnKey(const Request& request, const v1::Run& run) {
+  if (!request.Query("key").empty()) return request.Query("key");
+  for (const v1::Summary& one : run.summaries()) {
+    if (one.key() == "train/loss") return one.key();
+  }
+  return run.summaries().empty() ? "" : run.summaries(0).key();
 }
 
 void Metrics(const v1::Run& run, Markup* out) {
@@ -199,24 +224,11 @@ absl::StatusOr<Response> RunView(Site& site, const Request& request) {
     out.Text(" ");
   }
   out.Close();
-  const std::string key = request.Query("key");
-  const std::string drawn = !key.empty()              ? key
-                            : run.summaries().empty() ? ""
-                                                      : run.summaries(0).key();
-  const std::string path = PathOfRun(run.name());
-  if (!drawn.empty()) {
-    OpenSection("curves-title", drawn, &out);
-    out.Open("div", {{"id", "curves"},
-                     {"class", "chart"},
-                     {"role", "img"},
-                     {"data-points", Address(path + "/points", {{"key", drawn}})},
-                     {"aria-label", absl::StrCat("Curve of ", drawn)}})
-        .Close();
-    out.Element("p", {{"id", "readout"}, {"class", "muted"}, {"role", "status"}}, "");
-    out.Open("details").Element("summary", "The same as a table");
-    out.Open("div", {{"id", "curve-table"}, {"class", "scroll"}, {"tabindex", "0"}}).Close();
-    out.Close().Close();
-  }
+  const std::string drawn = DrawnKey(request, run), path = PathOfRun(run.name());
+  if (!drawn.empty()) CurveSection(drawn, Address(path + "/points", {{"key", drawn}}), &out);
+  out.Open("form", {{"action", path + "/with"}, {"class", "controls"}});
+  Input("other", "Compare with EXP/CELL or a run", "", "text", &out);
+  out.Element("button", "Compare").Close();
   if (program) {
     OpenSection("log-title", "Log", &out);
     const auto log = LogOf(connection.get(), run.name());
@@ -224,7 +236,14 @@ absl::StatusOr<Response> RunView(Site& site, const Request& request) {
     out.Lines(log.ok() ? *log : std::string(log.status().message())).Close().Close();
   }
   Metrics(run, &out);
-  if (!sharers.empty()) Differences(connection.get(), run, sharers[0], &out);
+  if (!sharers.empty()) {
+    const auto first =
+        FirstSetting(connection.get(), sharers[0].experiment, run.resolved_spec().seed());
+    if (first.ok() && first->run() != run.name()) {
+      Differences(connection.get(), first->run(), run.name(),
+                  absl::StrCat("Compared with ", first->cell(), " of the first setting"), &out);
+    }
+  }
   Files(connection.get(), run, &out);
   History(connection.get(), run.name(), &out);
   const bool follows = program && !client::HasEnded(run.state());
@@ -236,12 +255,51 @@ absl::StatusOr<Response> RunView(Site& site, const Request& request) {
                 out.TakeHtml());
 }
 
+absl::StatusOr<Response> PairView(Site& site, const Request& request) {
+  const auto connection = site.pool.Borrow();
+  ASSIGN_OR_RETURN(const v1::Run left, ReadRun(connection.get(), request.parts[0]));
+  ASSIGN_OR_RETURN(const std::string name,
+                   client::FindRun(connection.get(), request.Query("other")));
+  ASSIGN_OR_RETURN(const v1::Run right, ReadRun(connection.get(), Id(name)));
+  std::map<std::string, std::pair<std::string, std::string>> last;
+  for (const v1::Summary& one : left.summaries()) {
+    if (one.has_last()) last[one.key()].first = client::Short(one.last());
+  }
+  for (const v1::Summary& one : right.summaries()) {
+    if (one.has_last()) last[one.key()].second = client::Short(one.last());
+  }
+  const std::string path = PathOfRun(left.name()), drawn = DrawnKey(request, left);
+  std::vector<std::vector<Cell>> rows;
+  for (const auto& [key, values] : last) {
+    rows.push_back({{key, Address(path + "/with", {{"other", name}, {"key", key}})},
+                    {values.first},
+                    {values.second}});
+  }
+  Markup out;
+  out.Element("h1", "Two runs");
+  out.Open("p").Text("There: ");
+  Link(path, request.parts[0], &out);
+  out.Text(", here: ");
+  Link(PathOfRun(name), request.Query("other"), &out);
+  out.Close();
+  CurveSection(drawn, Address(path + "/points", {{"key", drawn}, {"other", Id(name)}}), &out);
+  out.Add(Table("Last values", {{"Key"}, {"There", true}, {"Here", true}}, rows));
+  Differences(connection.get(), left.name(), name, "Fields of the resolved specs", &out);
+  return PageOf(site, {.title = "Two runs", .active = "", .curves = true}, out.TakeHtml());
+}
+
 absl::StatusOr<Response> RunPoints(Site& site, const Request& request) {
   const auto connection = site.pool.Borrow();
   ASSIGN_OR_RETURN(const v1::Run run, ReadRun(connection.get(), request.parts[0]));
-  CurveTable curves({{request.Query("key"), 1, {run.name()}}}, run.steps());
   v1::QueryMetricsRequest query;
   query.add_runs(run.name());
+  std::vector<CurveTable::Curve> wanted = {{request.Query("key"), 1, {run.name()}}};
+  if (const std::string other = request.Query("other"); !other.empty()) {
+    query.add_runs(absl::StrCat("runs/", other));
+    wanted[0].label = "there";
+    wanted.push_back({"here", 2, {query.runs(1)}});
+  }
+  CurveTable curves(std::move(wanted), run.steps());
   query.add_keys(request.Query("key"));
   query.set_max_points(kPointsOfRun);
   RETURN_IF_ERROR(connection->Stream(client::kQueryMetrics, query, [&](const v1::Series& series) {

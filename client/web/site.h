@@ -67,6 +67,8 @@ struct Site {
   Secrets secrets;
   std::string server;  // as people name it: personal, or a login
   std::string folder;  // of a personal server, whose disk is shown; "": it is elsewhere
+  // Runs a command of the command line as if it were typed; returns its exit code.
+  std::function<int(const std::vector<std::string>& arguments, const client::Context& context)> run;
   Pool pool;
   Feeds feeds;
   // Verdicts of ended experiments by name, which don't change.
@@ -106,9 +108,16 @@ absl::StatusOr<Response> ReportView(Site& site, const Request& request);
 absl::StatusOr<Response> FigureView(Site& site, const Request& request);
 absl::StatusOr<Response> FigureFile(Site& site, const Request& request);
 absl::StatusOr<Response> RunView(Site& site, const Request& request);
+absl::StatusOr<Response> PairView(Site& site, const Request& request);
 absl::StatusOr<Response> RunPoints(Site& site, const Request& request);
 absl::StatusOr<Response> RunLog(Site& site, const Request& request);
 absl::StatusOr<Response> RunFile(Site& site, const Request& request);
+absl::StatusOr<Response> ActView(Site& site, const Request& request);
+absl::StatusOr<Response> RunsView(Site& site, const Request& request);
+absl::StatusOr<Response> RunsCsv(Site& site, const Request& request);
+absl::StatusOr<Response> SqlView(Site& site, const Request& request);
+absl::StatusOr<Response> SqlCsv(Site& site, const Request& request);
+absl::StatusOr<Response> NamesView(Site& site, const Request& request);
 absl::StatusOr<Response> StaticFile(Site& site, const Request& request);
 absl::StatusOr<Response> LicencesView(Site& site, const Request& request);
 

@@ -77,6 +77,65 @@
     }, 5000);
   };
 
+  // ---- Completion --------------------------------------------------------------------------
+
+  const kOffered = 12;
+  let names = null;
+
+  // Offers names for the word before the cursor, as a combobox.
+  const complete = (field, number) => {
+    const list = make('ul', '', {className: 'offers', id: `offers-${number}`, role: 'listbox', hidden: true});
+    let at = -1;
+    field.after(list);
+    field.role = 'combobox';
+    field.setAttribute('aria-autocomplete', 'list');
+    field.setAttribute('aria-controls', list.id);
+    const typed = () => field.value.slice(0, field.selectionStart).match(/[^\s()=<>!,"']*$/)[0];
+    const close = () => {
+      list.hidden = true;
+      at = -1;
+      field.setAttribute('aria-expanded', 'false');
+      field.removeAttribute('aria-activedescendant');
+    };
+    const take = (name) => {
+      const start = field.selectionStart - typed().length, rest = field.value.slice(field.selectionStart);
+      field.value = field.value.slice(0, start) + name + rest;
+      field.setSelectionRange(start + name.length, start + name.length);
+      close();
+    };
+    const mark = (to) => {
+      at = (to + list.children.length) % list.children.length;
+      [...list.children].forEach((item, i) => item.setAttribute('aria-selected', i === at));
+      field.setAttribute('aria-activedescendant', list.children[at].id);
+    };
+    field.addEventListener('input', async () => {
+      names ??= await fetch('/names').then((answer) => answer.json()).catch(() => []);
+      const word = typed().toLowerCase();
+      const rank = (name) => [name.startsWith(word), name.includes(`.${word}`), name.includes(word)].indexOf(true);
+      const found = word === '' ? [] : names.map((name) => [rank(name.toLowerCase()), name])
+        .filter(([place, name]) => place >= 0 && name !== typed()).sort(([a], [b]) => a - b).slice(0, kOffered);
+      if (found.length === 0) return close();
+      list.replaceChildren(...found.map(([, name], i) => {
+        const item = make('li', name, {role: 'option', id: `${list.id}-${i}`});
+        item.onmousedown = (event) => { event.preventDefault(); take(name); };
+        return item;
+      }));
+      at = -1;
+      list.hidden = false;
+      field.setAttribute('aria-expanded', 'true');
+    });
+    field.addEventListener('keydown', (event) => {
+      if (list.hidden) return;
+      if (event.key === 'ArrowDown') mark(at + 1);
+      else if (event.key === 'ArrowUp') mark(at < 0 ? -1 : at - 1);
+      else if (event.key === 'Escape') close();
+      else if (event.key === 'Enter' && at >= 0) take(list.children[at].textContent);
+      else return;
+      event.preventDefault();
+    });
+    field.addEventListener('blur', close);
+  };
+
   // ---- Curves ------------------------------------------------------------------------------
 
   const kDashes = [null, [7, 3], [2, 2], [7, 2, 2, 2], [12, 3], [4, 2, 1, 2]];
@@ -216,6 +275,7 @@
     for (const choice of all('select[name]', form)) choice.onchange = () => form.requestSubmit();
     one('button', form).hidden = true;
   }
+  all('[data-completes]').forEach(complete);
   load(document);
   if (document.body.dataset.events) follow(document.body.dataset.events);
 })();

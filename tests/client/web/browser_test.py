@@ -25,13 +25,14 @@ os.environ.pop("ABLATE_SERVER", None)
 
 import yaml
 from browser import Browser, Page, eventually
+from selenium.webdriver.common.keys import Keys
 from personal_server import PersonalServer, placement
 
 HOSTILE = "<script>hacked=1</script><img src=x onerror=hacked=1>\"'"
 
 
 class BrowserTest(unittest.TestCase):
-    """One server, one page and one browser for all tests; each has experiments of its own."""
+    """One server, one page, one browser and one ended experiment for all tests."""
 
     @classmethod
     def setUpClass(cls):
@@ -41,16 +42,19 @@ class BrowserTest(unittest.TestCase):
         cls.browser = cls.enterClassContext(Browser())
         cls.browser.driver.get(cls.page.first)
         eventually(lambda: cls.browser.text("h1") == "Lab")
+        cls.ended = cls.submit("ended")
+        cls.server.ablate("wait", cls.ended)
 
     def setUp(self):
         self.browser.cdp("Emulation.setScriptExecutionDisabled", value=False)
         self.browser.complaints()
 
-    def submit(self, name, *options, **fields):
+    @classmethod
+    def submit(cls, name, *options, **fields):
         """Submits a small experiment; returns its ID."""
-        path = self.server.folder / f"{name}.yaml"
+        path = cls.server.folder / f"{name}.yaml"
         path.write_text(yaml.safe_dump(placement(name=name, **fields)))
-        return self.server.ablate("submit", str(path), *options).split()[0]
+        return cls.server.ablate("submit", str(path), *options).split()[0]
 
     def open(self, path):
         self.browser.driver.get(self.page.base + path)
@@ -91,8 +95,7 @@ class BrowserTest(unittest.TestCase):
         self.expect_no_complaints()
 
     def test_curves_are_also_a_table_and_read_by_keys(self):
-        experiment = self.submit("curves")
-        self.server.ablate("wait", experiment)
+        experiment = self.ended
         self.open(f"/e/{experiment}?by=seed")
         eventually(lambda: self.browser.run("return document.querySelectorAll('#curves canvas').length"))
         self.browser.run("document.querySelector('#curve-table').closest('details').open = true")
@@ -102,8 +105,7 @@ class BrowserTest(unittest.TestCase):
         self.expect_no_complaints()
 
     def test_a_run_has_its_metrics_and_what_differs(self):
-        experiment = self.submit("onerun")
-        self.server.ablate("wait", experiment)
+        experiment = self.ended
         run = self.server.ablate("runs", f"{experiment}/post-s3", "--json")
         run = yaml.safe_load(run)["rows"][0]["run"].split("/")[1]
         self.open(f"/r/{run}")
@@ -113,19 +115,67 @@ class BrowserTest(unittest.TestCase):
         self.expect_no_complaints()
 
     def test_figures_have_choices_and_files(self):
-        experiment = self.submit("figures")
-        self.server.ablate("wait", experiment)
+        experiment = self.ended
         self.open(f"/e/{experiment}/figure?kind=forest")
-        self.assertEqual(self.browser.run("return document.querySelectorAll('.picture svg').length"), 1)
+        self.assertEqual(self.browser.run("return document.querySelectorAll('.drawn svg').length"), 1)
         files = self.browser.run("return [...document.querySelectorAll('.actions a')].map(a => a.href)")
         for address in files:
             kind = self.browser.run("return fetch(arguments[0]).then(a => a.blob()).then(b => b.type + b.size)", address)
             self.assertRegex(kind, r"^(image|application|text)/.*\d{3,}$", address)
         self.expect_no_complaints()
 
+    def test_explores_runs_by_a_condition_with_completion(self):
+        experiment = self.ended
+        self.open(f"/runs?experiment={experiment}&columns=placement,seed,eval/loss&sort=eval/loss&draw=scatter")
+        self.assertEqual(self.browser.run("return document.querySelectorAll('.drawing circle').length"), 24)
+        field = self.browser.driver.find_element("css selector", "main [name=filter]")
+        field.send_keys("plac")
+        eventually(lambda: "placement" in self.browser.text("main .offers"))
+        field.send_keys(Keys.ARROW_DOWN, Keys.ENTER, " = post", Keys.ENTER)
+        eventually(lambda: self.browser.run("return document.querySelectorAll('tbody tr').length") == 8)
+        self.assertIn("filter=placement+%3D+post", self.browser.driver.current_url)
+        csv = self.browser.run("return fetch(document.querySelector('main .actions a').href).then(a => a.text())")
+        self.assertEqual(len(csv.splitlines()), 9, csv)
+        self.open("/runs?filter=placement+%3D+pots")
+        self.expect_text("pots")
+        self.expect_no_complaints()
+
+    def test_answers_sql(self):
+        experiment = self.ended
+        self.open("/sql")
+        field = self.browser.driver.find_element("name", "query")
+        field.clear()
+        field.send_keys(f"SELECT count(*) AS n, seed FROM cells WHERE experiment = '{experiment}' GROUP BY seed")
+        self.browser.driver.find_element("css selector", "main button").click()
+        self.expect_text("8 rows")
+        self.expect_no_complaints()
+
+    def test_acts_after_it_has_asked(self):
+        experiment = self.submit("acting")
+        self.open(f"/e/{experiment}/do/tag")
+        self.browser.driver.find_element("name", "value").send_keys("checked", Keys.ENTER)
+        self.expect_text(f"ablate edit {experiment} --tag=checked", "pre")
+        self.assertNotIn("checked", self.server.ablate("ls"))
+        self.browser.driver.find_element("css selector", "form[method=post] button").click()
+        self.expect_text("Done.")
+        self.assertIn("checked", self.server.ablate("ls", "--tag", "checked"))
+        self.open(f"/e/{experiment}/do/seeds?value=0..9")
+        self.browser.driver.find_element("css selector", "form[method=post] button").click()
+        self.expect_text("30 runs")
+        self.expect_no_complaints()
+
+    def test_two_runs_are_side_by_side(self):
+        experiment = self.ended
+        rows = yaml.safe_load(self.server.ablate("runs", experiment, "--json"))["rows"]
+        self.open(f"/{rows[0]['run'].replace('runs', 'r')}")
+        self.browser.driver.find_element("name", "other").send_keys(f"{experiment}/{rows[9]['cell']}", Keys.ENTER)
+        self.expect_text("Two runs")
+        self.expect_text("model.norm.placement")
+        eventually(lambda: self.browser.run("return document.querySelectorAll('.legend li').length") == 2)
+        self.expect_no_complaints()
+
     def test_pages_are_complete_without_script(self):
-        experiment = self.submit("plain")
-        self.server.ablate("wait", experiment)
+        experiment = self.ended
         self.browser.cdp("Emulation.setScriptExecutionDisabled", value=True)
         for path, text in (("/", experiment), (f"/e/{experiment}", "Reproduce:"), (f"/e/{experiment}/figure", "svg")):
             self.open(path)

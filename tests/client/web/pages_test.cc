@@ -1,5 +1,6 @@
 // Tests pages against a server whose answers a test writes.
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/web/site.h"
 #include "gmock/gmock.h"
 #include "tests/client/fixture.h"
@@ -64,6 +65,11 @@ class PagesTest : public client::ClientTest {
                                               [](absl::Duration) {});
         },
         "personal", "");
+    site_->run = [this](const std::vector<std::string>& arguments, const client::Context& given) {
+      commands_.push_back(absl::StrJoin(arguments, "|"));
+      *given.console.out << "changed norms-1a2b\n";
+      return 0;
+    };
   }
 
   Response Get(const std::string& path, const Fields& query = {}) {
@@ -83,6 +89,18 @@ class PagesTest : public client::ClientTest {
     return response;
   }
 
+  Response Post(const std::string& path, const std::string& value) {
+    Request request;
+    request.method = "POST";
+    request.path = path;
+    request.host = "127.0.0.1:8123";
+    request.cookies = absl::StrCat("ablate-8123=", site_->secrets.cookie);
+    request.content_type = "application/x-www-form-urlencoded";
+    request.form = {{"form", site_->secrets.form}, {"value", value}};
+    return Answer(*site_, kPagesPort, request);
+  }
+
+  std::vector<std::string> commands_;  // that the page ran
   v1::Experiment experiment_;
   v1::Comparison comparison_;
   v1::RunRow row_;
@@ -226,6 +244,111 @@ TEST_F(PagesTest, AFigureHasItsFilesAndRefusesWrongSteps) {
   EXPECT_EQ(csv.body, "loss,eval/loss,-1");
   EXPECT_EQ(Get("/e/norms-1a2b/figure.svg", {{"step", "-2"}}).status, 400);
   EXPECT_EQ(Get("/e/norms-1a2b/figure.exe").status, 404);
+}
+
+TEST_F(PagesTest, AsksBeforeItActsAndShowsTheCommand) {
+  EXPECT_THAT(Get("/e/norms-1a2b").body,
+              AllOf(HasSubstr("/e/norms-1a2b/do/cancel"), Not(HasSubstr("/do/resume")),
+                    Not(HasSubstr("/do/restore"))));
+  EXPECT_THAT(Get("/e/norms-1a2b/do/tag").body,
+              AllOf(HasSubstr("name=\"value\""), Not(HasSubstr("method=\"post\""))));
+  const std::string asks = Get("/e/norms-1a2b/do/tag", {{"value", "it's; rm"}}).body;
+  EXPECT_THAT(asks,
+              AllOf(HasSubstr("ablate edit norms-1a2b &#39;--tag=it&#39;\\&#39;&#39;s; rm&#39;"),
+                    HasSubstr("method=\"post\""), HasSubstr(site_->secrets.form)));
+  EXPECT_TRUE(commands_.empty());
+  const Response done = Post("/e/norms-1a2b/do/tag", "-x");
+  EXPECT_THAT(commands_, ::testing::ElementsAre("edit|norms-1a2b|--tag=-x"));
+  EXPECT_THAT(done.body, AllOf(HasSubstr("Done."), HasSubstr("changed norms-1a2b")));
+}
+
+TEST_F(PagesTest, EveryActionHasItsCommand) {
+  const std::pair<const char*, const char*> commands[] = {
+      {"cancel", "cancel|norms-1a2b"},
+      {"retry", "submit|--again|norms-1a2b"},
+      {"seeds", "submit|--extend|norms-1a2b|--seeds=8"},
+      {"pause", "queue|pause|norms-1a2b"},
+      {"resume", "queue|resume|norms-1a2b"},
+      {"untag", "edit|norms-1a2b|--untag=8"},
+      {"note", "edit|norms-1a2b|--note=8"},
+      {"archive", "edit|norms-1a2b|--archive"},
+      {"restore", "edit|norms-1a2b|--restore"}};
+  for (const auto& [action, command] : commands) {
+    Post(absl::StrCat("/e/norms-1a2b/do/", action), "8");
+    EXPECT_EQ(commands_.back(), command);
+  }
+  EXPECT_EQ(Post("/e/norms-1a2b/do/rm", "").status, 404);
+  EXPECT_EQ(commands_.size(), std::size(commands));
+}
+
+TEST_F(PagesTest, AReaderIsOfferedNoAction) {
+  answers_.who = [](const auto&, v1::WhoAmIResponse* who) {
+    who->set_role(v1::Role::reader);
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(Get("/e/norms-1a2b").body, Not(HasSubstr("/do/")));
+}
+
+TEST_F(PagesTest, RunsAreAskedForAsTheAddressSays) {
+  answers_.runs = [this](const v1::ListRunsRequest& request, v1::ListRunsResponse* response) {
+    asked_.push_back(absl::StrCat(request.experiment(), "|", request.filter(), "|",
+                                  request.order_by(), "|", absl::StrJoin(request.columns(), ","),
+                                  "|", request.page_token()));
+    *response->add_rows() = row_;
+    response->mutable_rows(0)->add_values()->set_number_value(2);
+    response->mutable_rows(0)->add_values()->set_string_value("0.01");
+    response->set_next_page_token("next");
+    return absl::OkStatus();
+  };
+  const Fields query = {{"filter", "seed = 1"},
+                        {"sort", "lr desc"},
+                        {"columns", "eval/loss, lr"},
+                        {"page", "p"},
+                        {"draw", "scatter"}};
+  const std::string body = Get("/runs", query).body;
+  EXPECT_EQ(asked_.back(), "experiments/-|seed = 1|lr desc|eval/loss,lr|p");
+  EXPECT_THAT(body, AllOf(HasSubstr("href=\"/r/3f2a\""), HasSubstr("<circle"),
+                          HasSubstr("page=next"), HasSubstr("filter=seed%20%3D%201")));
+  Get("/runs.csv", {{"filter", "-x = 1"}, {"columns", "lr"}});
+  EXPECT_EQ(commands_.back(), "runs|--csv|--limit=0|--columns=experiment,state,lr|--|-x = 1");
+}
+
+TEST_F(PagesTest, AWrongConditionKeepsTheForm) {
+  answers_.runs = [](const auto&, auto*) { return absl::InvalidArgumentError("filter: <what>"); };
+  EXPECT_THAT(Get("/runs", {{"filter", "what"}}).body,
+              AllOf(HasSubstr("filter: &lt;what&gt;"), HasSubstr("value=\"what\"")));
+}
+
+TEST_F(PagesTest, SqlShowsItsFirstRows) {
+  answers_.sql = [](const v1::SqlRequest& request, const auto& write) {
+    EXPECT_EQ(request.statement(), "SELECT 1");
+    v1::SqlRows rows;
+    rows.add_columns(kHostile);
+    for (int i = 0; i < 700; ++i) {
+      v1::SqlRow* row = rows.add_rows();
+      row->add_values()->set_text(kHostile);
+      row->add_values()->set_integer(7);  // more than there are columns
+    }
+    write(rows);
+    return absl::OkStatus();
+  };
+  const std::string body = Get("/sql", {{"query", "SELECT 1"}}).body;
+  EXPECT_THAT(body, AllOf(HasSubstr("The first 500 rows"), HasSubstr("/sql.csv?query=SELECT%201"),
+                          Not(HasSubstr("<script>alert"))));
+  answers_.sql = [](const auto&, const auto&) { return absl::InvalidArgumentError("near <x>"); };
+  EXPECT_THAT(Get("/sql", {{"query", "SELECT <x>"}}).body,
+              AllOf(HasSubstr("near &lt;x&gt;"), HasSubstr("SELECT &lt;x&gt;</textarea>")));
+}
+
+TEST_F(PagesTest, CompletesFieldsAxesAndMetrics) {
+  experiment_.mutable_spec()->add_axes()->set_name("placement");
+  answers_.metrics = [](const auto&, v1::ListMetricsResponse* response) {
+    response->add_metrics()->set_key("eval/loss");
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(Get("/names").body,
+              AllOf(HasSubstr("\"model.norm.placement\""), HasSubstr("\"training.learning_rate\""),
+                    HasSubstr("\"placement\""), HasSubstr("\"eval/loss\"")));
 }
 
 TEST_F(PagesTest, ShowsTheLicenceOfWhatItHasFromOthers) {
