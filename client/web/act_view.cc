@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "client/names.h"
 #include "client/web/page.h"
@@ -18,55 +19,34 @@
 namespace ablate::web {
 namespace {
 
-// An action: its command is `before`, the experiment, and `after` with the value at its end.
+// An action: its command is `command`, the experiment, and `option` with the value at its end.
 struct Act {
   const char* name;
   const char* title;
   const char* effect;
-  std::vector<std::string> before;
-  std::string after;            // "": none
+  const char* command;
+  const char* option = "";
   const char* value = nullptr;  // title of the field that it asks for; null: none
 };
 
-const std::vector<Act>& Acts() {
-  static const auto* const kActs = new std::vector<Act>{
-      {"cancel",
-       "Cancel",
-       "Its queued and training runs stop, unless another experiment has them.",
-       {"cancel"},
-       ""},
-      {"retry",
-       "Retry",
-       "A new experiment has the same runs; those that failed train again.",
-       {"submit", "--again"},
-       ""},
-      {"seeds",
-       "Add seeds",
-       "A new experiment keeps all of its runs and adds those of the seeds.",
-       {"submit", "--extend"},
-       "--seeds=",
-       "All seeds, such as 42..61"},
-      {"pause",
-       "Pause",
-       "No more of its runs begin; those that train go on.",
-       {"queue", "pause"},
-       ""},
-      {"resume", "Resume", "Its queued runs begin again.", {"queue", "resume"}, ""},
-      {"tag", "Add a tag", "Lists can be limited to its tag.", {"edit"}, "--tag=", "Tag"},
-      {"untag", "Remove a tag", "The experiment loses the tag.", {"edit"}, "--untag=", "Tag"},
-      {"note",
-       "Change the note",
-       "The note replaces the one that it has.",
-       {"edit"},
-       "--note=",
-       "Note"},
-      {"archive", "Archive", "Lists leave it out; nothing is removed.", {"edit"}, "--archive"},
-      {"restore", "Restore", "Lists show it again.", {"edit"}, "--restore"}};
-  return *kActs;
-}
+constexpr Act kActs[] = {
+    {"cancel", "Cancel", "Its queued and training runs stop, unless another experiment has them.",
+     "cancel"},
+    {"retry", "Retry", "A new experiment has the same runs; those that failed train again.",
+     "submit --again"},
+    {"seeds", "Add seeds", "A new experiment keeps all of its runs and adds those of the seeds.",
+     "submit --extend", "--seeds=", "All seeds, such as 42..61"},
+    {"pause", "Pause", "No more of its runs begin; those that train go on.", "queue pause"},
+    {"resume", "Resume", "Its queued runs begin again.", "queue resume"},
+    {"tag", "Add a tag", "Lists can be limited to its tag.", "edit", "--tag=", "Tag"},
+    {"untag", "Remove a tag", "The experiment loses the tag.", "edit", "--untag=", "Tag"},
+    {"note", "Change the note", "The note replaces the one that it has.", "edit",
+     "--note=", "Note"},
+    {"archive", "Archive", "Lists leave it out; nothing is removed.", "edit", "--archive"},
+    {"restore", "Restore", "Lists show it again.", "edit", "--restore"}};
 
 absl::StatusOr<const Act*> FindAct(const std::string& name) {
-  for (const Act& act : Acts()) {
+  for (const Act& act : kActs) {
     if (act.name == name) return &act;
   }
   return absl::NotFoundError(absl::StrCat("There is no action ", reflect::Quoted(name), "."));
@@ -74,10 +54,11 @@ absl::StatusOr<const Act*> FindAct(const std::string& name) {
 
 std::vector<std::string> ArgumentsOf(const Act& act, const std::string& id,
                                      const std::string& value) {
-  std::vector<std::string> arguments = act.before;
+  std::vector<std::string> arguments = absl::StrSplit(act.command, ' ');
   arguments.push_back(id);
   // One argument, so that a value that begins with '-' stays a value.
-  if (!act.after.empty()) arguments.push_back(act.after + (act.value == nullptr ? "" : value));
+  const std::string option = act.option;
+  if (!option.empty()) arguments.push_back(option + (act.value == nullptr ? "" : value));
   return arguments;
 }
 
@@ -120,7 +101,7 @@ void Actions(Connection* connection, const v1::Experiment& experiment, Markup* o
   if (!who.ok() || who->role() != v1::Role::reader) {
     const bool active = experiment.state() == v1::ExperimentState::ACTIVE;
     const bool lost = experiment.counts().failed() + experiment.counts().cancelled() > 0;
-    for (const Act& act : Acts()) {
+    for (const Act& act : kActs) {
       const std::string name = act.name;
       const bool fits = name == "cancel"    ? active
                         : name == "pause"   ? active && !experiment.paused()

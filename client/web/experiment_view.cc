@@ -276,7 +276,7 @@ void CurvesSection(const v1::Experiment& experiment, const CurveChoice& choice,
   out->Element("button", "Show").Close();
   out->Open("div", {{"id", "curves"},
                     {"class", "chart"},
-                    {"role", "img"},
+                    {"role", "group"},
                     {"aria-label",
                      absl::StrCat("Learning curves of ", choice.key, ", also as the table below")}})
       .Close();

@@ -26,15 +26,34 @@ using client::Id;
 constexpr absl::Duration kHomeReadEvery = absl::Seconds(2);
 constexpr uint32_t kHomeExperiments = 50;
 constexpr uint32_t kHomeLanes = 200;
+constexpr size_t kTimedExperiments = 10;  // that train, whose time left is shown
 
 // One reading of the server. A list that fails, as that of an older server, has its error.
 struct Reading {
   v1::ListExperimentsResponse experiments;
   absl::StatusOr<v1::ListQueueResponse> queue;
   absl::StatusOr<v1::ListWorkersResponse> workers;
-  absl::StatusOr<v1::ListRunsResponse> runs;  // that lanes train
+  absl::StatusOr<v1::ListRunsResponse> runs;   // that lanes train
+  std::map<std::string, absl::Duration> left;  // until all steps of an experiment are made
   bool owners = false;
 };
+
+// Returns the time until all steps of an experiment are made, from the first of its snapshots; 0 if
+// it is unknown.
+absl::Duration TimeLeft(Connection* connection, const v1::Experiment& experiment) {
+  absl::Duration left;
+  v1::WatchExperimentRequest request;
+  request.set_name(experiment.name());
+  request.set_snapshots(true);
+  connection
+      ->Stream(client::kWatchExperiment, request,
+               [&](const v1::ExperimentEvent& event) {
+                 left = client::ToDuration(event.snapshot().time_left());
+                 return absl::CancelledError();  // one is enough
+               })
+      .IgnoreError();
+  return left;
+}
 
 absl::StatusOr<Reading> ReadServer(Connection* connection, v1::ListExperimentsRequest request) {
   Reading reading;
@@ -47,6 +66,11 @@ absl::StatusOr<Reading> ReadServer(Connection* connection, v1::ListExperimentsRe
   running.set_filter("state = running");
   running.set_page_size(kHomeLanes);
   reading.runs = connection->Call(client::kListRuns, running);
+  for (const v1::Experiment& experiment : reading.experiments.experiments()) {
+    if (experiment.state() != v1::ExperimentState::ACTIVE) continue;
+    if (reading.left.size() == kTimedExperiments) break;
+    reading.left[experiment.name()] = TimeLeft(connection, experiment);
+  }
   reading.owners = client::ShowsOwners(*connection, reading.experiments.experiments());
   return reading;
 }
@@ -109,17 +133,18 @@ Cell Verdict(Site& site, const v1::Experiment& experiment) {
   return {.text = "show", .link = path, .load = path};
 }
 
-// State of the runs; of one that is queued also when it begins.
-Cell RunsCell(const v1::Experiment& experiment, const v1::QueuedExperiment* queued) {
+// State of the runs, and the time left.
+Cell RunsCell(const v1::Experiment& experiment, const v1::QueuedExperiment* queued,
+              absl::Duration left) {
   const v1::RunCounts& counts = experiment.counts();
+  if (experiment.state() != v1::ExperimentState::ACTIVE) return {client::CountsText(counts)};
   Cell cell{.notes = {client::CountsText(counts)}};
-  if (experiment.state() == v1::ExperimentState::ACTIVE) {
-    Markup bar;
-    bar.Open("progress", {{"max", absl::StrCat(client::AllRuns(counts))},
-                          {"value", absl::StrCat(client::EndedRuns(counts))},
-                          {"aria-label", "runs ended"}});
-    cell.more = bar.Close().TakeHtml();
-  }
+  Markup bar;
+  bar.Open("progress", {{"max", absl::StrCat(client::AllRuns(counts))},
+                        {"value", absl::StrCat(client::EndedRuns(counts))},
+                        {"aria-label", "runs ended"}});
+  cell.more = bar.Close().TakeHtml();
+  if (left > absl::ZeroDuration()) cell.notes.push_back(client::Duration(left) + " left");
   if (queued != nullptr && queued->has_latest()) {
     cell.notes.push_back(absl::StrCat("next run begins within ",
                                       client::Duration(client::ToDuration(queued->latest()))));
@@ -139,6 +164,7 @@ Html Experiments(Site& site, const Reading& reading, absl::Time now) {
     const std::string id = Id(experiment.name());
     const std::string age = client::Ago(experiment.create_time(), now);
     const auto found = queued.find(experiment.name());
+    const auto left = reading.left.find(experiment.name());
     Markup tags;
     for (const std::string& tag : experiment.tags()) {
       Link(Address("/", {{"tag", tag}}), tag, &tags);
@@ -153,7 +179,8 @@ Html Experiments(Site& site, const Reading& reading, absl::Time now) {
                     reading.owners ? absl::StrCat("by ", client::OwnerText(experiment), ", ", age)
                                    : age}},
          {client::StateText(experiment)},
-         RunsCell(experiment, found == queued.end() ? nullptr : found->second),
+         RunsCell(experiment, found == queued.end() ? nullptr : found->second,
+                  left == reading.left.end() ? absl::ZeroDuration() : left->second),
          Verdict(site, experiment),
          {.more = tags.TakeHtml()}});
   }

@@ -98,7 +98,7 @@ void CurveSection(const std::string& key, const std::string& points, Markup* out
   OpenSection("curves-title", key, out);
   out->Open("div", {{"id", "curves"},
                     {"class", "chart"},
-                    {"role", "img"},
+                    {"role", "group"},
                     {"data-points", points},
                     {"aria-label", absl::StrCat("Curves of ", key, ", also as the table below")}})
       .Close();
@@ -335,9 +335,9 @@ absl::StatusOr<Response> RunFile(Site& site, const Request& request) {
   const auto connection = std::make_shared<Pool::Lease>(site.pool.Borrow());
   Response response = {.type = "application/octet-stream"};
   AddPolicy("", &response);
-  response.headers.emplace_back("Content-Disposition",
-                                absl::StrCat("attachment; filename=\"", request.parts[0], "-",
-                                             Encoded(name.substr(name.rfind('/') + 1)), "\""));
+  response.headers.emplace_back(
+      "Content-Disposition", absl::StrCat("attachment; filename=\"", Encoded(request.parts[0]), "-",
+                                          Encoded(name.substr(name.rfind('/') + 1)), "\""));
   response.stream = [connection, name](const Write& write) {
     v1::ReadArtifactRequest read;
     read.set_name(name);

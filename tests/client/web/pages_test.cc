@@ -351,6 +351,53 @@ TEST_F(PagesTest, CompletesFieldsAxesAndMetrics) {
                     HasSubstr("\"placement\""), HasSubstr("\"eval/loss\"")));
 }
 
+TEST_F(PagesTest, HomeShowsTheTimeLeft) {
+  answers_.watch = [](const v1::WatchExperimentRequest& request, const auto& write) {
+    EXPECT_TRUE(request.snapshots());
+    v1::ExperimentEvent event;
+    event.mutable_snapshot()->mutable_time_left()->set_seconds(200);
+    write(event);
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(Get("/").body, HasSubstr("3 min 20 s left"));
+}
+
+TEST_F(PagesTest, EventsFollowASnapshotAndTheCurvesOfItsLanes) {
+  answers_.watch = [](const auto&, const auto& write) {
+    v1::ExperimentEvent event;
+    event.mutable_snapshot()->set_fraction(.5);
+    event.mutable_snapshot()->add_lanes()->mutable_training()->set_run("runs/3f2a");
+    write(event);
+    return absl::UnavailableError("the server restarts");
+  };
+  answers_.query = [](const v1::QueryMetricsRequest& request, const auto& write) {
+    v1::Series series;
+    series.set_run("runs/3f2a");
+    // First all points, then those of the run that a lane trains.
+    const bool all = !request.experiment().empty();
+    EXPECT_EQ(request.first_step(), all ? 0u : 1u);
+    series.add_steps(all ? 0 : 1);
+    series.add_values(all ? 3 : 2);
+    write(series);
+    return absl::OkStatus();
+  };
+  row_.set_steps(10);
+  Request request;
+  request.method = "GET";
+  request.path = "/e/norms-1a2b/events";
+  request.host = "127.0.0.1:8123";
+  request.cookies = absl::StrCat("ablate-8123=", site_->secrets.cookie);
+  const Response response = Answer(*site_, kPagesPort, request);
+  EXPECT_EQ(response.type, "text/event-stream");
+  std::string events;
+  response.stream([&](absl::string_view piece) {
+    events.append(piece.data(), piece.size());
+    const auto has = [&](const char* text) { return events.find(text) != std::string::npos; };
+    return !(has("\"board\"") && has("50 %") && has("[1,[2,2,2]]") && has("the server restarts"));
+  });
+  EXPECT_THAT(events, HasSubstr("[0,[3,3,3]]"));
+}
+
 TEST_F(PagesTest, ShowsTheLicenceOfWhatItHasFromOthers) {
   EXPECT_THAT(Get("/licences").body, AllOf(HasSubstr("dygraphs"), HasSubstr("Dan Vanderkam")));
   EXPECT_THAT(Get("/files/dygraph.js").body, HasSubstr("Dygraph"));
