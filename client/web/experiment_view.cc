@@ -59,6 +59,43 @@ absl::StatusOr<v1::ListRunsResponse> Failed(Connection* connection,
   return connection->Call(client::kListRuns, request);
 }
 
+// Returns the analyses that an experiment's file asks for, the newest first.
+Html AnalysesPart(Connection* connection, const v1::Experiment& experiment) {
+  if (!experiment.has_analyses()) return {};
+  v1::ListAnalysesRequest request;
+  request.set_parent(experiment.name());
+  const auto list = connection->Call(client::kListAnalyses, request);
+  if (!list.ok() || list->analyses().empty()) return {};
+  std::vector<std::vector<Cell>> rows;
+  for (const v1::Analysis& one : list->analyses()) {
+    const std::string state = v1::AnalysisState::Value_Name(one.state());
+    const bool runs = one.state() == v1::AnalysisState::RUNNING;
+    rows.push_back({{one.labels().empty() ? Id(one.name()) : absl::StrJoin(one.labels(), ", ")},
+                    {runs ? absl::StrCat(state, ", ", int(one.progress() * 100), " %") : state},
+                    {one.failure()}});
+  }
+  Markup out;
+  out.Element("h2", "Analyses");
+  out.Add(Table("Of the experiment's file", {{"Analysis"}, {"State"}, {"Failure"}}, rows));
+  return out.TakeHtml();
+}
+
+// Returns the figure of the tuned axis so far, as the server draws it.
+Html SensitivityPart(const v1::Experiment& experiment, const v1::Comparison& comparison) {
+  const auto has = [](const v1::ComparisonRow& row) { return row.has_mean(); };
+  const auto& rows = comparison.rows();
+  if (comparison.tuned_axes().empty() || std::none_of(rows.begin(), rows.end(), has)) return {};
+  Markup out;
+  out.Element("h2", absl::StrCat("Sensitivity to ", absl::StrJoin(comparison.tuned_axes(), ", "),
+                                 " so far"));
+  out.Void("img",
+           {{"class", "figure"},
+            {"src", Address(PathOfExperiment(experiment.name()) + "/figure.svg",
+                            {{"kind", "sensitivity"}, {"n", absl::StrCat(comparison.ended())}})},
+            {"alt", "Metric over the tuned values, by setting; `ablate compare` has its numbers"}});
+  return out.TakeHtml();
+}
+
 // Returns the event that a watch would begin with, of what the experiment itself says.
 v1::ExperimentEvent EventOf(const v1::Experiment& experiment) {
   v1::ExperimentEvent event;
@@ -153,7 +190,7 @@ class Follower {
   std::shared_ptr<CurveTable> curves_;
   std::set<std::string> trained_;  // by lanes, at the last event
   absl::Time compared_ = absl::InfinitePast();
-  uint64_t ended_ = ~uint64_t{0};  // runs at the last comparison
+  std::string ended_;  // runs and analyses, at the last comparison
 };
 
 absl::Status Follower::Begin(Feed* feed) {
@@ -205,13 +242,16 @@ absl::Status Follower::Take(const v1::ExperimentEvent& event, Feed* feed) {
   if (!asked.empty()) {
     RETURN_IF_ERROR(ReadCurves(asked, feed));
   }
-  const uint64_t ended = client::EndedRuns(event.counts());
+  const std::string ended =
+      absl::StrCat(client::EndedRuns(event.counts()), " ", client::AnalysesText(event.analyses()));
   const absl::Time time = site_.context.now();
   if (ended == ended_ || time - compared_ < kCompareEvery) return absl::OkStatus();
   ended_ = ended;
   *experiment_.mutable_counts() = event.counts();
   ASSIGN_OR_RETURN(const auto comparison, Compare(asking_.get(), experiment_));
-  feed->Set("parts-board", PartsJson({{"board", BoardPart(comparison)}}));
+  feed->Set("parts-board", PartsJson({{"board", BoardPart(comparison)},
+                                      {"sensitivity", SensitivityPart(experiment_, comparison)},
+                                      {"analyses", AnalysesPart(asking_.get(), experiment_)}}));
   ASSIGN_OR_RETURN(const auto failed, Failed(asking_.get(), experiment_));
   feed->Set("parts-failures", PartsJson({{"failures", FailuresPart(failed)}}));
   compared_ = site_.context.now();
@@ -372,9 +412,10 @@ absl::StatusOr<Response> ExperimentView(Site& site, const Request& request) {
   Heading(site, experiment, (*connection)->is_elsewhere() || experiment.private_(), &out);
   Actions(connection->get(), experiment, &out);
   AddPart("progress", ProgressPart(experiment, EventOf(experiment)), &out);
+  absl::StatusOr<v1::Comparison> comparison = absl::NotFoundError("");
   if (active) {
+    comparison = Compare(connection->get(), experiment);
     OpenSection("board-title", "Settings so far", &out);
-    const auto comparison = Compare(connection->get(), experiment);
     AddPart("board",
             comparison.ok() ? BoardPart(*comparison)
                             : Paragraph(std::string(comparison.status().message()), "muted"),
@@ -392,6 +433,9 @@ absl::StatusOr<Response> ExperimentView(Site& site, const Request& request) {
     OpenSection("lanes-title", "Lanes", &out);
     AddPart("lanes", LanesPart(EventOf(experiment)), &out);
     out.Close();
+    AddPart("sensitivity", comparison.ok() ? SensitivityPart(experiment, *comparison) : Html(),
+            &out);
+    AddPart("analyses", AnalysesPart(connection->get(), experiment), &out);
   }
   Response response;
   AddPolicy(frame.nonce, &response);

@@ -1,6 +1,5 @@
 // Runs of all experiments as a table and drawings, and SQL. The address holds the whole view.
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <string>
 #include <utility>
@@ -17,7 +16,6 @@
 #include "client/output/experiment_text.h"
 #include "client/output/format.h"
 #include "client/web/curves.h"
-#include "client/web/drawings.h"
 #include "client/web/page.h"
 
 namespace ablate::web {
@@ -25,7 +23,6 @@ namespace {
 
 constexpr uint32_t kRunsOfPage = 100, kDrawnRuns = 1000;
 constexpr size_t kShownSqlRows = 500;
-constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<std::string> ColumnsOf(const Request& request) {
   const std::string given = request.Query("columns");
@@ -51,41 +48,20 @@ v1::ListRunsRequest RunsRequest(const Request& request, const std::vector<std::s
   return runs;
 }
 
-double NumberOf(const google::protobuf::Value& value) {
-  double number = kMissing;
-  if (value.has_number_value()) return value.number_value();
-  return absl::SimpleAtod(value.string_value(), &number) ? number : kMissing;  // a label
-}
-
-Html Drawing(const Request& request, const std::vector<std::string>& columns,
-             const v1::ListRunsResponse& runs) {
-  const bool parallel = request.Query("draw") == "parallel";
-  std::vector<std::string> names;  // of columns with numbers; two of them for a scatter
-  std::vector<DrawnRow> rows;
-  for (const v1::RunRow& row : runs.rows()) {
-    rows.push_back(
-        {absl::StrCat(client::Id(row.experiment()), "/", row.cell()), PathOfRun(row.run()), {}});
-  }
-  for (int i = 0; i < static_cast<int>(columns.size()) && (parallel || names.size() < 2); ++i) {
-    bool any = false;
-    for (const v1::RunRow& row : runs.rows()) {
-      any = any || (i < row.values_size() && std::isfinite(NumberOf(row.values(i))));
-    }
-    if (!any) continue;
-    names.push_back(columns[i]);
-    for (int at = 0; at < runs.rows_size(); ++at) {
-      const v1::RunRow& row = runs.rows(at);
-      rows[at].values.push_back(i < row.values_size() ? NumberOf(row.values(i)) : kMissing);
-    }
-  }
-  if (names.size() < 2) return Paragraph("Two columns need numbers to be drawn.", "muted");
-  return parallel ? ParallelAxes(names, rows) : Scatter(names[0], names[1], rows);
+// Returns the order that a column's title leads to: ascending, then descending.
+std::string OrderBy(const std::string& column, const std::string& order) {
+  return order == column ? column + " desc" : column;
 }
 
 Html RunsTable(const Request& request, const std::vector<std::string>& columns,
                const v1::ListRunsResponse& runs) {
   std::vector<Column> titles = {{"Run"}, {"State"}, {"Step", true}};
-  for (const std::string& column : columns) titles.push_back({column, true});
+  for (const std::string& column : columns) {
+    Fields sorted = request.query;
+    sorted["sort"] = OrderBy(column, request.Query("sort"));
+    sorted.erase("page");
+    titles.push_back({column, true, Address("/runs", sorted)});
+  }
   std::vector<std::vector<Cell>> rows;
   for (const v1::RunRow& row : runs.rows()) {
     std::vector<std::string> notes;
@@ -182,7 +158,11 @@ absl::StatusOr<Response> RunsView(Site& site, const Request& request) {
     for (const std::string& near : client::NearValues(connection.get(), list))
       out.Add(Paragraph(near));
   } else {
-    if (!request.Query("draw").empty()) out.Add(Drawing(request, columns, *runs));
+    // Drawn by script, of the table.
+    if (!request.Query("draw").empty()) {
+      out.Open("div", {{"id", "drawing"}, {"data-kind", request.Query("draw")}});
+      out.Element("noscript", "The drawing needs script; the table has the same numbers.").Close();
+    }
     out.Add(RunsTable(request, columns, *runs));
     out.Open("p", {{"class", "actions"}});
     Link(Address("/runs.csv", request.query), "All of them as CSV", &out);

@@ -26,7 +26,6 @@ using client::Id;
 constexpr absl::Duration kHomeReadEvery = absl::Seconds(2);
 constexpr uint32_t kHomeExperiments = 50;
 constexpr uint32_t kHomeLanes = 200;
-constexpr size_t kTimedExperiments = 10;  // that train, whose time left is shown
 
 // One reading of the server. A list that fails, as that of an older server, has its error.
 struct Reading {
@@ -38,21 +37,33 @@ struct Reading {
   bool owners = false;
 };
 
-// Returns the time until all steps of an experiment are made, from the first of its snapshots; 0 if
-// it is unknown.
-absl::Duration TimeLeft(Connection* connection, const v1::Experiment& experiment) {
-  absl::Duration left;
-  v1::WatchExperimentRequest request;
-  request.set_name(experiment.name());
-  request.set_snapshots(true);
-  connection
-      ->Stream(client::kWatchExperiment, request,
-               [&](const v1::ExperimentEvent& event) {
-                 left = client::ToDuration(event.snapshot().time_left());
-                 return absl::CancelledError();  // one is enough
-               })
-      .IgnoreError();
-  return left;
+// Estimates the time until all steps of each experiment are made, as if its queued runs had as many
+// steps as those that lanes train, and kept their lanes.
+void EstimateTimes(Reading* reading) {
+  struct Work {
+    double rate = 0, steps = 0, left = 0;
+  };
+  std::map<std::string, Work> works;
+  std::map<std::string, double> rates;  // by run
+  if (!reading->workers.ok() || !reading->runs.ok()) return;
+  for (const v1::Worker& worker : reading->workers->workers()) {
+    for (const v1::TrainingRun& run : worker.training()) rates[run.run()] = run.steps_per_second();
+  }
+  for (const v1::RunRow& row : reading->runs->rows()) {
+    const auto rate = rates.find(row.run());
+    if (rate == rates.end() || row.steps() < row.step()) continue;
+    Work& work = works[row.experiment()];
+    work.rate += rate->second;
+    work.steps = row.steps();
+    work.left += row.steps() - row.step();
+  }
+  for (const v1::Experiment& experiment : reading->experiments.experiments()) {
+    const auto found = works.find(experiment.name());
+    if (found == works.end() || found->second.rate <= 0) continue;
+    const Work& work = found->second;
+    reading->left[experiment.name()] =
+        absl::Seconds((work.left + experiment.counts().queued() * work.steps) / work.rate);
+  }
 }
 
 absl::StatusOr<Reading> ReadServer(Connection* connection, v1::ListExperimentsRequest request) {
@@ -66,11 +77,7 @@ absl::StatusOr<Reading> ReadServer(Connection* connection, v1::ListExperimentsRe
   running.set_filter("state = running");
   running.set_page_size(kHomeLanes);
   reading.runs = connection->Call(client::kListRuns, running);
-  for (const v1::Experiment& experiment : reading.experiments.experiments()) {
-    if (experiment.state() != v1::ExperimentState::ACTIVE) continue;
-    if (reading.left.size() == kTimedExperiments) break;
-    reading.left[experiment.name()] = TimeLeft(connection, experiment);
-  }
+  EstimateTimes(&reading);
   reading.owners = client::ShowsOwners(*connection, reading.experiments.experiments());
   return reading;
 }
@@ -144,7 +151,8 @@ Cell RunsCell(const v1::Experiment& experiment, const v1::QueuedExperiment* queu
                         {"value", absl::StrCat(client::EndedRuns(counts))},
                         {"aria-label", "runs ended"}});
   cell.more = bar.Close().TakeHtml();
-  if (left > absl::ZeroDuration()) cell.notes.push_back(client::Duration(left) + " left");
+  if (left > absl::ZeroDuration())
+    cell.notes.push_back("about " + client::Duration(left) + " left");
   if (queued != nullptr && queued->has_latest()) {
     cell.notes.push_back(absl::StrCat("next run begins within ",
                                       client::Duration(client::ToDuration(queued->latest()))));

@@ -136,7 +136,13 @@ Html Table(absl::string_view caption, const std::vector<Column>& columns,
       .Open("table", {{"class", stacks ? "stacks" : ""}});
   out.Element("caption", caption).Open("thead").Open("tr");
   for (size_t i = 0; i < columns.size(); ++i) {
-    out.Element("th", {{"scope", "col"}, {"class", kind(i)}}, columns[i].title);
+    out.Open("th", {{"scope", "col"}, {"class", kind(i)}});
+    if (columns[i].link.empty()) {
+      out.Text(columns[i].title);
+    } else {
+      Link(columns[i].link, columns[i].title, &out);
+    }
+    out.Close();
   }
   out.Close().Close().Open("tbody");
   for (const std::vector<Cell>& row : rows) {

@@ -37,6 +37,7 @@ Response ErrorPage(const Site& site, const absl::Status& status);
 struct Column {
   std::string title;
   bool number = false;
+  std::string link = {};  // of the title
 };
 // A cell of a table; all its parts may be empty.
 struct Cell {

@@ -136,6 +136,73 @@
     field.addEventListener('blur', close);
   };
 
+  // ---- Drawings of a table -----------------------------------------------------------------
+
+  const kWide = 800, kHigh = 370, kLeft = 70, kRight = 740, kTop = 34, kBottom = 330;
+  const kFixedColumns = 3;  // run, state and step
+
+  // Draws the numbers of a table's rows: the second column over the first, or a line per row through
+  // an axis per column. Every mark links to its row.
+  const drawTable = (place, table) => {
+    const svg = (tag, fields, text = '') => {
+      const made = document.createElementNS('http://www.w3.org/2000/svg', tag);
+      for (const [name, value] of Object.entries(fields)) made.setAttribute(name, value);
+      made.textContent = text;
+      return made;
+    };
+    const parallel = place.dataset.kind === 'parallel';
+    const rows = [...table.tBodies[0].rows].map((row) => ({
+      link: one('a', row).href, name: row.cells[0].textContent,
+      values: [...row.cells].slice(kFixedColumns).map((cell) => parseFloat(cell.textContent)),
+    }));
+    const columns = all('thead th', table).slice(kFixedColumns).map((head, i) => {
+      const found = rows.map((row) => row.values[i]).filter(Number.isFinite);
+      return {name: head.textContent, i, found: found.length, low: Math.min(...found), high: Math.max(...found)};
+    }).filter((column) => column.found > 0).slice(0, parallel ? 20 : 2);
+    if (columns.length < 2) {
+      place.append(make('p', 'Two columns need numbers to be drawn.', {className: 'muted'}));
+      return;
+    }
+    const at = (column, row, from, to) => column.high > column.low
+      ? from + (to - from) * (row.values[column.i] - column.low) / (column.high - column.low) : (from + to) / 2;
+    const across = (n) => kLeft + (kRight - kLeft) * n / (columns.length - 1);
+    const picture = svg('svg', {class: 'drawing', viewBox: `0 0 ${kWide} ${kHigh}`, role: 'group'});
+    picture.append(svg('title', {}, `${columns.map((column) => column.name).join(', ')}, also in the table below`));
+    const label = (x, y, anchor, text) => picture.append(svg('text', {x, y, 'text-anchor': anchor}, text));
+    const axis = (x1, y1, x2, y2) => picture.append(svg('line', {class: 'axis', x1, y1, x2, y2}));
+    if (parallel) {
+      columns.forEach((column, n) => {
+        axis(across(n), kBottom, across(n), kTop);
+        label(across(n), n % 2 ? 24 : 12, 'middle', column.name);
+        label(across(n), kBottom + 16, 'middle', column.low);
+        label(across(n) + 4, kTop + 8, 'start', column.high);
+      });
+    } else {
+      const [x, y] = columns;
+      axis(kLeft, kBottom, kRight, kBottom);
+      axis(kLeft, kBottom, kLeft, kTop);
+      label(kLeft, kBottom + 16, 'start', x.low);
+      label(kRight, kBottom + 16, 'end', x.high);
+      label((kLeft + kRight) / 2, kBottom + 32, 'middle', x.name);
+      label(kLeft - 6, kBottom, 'end', y.low);
+      label(kLeft - 6, kTop + 8, 'end', y.high);
+      label(kLeft, kTop - 10, 'start', y.name);
+    }
+    for (const row of rows) {
+      const known = columns.filter((column) => Number.isFinite(row.values[column.i]));
+      if (known.length < 2) continue;
+      const link = svg('a', {href: row.link});
+      const points = columns.flatMap((column, n) => known.includes(column)
+        ? [`${across(n).toFixed(1)},${at(column, row, kBottom, kTop).toFixed(1)}`] : []);
+      const mark = parallel ? svg('polyline', {points: points.join(' ')})
+        : svg('circle', {cx: at(columns[0], row, kLeft, kRight), cy: at(columns[1], row, kBottom, kTop), r: 4});
+      mark.append(svg('title', {}, `${row.name}: ${known.map((column) => row.values[column.i]).join(', ')}`));
+      link.append(mark);
+      picture.append(link);
+    }
+    place.append(picture);
+  };
+
   // ---- Curves ------------------------------------------------------------------------------
 
   const kDashes = [null, [7, 3], [2, 2], [7, 2, 2, 2], [12, 3], [4, 2, 1, 2]];
@@ -275,6 +342,7 @@
     for (const choice of all('select[name]', form)) choice.onchange = () => form.requestSubmit();
     one('button', form).hidden = true;
   }
+  if (one('#drawing')) drawTable(one('#drawing'), one('#drawing ~ .scroll table'));
   all('[data-completes]').forEach(complete);
   load(document);
   if (document.body.dataset.events) follow(document.body.dataset.events);

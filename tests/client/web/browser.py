@@ -56,12 +56,12 @@ class Browser:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.cdp("Emulation.setEmulatedMedia", features=[scheme])
 
-    def shoot(self, path, height=None):
-        """Writes the page as PNG, to its end or `height`."""
+    def shoot(self, path, height, scale=1):
+        """Writes the page as WebP, at most `height` pixels of it."""
         content = self.cdp("Page.getLayoutMetrics")["cssContentSize"]
         clip = {"x": 0, "y": 0, "width": self.driver.execute_script("return innerWidth"),
-                "height": min(content["height"], height or content["height"]), "scale": 1}
-        shot = self.cdp("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
+                "height": min(content["height"], height), "scale": scale}
+        shot = self.cdp("Page.captureScreenshot", captureBeyondViewport=True, clip=clip, format="webp", quality=70)
         with open(path, "wb") as file:
             file.write(base64.b64decode(shot["data"]))
 

@@ -307,8 +307,9 @@ TEST_F(PagesTest, RunsAreAskedForAsTheAddressSays) {
                         {"draw", "scatter"}};
   const std::string body = Get("/runs", query).body;
   EXPECT_EQ(asked_.back(), "experiments/-|seed = 1|lr desc|eval/loss,lr|p");
-  EXPECT_THAT(body, AllOf(HasSubstr("href=\"/r/3f2a\""), HasSubstr("<circle"),
-                          HasSubstr("page=next"), HasSubstr("filter=seed%20%3D%201")));
+  EXPECT_THAT(body, AllOf(HasSubstr("href=\"/r/3f2a\""), HasSubstr("data-kind=\"scatter\""),
+                          HasSubstr("sort=lr"), HasSubstr("page=next"),
+                          HasSubstr("filter=seed%20%3D%201")));
   Get("/runs.csv", {{"filter", "-x = 1"}, {"columns", "lr"}});
   EXPECT_EQ(commands_.back(), "runs|--csv|--limit=0|--columns=experiment,state,lr|--|-x = 1");
 }
@@ -351,15 +352,17 @@ TEST_F(PagesTest, CompletesFieldsAxesAndMetrics) {
                     HasSubstr("\"placement\""), HasSubstr("\"eval/loss\"")));
 }
 
-TEST_F(PagesTest, HomeShowsTheTimeLeft) {
-  answers_.watch = [](const v1::WatchExperimentRequest& request, const auto& write) {
-    EXPECT_TRUE(request.snapshots());
-    v1::ExperimentEvent event;
-    event.mutable_snapshot()->mutable_time_left()->set_seconds(200);
-    write(event);
+TEST_F(PagesTest, HomeEstimatesTheTimeLeft) {
+  answers_.workers = [](const auto&, v1::ListWorkersResponse* response) {
+    v1::TrainingRun* training = response->add_workers()->add_training();
+    training->set_run("runs/3f2a");
+    training->set_steps_per_second(10);
     return absl::OkStatus();
   };
-  EXPECT_THAT(Get("/").body, HasSubstr("3 min 20 s left"));
+  row_.set_step(200);
+  row_.set_steps(400);
+  // 200 steps of the run, and 400 of each of the five that wait.
+  EXPECT_THAT(Get("/").body, HasSubstr("about 3 min 40 s left"));
 }
 
 TEST_F(PagesTest, EventsFollowASnapshotAndTheCurvesOfItsLanes) {
