@@ -183,6 +183,28 @@ class BrowserTest(unittest.TestCase):
         self.open(f"/e/{experiment}")
         self.assertGreater(self.browser.driver.find_element("css selector", "noscript img").size["height"], 100)
 
+    def test_views_fit_a_phone_and_name_their_parts(self):
+        run = yaml.safe_load(self.server.ablate("runs", self.ended, "--json"))["rows"][9]["run"].replace("runs", "r")
+        self.addCleanup(self.browser.resize, 1440)
+        self.browser.resize(390)
+        for path in ("/", f"/e/{self.ended}", f"/e/{self.ended}/figure?kind=loss", f"/{run}", f"/{run}/with?other={self.ended}/pre-s0",
+                     f"/runs?columns=seed,eval/loss,train/loss&draw=parallel", "/sql?query=SELECT+1", f"/e/{self.ended}/do/note", "/licences"):
+            self.open(path)
+            self.assertEqual(self.browser.run("""
+                const wrong = [];
+                const all = (query) => [...document.querySelectorAll(query)];
+                const check = (holds, what) => { if (!holds) wrong.push(what); };
+                check(document.documentElement.lang && document.title, 'language or title');
+                check(all('h1').length === 1, 'one h1');
+                check(document.documentElement.scrollWidth <= 390, 'wider than the screen');
+                for (const field of all('input:not([type=hidden]), select, textarea'))
+                  check(field.labels?.length || field.ariaLabel, `no label: ${field.outerHTML}`);
+                for (const picture of all('img')) check(picture.alt, `no alt: ${picture.outerHTML}`);
+                for (const table of all('main > .scroll table, section > .scroll table')) check(table.caption, 'no caption');
+                for (const drawing of all('svg:not([aria-hidden]):not(.report svg)')) check(drawing.querySelector('title'), 'no title');
+                for (const key of all('[tabindex]')) check(key.tabIndex <= 0, 'order of focus');
+                return wrong;"""), [], path)
+
     def test_a_server_that_is_gone_and_back(self):
         self.open("/")
         self.server.ablate("down")

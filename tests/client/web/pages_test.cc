@@ -149,6 +149,44 @@ TEST_F(PagesTest, EscapesWhatPeopleWrite) {
   }
 }
 
+TEST_F(PagesTest, EscapesWhatProgramsAndWorkersWrite) {
+  run_.mutable_resolved_spec()->mutable_spec()->mutable_program();
+  answers_.run_log = [](const auto&, v1::ReadRunLogResponse* log) {
+    log->set_text(absl::StrCat("line 1\n", kHostile));
+    log->set_complete(true);
+    return absl::OkStatus();
+  };
+  answers_.run_events = [](const auto&, v1::ListRunEventsResponse* events) {
+    events->add_events()->set_message(kHostile);
+    return absl::OkStatus();
+  };
+  answers_.artifacts = [](const auto&, v1::ListArtifactsResponse* files) {
+    files->add_artifacts()->set_kind(kHostile);
+    return absl::OkStatus();
+  };
+  answers_.sql = [](const auto&, const auto& write) {
+    v1::SqlRows rows;
+    v1::SqlRow* row = rows.add_rows();
+    for (int i = 0; i < 2; ++i) row->add_values()->set_text(kHostile);
+    write(rows);
+    return absl::OkStatus();
+  };
+  answers_.diff = [](const auto&, v1::DiffExperimentsResponse* diff) {
+    diff->add_fields()->add_right(kHostile);
+    return absl::OkStatus();
+  };
+  row_.set_run("runs/other");  // of the first setting
+  const std::string body = Get("/r/3f2a").body;
+  EXPECT_THAT(body, AllOf(Not(HasSubstr("<script>alert")), Not(HasSubstr("<img src=x")),
+                          HasSubstr("line 1\n&lt;script&gt;")));
+  size_t found = 0;
+  for (size_t at = body.find("&lt;script&gt;"); at != std::string::npos;
+       at = body.find("&lt;script&gt;", at + 1)) {
+    ++found;
+  }
+  EXPECT_GE(found, 5u);  // log, history, files, cells, differences
+}
+
 TEST_F(PagesTest, AnExperimentThatTrainsIsPreliminaryAndInGridOrder) {
   for (const auto& [label, mean] : {std::pair("worse", 3.0), std::pair("better", 2.0)}) {
     v1::ComparisonRow* row = comparison_.add_rows();
