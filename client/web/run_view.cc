@@ -226,6 +226,11 @@ absl::StatusOr<Response> RunView(Site& site, const Request& request) {
   out.Close();
   const std::string drawn = DrawnKey(request, run), path = PathOfRun(run.name());
   if (!drawn.empty()) CurveSection(drawn, Address(path + "/points", {{"key", drawn}}), &out);
+  if (!program && !run.resolved_spec().spec().has_imported()) {
+    out.Open("p");
+    Link(path + "/samples", "Samples", &out);
+    out.Close();
+  }
   out.Open("form", {{"action", path + "/with"}, {"class", "controls"}});
   Input("other", "Compare with EXP/CELL or a run", "", "text", &out);
   out.Element("button", "Compare").Close();
@@ -286,6 +291,22 @@ absl::StatusOr<Response> PairView(Site& site, const Request& request) {
   out.Add(Table("Last values", {{"Key"}, {"There", true}, {"Here", true}}, rows));
   Differences(connection.get(), left.name(), name, "Fields of the resolved specs", &out);
   return PageOf(site, {.title = "Two runs", .active = "", .curves = true}, out.TakeHtml());
+}
+
+absl::StatusOr<Response> SamplesView(Site& site, const Request& request) {
+  const std::string given = request.Query("temperature"), temperature = given.empty() ? "1" : given;
+  const std::string path = absl::StrCat("/r/", Encoded(request.parts[0]));
+  Markup out;
+  out.Open("p", {{"class", "kicker"}});
+  Link(path, absl::StrCat("run ", request.parts[0]), &out);
+  out.Close().Element("h1", "Samples of the last checkpoint");
+  out.Open("form", {{"class", "controls"}});
+  Input("temperature", "Temperature", temperature, "text", &out);
+  out.Element("button", "Draw").Close();
+  const Outcome outcome = RunCommand(site, {"generate", absl::StrCat("runs/", request.parts[0]),
+                                            absl::StrCat("--temperature=", temperature)});
+  out.Open("pre").Lines(outcome.out).Close().Add(Paragraph(outcome.err));
+  return PageOf(site, {.title = "Samples", .active = ""}, out.TakeHtml());
 }
 
 absl::StatusOr<Response> RunPoints(Site& site, const Request& request) {

@@ -19,6 +19,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/e/*/*", FigureFile},
     {"GET", "/r/*", RunView},
     {"GET", "/r/*/with", PairView},
+    {"GET", "/r/*/samples", SamplesView},
     {"GET", "/r/*/points", RunPoints},
     {"GET", "/r/*/log", RunLog},
     {"GET", "/r/*/file", RunFile},

@@ -108,6 +108,7 @@ absl::StatusOr<Response> ReportView(Site& site, const Request& request);
 absl::StatusOr<Response> FigureView(Site& site, const Request& request);
 absl::StatusOr<Response> FigureFile(Site& site, const Request& request);
 absl::StatusOr<Response> RunView(Site& site, const Request& request);
+absl::StatusOr<Response> SamplesView(Site& site, const Request& request);
 absl::StatusOr<Response> PairView(Site& site, const Request& request);
 absl::StatusOr<Response> RunPoints(Site& site, const Request& request);
 absl::StatusOr<Response> RunLog(Site& site, const Request& request);

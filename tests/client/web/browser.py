@@ -1,11 +1,11 @@
 """A headless Chromium, and the program `ablate web` that it looks at."""
 import base64
+import json
 import os
 import shutil
 import subprocess
 import tempfile
 import time
-import urllib.parse
 
 from selenium import webdriver
 from selenium.webdriver.chrome.options import Options
@@ -18,9 +18,10 @@ class Page:
     """`ablate web` of the server that the environment names. Use it in a `with`."""
 
     def __enter__(self):
-        self.process = subprocess.Popen(["ablate", "web"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self.first = self.process.stdout.readline().strip()
-        self.port = urllib.parse.urlsplit(self.first).port
+        self.process = subprocess.Popen(["ablate", "web", "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        lines = iter(self.process.stdout.readline, "}\n")  # to the end of the object
+        printed = json.loads("".join(lines) + "}")
+        self.first, self.port = printed["address"], int(printed["port"])
         self.base = f"http://127.0.0.1:{self.port}"
         return self
 

@@ -112,6 +112,8 @@ class BrowserTest(unittest.TestCase):
         for text in ("post-s3", "DONE", "train/loss", "model.norm.placement", "History", "Compared with pre-s3"):
             self.expect_text(text)
         eventually(lambda: self.browser.run("return document.querySelectorAll('#curves canvas').length"))
+        self.browser.driver.find_element("link text", "Samples").click()
+        self.expect_text("20 samples at step 200")
         self.expect_no_complaints()
 
     def test_figures_have_choices_and_files(self):

@@ -352,6 +352,13 @@ TEST_F(PagesTest, RunsAreAskedForAsTheAddressSays) {
   EXPECT_EQ(commands_.back(), "runs|--csv|--limit=0|--columns=experiment,state,lr|--|-x = 1");
 }
 
+TEST_F(PagesTest, SamplesAreDrawnByTheCommand) {
+  EXPECT_THAT(Get("/r/3f2a").body, HasSubstr("/r/3f2a/samples"));
+  EXPECT_THAT(Get("/r/3f2a/samples", {{"temperature", "-1"}}).body,
+              HasSubstr("changed norms-1a2b"));
+  EXPECT_EQ(commands_.back(), "generate|runs/3f2a|--temperature=-1");
+}
+
 TEST_F(PagesTest, AWrongConditionKeepsTheForm) {
   answers_.runs = [](const auto&, auto*) { return absl::InvalidArgumentError("filter: <what>"); };
   EXPECT_THAT(Get("/runs", {{"filter", "what"}}).body,
