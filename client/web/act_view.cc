@@ -57,7 +57,8 @@ std::vector<std::string> ArgumentsOf(const Act& act, const std::string& id,
   std::vector<std::string> arguments = absl::StrSplit(act.command, ' ');
   arguments.push_back(id);
   // One argument, so that a value that begins with '-' stays a value.
-  const std::string option = act.option;
+  const bool clears = value.empty() && act.name == std::string("note");
+  const std::string option = clears ? "--no-note" : act.option;
   if (!option.empty()) arguments.push_back(option + (act.value == nullptr ? "" : value));
   return arguments;
 }
@@ -125,7 +126,9 @@ absl::StatusOr<Response> ActView(Site& site, const Request& request) {
                    site.pool.Borrow()->Call(client::kGetExperiment, get));
   const std::string id = client::Id(experiment.name());
   const bool acts = request.method == "POST";
-  const std::string value = acts ? request.Form("value") : request.Query("value");
+  // A browser sends line breaks as two characters.
+  const std::string value =
+      absl::StrReplaceAll(acts ? request.Form("value") : request.Query("value"), {{"\r\n", "\n"}});
   const std::vector<std::string> command = ArgumentsOf(*act, id, value);
   Markup out;
   out.Open("p", {{"class", "kicker"}});
@@ -138,8 +141,14 @@ absl::StatusOr<Response> ActView(Site& site, const Request& request) {
     out.Open("pre").Lines(outcome.out + outcome.err).Close();
   } else if (act->value != nullptr && request.query.count("value") == 0) {
     out.Open("form", {{"class", "controls"}});
-    Input("value", act->value, act->name == std::string("note") ? experiment.note() : "", "text",
-          &out);
+    // A note has several lines, which the other field would join.
+    if (act->name == std::string("note")) {
+      out.Open("label", {{"class", "wide"}}).Text("Note ");
+      out.Open("textarea", {{"name", "value"}, {"rows", "5"}}).Lines(experiment.note());
+      out.Close().Close();
+    } else {
+      Input("value", act->value, "", "text", &out);
+    }
     out.Element("button", "Continue").Close();
   } else {
     out.Element("p", "This runs:").Element("pre", CommandText(command));

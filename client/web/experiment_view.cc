@@ -33,8 +33,10 @@ constexpr absl::Duration kAskAgain = absl::Milliseconds(500);
 constexpr absl::Duration kCompareEvery = absl::Seconds(2);
 constexpr int kShownFailures = 20;
 constexpr int kOfferedKeys = 400;
-// Points of a series that curves are made of; longer series are thinned by the server.
-constexpr uint32_t kPointsOfCurve = 4000;
+// Points of a series, and of all, that curves are made of at first; the server thins longer ones.
+constexpr uint32_t kPointsOfCurve = 4000, kPointsOfCurves = 2'000'000;
+constexpr int kMaxCurveRuns = 10'000;       // that the server takes in a query
+constexpr uint64_t kComparedAtOnce = 2000;  // runs; a larger comparison comes after the page
 
 absl::StatusOr<v1::Experiment> ReadExperiment(Connection* connection, const std::string& id) {
   v1::GetExperimentRequest request;
@@ -178,8 +180,9 @@ class Follower {
  private:
   absl::Status FollowOnce(Feed* feed);
   absl::Status Begin(Feed* feed);
-  // Asks for the points of some runs, or of all of the experiment's.
-  absl::Status ReadCurves(const std::set<std::string>& runs, Feed* feed);
+  absl::Status ReadCurves(v1::QueryMetricsRequest request, CurveTable* curves);
+  // Asks for the points that some runs have made since the last time.
+  absl::Status ReadNewPoints(const std::set<std::string>& runs, Feed* feed);
   absl::Status Take(const v1::ExperimentEvent& event, Feed* feed);
 
   Site& site_;
@@ -198,33 +201,44 @@ absl::Status Follower::Begin(Feed* feed) {
   if (curves_ != nullptr) return absl::OkStatus();
   ASSIGN_OR_RETURN(const auto runs, client::ListAllRuns(asking_.get(), experiment_.name()));
   CurvesInput input = CurvesOf(experiment_, runs, choice_.by_seed);
+  v1::QueryMetricsRequest request;
+  for (const CurveTable::Curve& curve : input.curves) {
+    for (const std::string& run : curve.runs) {
+      if (request.runs_size() < kMaxCurveRuns) request.add_runs(run);
+    }
+  }
   auto curves = std::make_shared<CurveTable>(std::move(input.curves), input.steps);
+  if (request.runs_size() > 0) {
+    const uint32_t fair = kPointsOfCurves / static_cast<uint32_t>(request.runs_size());
+    request.set_max_points(std::clamp(fair, 50u, kPointsOfCurve));
+    RETURN_IF_ERROR(ReadCurves(std::move(request), curves.get()));
+  }
+  curves->TakeChanges();  // the whole has them
   curves_ = curves;
-  RETURN_IF_ERROR(ReadCurves({}, nullptr));
   feed->SetWhole([curves] { return curves->Whole(); });
   return absl::OkStatus();
 }
 
-absl::Status Follower::ReadCurves(const std::set<std::string>& runs, Feed* feed) {
-  v1::QueryMetricsRequest request;
+absl::Status Follower::ReadCurves(v1::QueryMetricsRequest request, CurveTable* curves) {
   request.add_keys(choice_.key);
-  if (runs.empty()) {
-    request.set_experiment(experiment_.name());
-    request.set_max_points(kPointsOfCurve);
-  } else {
-    uint32_t first = ~uint32_t{0};
-    for (const std::string& run : runs) {
-      request.add_runs(run);
-      first = std::min(first, curves_->NextStep(run));
-    }
-    request.set_first_step(first);
-  }
-  RETURN_IF_ERROR(asking_->Stream(client::kQueryMetrics, request, [&](const v1::Series& series) {
-    curves_->Add(series);
+  return asking_->Stream(client::kQueryMetrics, request, [&](const v1::Series& series) {
+    curves->Add(series);
     return absl::OkStatus();
-  }));
+  });
+}
+
+absl::Status Follower::ReadNewPoints(const std::set<std::string>& runs, Feed* feed) {
+  if (runs.empty()) return absl::OkStatus();
+  v1::QueryMetricsRequest request;
+  uint32_t first = ~uint32_t{0};
+  for (const std::string& run : runs) {
+    request.add_runs(run);
+    first = std::min(first, curves_->NextStep(run));
+  }
+  request.set_first_step(first);
+  RETURN_IF_ERROR(ReadCurves(std::move(request), curves_.get()));
   std::string changes = curves_->TakeChanges();
-  if (feed != nullptr && !changes.empty()) feed->Add("curves", std::move(changes));
+  if (!changes.empty()) feed->Add("curves", std::move(changes));
   return absl::OkStatus();
 }
 
@@ -239,9 +253,7 @@ absl::Status Follower::Take(const v1::ExperimentEvent& event, Feed* feed) {
   std::set<std::string> asked = now;
   asked.insert(trained_.begin(), trained_.end());
   trained_ = std::move(now);
-  if (!asked.empty()) {
-    RETURN_IF_ERROR(ReadCurves(asked, feed));
-  }
+  RETURN_IF_ERROR(ReadNewPoints(asked, feed));
   const std::string ended =
       absl::StrCat(client::EndedRuns(event.counts()), " ", client::AnalysesText(event.analyses()));
   const absl::Time time = site_.context.now();
@@ -414,7 +426,9 @@ absl::StatusOr<Response> ExperimentView(Site& site, const Request& request) {
   AddPart("progress", ProgressPart(experiment, EventOf(experiment)), &out);
   absl::StatusOr<v1::Comparison> comparison = absl::NotFoundError("");
   if (active) {
-    comparison = Compare(connection->get(), experiment);
+    comparison = client::AllRuns(experiment.counts()) > kComparedAtOnce
+                     ? absl::UnavailableError("The comparison follows in a moment.")
+                     : Compare(connection->get(), experiment);
     OpenSection("board-title", "Settings so far", &out);
     AddPart("board",
             comparison.ok() ? BoardPart(*comparison)

@@ -300,6 +300,15 @@ TEST_F(PagesTest, AsksBeforeItActsAndShowsTheCommand) {
   EXPECT_THAT(done.body, AllOf(HasSubstr("Done."), HasSubstr("changed norms-1a2b")));
 }
 
+TEST_F(PagesTest, ANoteKeepsItsLines) {
+  experiment_.set_note("one\ntwo");
+  EXPECT_THAT(Get("/e/norms-1a2b/do/note").body, HasSubstr(">one\ntwo</textarea>"));
+  Post("/e/norms-1a2b/do/note", "one\r\nthree");
+  EXPECT_EQ(commands_.back(), "edit|norms-1a2b|--note=one\nthree");
+  Post("/e/norms-1a2b/do/note", "");
+  EXPECT_EQ(commands_.back(), "edit|norms-1a2b|--no-note");
+}
+
 TEST_F(PagesTest, EveryActionHasItsCommand) {
   const std::pair<const char*, const char*> commands[] = {
       {"cancel", "cancel|norms-1a2b"},
@@ -422,7 +431,7 @@ TEST_F(PagesTest, EventsFollowASnapshotAndTheCurvesOfItsLanes) {
     v1::Series series;
     series.set_run("runs/3f2a");
     // First all points, then those of the run that a lane trains.
-    const bool all = !request.experiment().empty();
+    const bool all = request.max_points() > 0;
     EXPECT_EQ(request.first_step(), all ? 0u : 1u);
     series.add_steps(all ? 0 : 1);
     series.add_values(all ? 3 : 2);
@@ -444,6 +453,15 @@ TEST_F(PagesTest, EventsFollowASnapshotAndTheCurvesOfItsLanes) {
     return !(has("\"board\"") && has("50 %") && has("[1,[2,2,2]]") && has("the server restarts"));
   });
   EXPECT_THAT(events, HasSubstr("[0,[3,3,3]]"));
+}
+
+TEST_F(PagesTest, ALargeExperimentIsComparedAfterThePage) {
+  answers_.compare = [](const auto&, auto*) {
+    ADD_FAILURE();
+    return absl::OkStatus();
+  };
+  experiment_.mutable_counts()->set_queued(100'000);
+  EXPECT_THAT(Get("/e/norms-1a2b").body, HasSubstr("The comparison follows"));
 }
 
 TEST_F(PagesTest, ShowsTheLicenceOfWhatItHasFromOthers) {
