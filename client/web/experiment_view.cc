@@ -321,29 +321,22 @@ void CurvesSection(const v1::Experiment& experiment, const CurveChoice& choice,
   Select("key", "Metric", offered, choice.key, out);
   Select("by", "Curves", {{"setting", "by setting, with the range of seeds"}, {"seed", "by run"}},
          choice.by_seed ? "seed" : "setting", out);
+  out->Open("span", {{"class", "controls scripted"}, {"hidden", ""}});
   Select("smooth", "Smoothing", {{"1", "none"}, {"5", "5 buckets"}, {"15", "15"}, {"41", "41"}},
          "1", out);
   Input("log-y", "log values", "", "checkbox", out);
   Input("log-x", "log steps", "", "checkbox", out);
-  out->Element("button", "Show").Close();
-  out->Open("div", {{"id", "curves"},
-                    {"class", "chart"},
-                    {"role", "group"},
-                    {"aria-label",
-                     absl::StrCat("Learning curves of ", choice.key, ", also as the table below")}})
-      .Close();
-  out->Element("p", {{"id", "readout"}, {"class", "muted"}, {"role", "status"}}, "");
+  out->Close().Element("button", "Show").Close();
   out->Open("noscript");
   out->Void("img", {{"class", "figure"},
                     {"src", Address(path + "/figure.svg", {{"kind", "loss"}, {"key", choice.key}})},
                     {"alt", absl::StrCat("Learning curves of ", choice.key)}});
   out->Close();
-  out->Open("details").Element("summary", "The same as a table");
-  out->Open("div", {{"id", "curve-table"}, {"class", "scroll"}, {"tabindex", "0"}}).Close();
+  AddChart(choice.key, "", out);
   out->Open("p");
   Link(Address(path + "/figure.csv", {{"kind", "loss"}, {"key", choice.key}}), "Numbers as CSV",
        out);
-  out->Close().Close();
+  out->Close();
   out->Element(
       "p", {{"class", "muted"}},
       "A curve of several seeds is the mean of those that have reached a step, between the "

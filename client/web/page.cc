@@ -209,14 +209,31 @@ void Input(html::Literal name, absl::string_view label, const std::string& value
   const bool box = absl::string_view(kind.text()) == "checkbox";
   out->Open("label");
   if (!box) out->Text(absl::StrCat(label, " "));
+  const std::string sent = box ? "yes" : value;
   if (box && value == "yes") {
-    out->Void("input",
-              {{"name", name.text()}, {"type", "checkbox"}, {"value", "yes"}, {"checked", ""}});
+    out->Void("input", {{"name", name.text()},
+                        {"id", name.text()},
+                        {"type", "checkbox"},
+                        {"value", sent},
+                        {"checked", ""}});
   } else {
     out->Void("input",
-              {{"name", name.text()}, {"type", kind.text()}, {"value", box ? "yes" : value}});
+              {{"name", name.text()}, {"id", name.text()}, {"type", kind.text()}, {"value", sent}});
   }
   if (box) out->Text(label);
+  out->Close();
+}
+
+void AddChart(absl::string_view key, const std::string& points, Markup* out) {
+  out->Open("div", {{"id", "curves"},
+                    {"class", "chart"},
+                    {"role", "group"},
+                    {"data-points", points},
+                    {"aria-label", absl::StrCat("Curves of ", key, ", also as the table below")}})
+      .Close();
+  out->Element("p", {{"id", "readout"}, {"class", "muted"}, {"role", "status"}}, "");
+  out->Open("details").Element("summary", "The same as a table");
+  out->Open("div", {{"id", "curve-table"}, {"class", "scroll"}, {"tabindex", "0"}}).Close();
   out->Close();
 }
 

@@ -65,6 +65,10 @@ void Select(html::Literal name, absl::string_view label,
 void Input(html::Literal name, absl::string_view label, const std::string& value,
            html::Literal kind, Markup* out);
 
+// Adds the place of curves that script draws, and of their table. `points` is the address of their
+// points; "": events have them.
+void AddChart(absl::string_view key, const std::string& points, Markup* out);
+
 // Returns a curve without axes, 120 × 24, after its last value; empty below two values.
 Html Sparkline(const google::protobuf::RepeatedField<float>& values, absl::string_view name);
 

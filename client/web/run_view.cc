@@ -93,19 +93,11 @@ absl::StatusOr<v1::RunRow> FirstSetting(Connection* connection, const std::strin
   return first.rows(0);
 }
 
-// Adds the place of a run's curve, or of two, and of their table.
+// Adds the curve of a run, or of two.
 void CurveSection(const std::string& key, const std::string& points, Markup* out) {
   OpenSection("curves-title", key, out);
-  out->Open("div", {{"id", "curves"},
-                    {"class", "chart"},
-                    {"role", "group"},
-                    {"data-points", points},
-                    {"aria-label", absl::StrCat("Curves of ", key, ", also as the table below")}})
-      .Close();
-  out->Element("p", {{"id", "readout"}, {"class", "muted"}, {"role", "status"}}, "");
-  out->Open("details").Element("summary", "The same as a table");
-  out->Open("div", {{"id", "curve-table"}, {"class", "scroll"}, {"tabindex", "0"}}).Close();
-  out->Close().Close();
+  AddChart(key, points, out);
+  out->Close();
 }
 
 // Returns the key that is drawn: the one that was asked for, or the training loss, or the first.

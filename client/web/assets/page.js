@@ -339,7 +339,8 @@
     fetch(box.dataset.points).then((answer) => answer.json()).then(chart.take);
   }
   for (const form of all('#curve-controls')) {
-    for (const choice of all('select[name]', form)) choice.onchange = () => form.requestSubmit();
+    for (const choice of all('[name=key], [name=by]', form)) choice.onchange = () => form.requestSubmit();
+    for (const scripted of all('.scripted', form)) scripted.hidden = false;
     one('button', form).hidden = true;
   }
   if (one('#drawing')) drawTable(one('#drawing'), one('#drawing ~ .scroll table'));

@@ -98,6 +98,14 @@ class BrowserTest(unittest.TestCase):
         experiment = self.ended
         self.open(f"/e/{experiment}?by=seed")
         eventually(lambda: self.browser.run("return document.querySelectorAll('#curves canvas').length"))
+        picture = "return [...document.querySelectorAll('#curves canvas')].map(one => one.toDataURL()).join()"
+        for change in ("one('#smooth').value = 15; one('#smooth')", "one('#log-y').checked = true; one('#log-y')",
+                       "one('#log-x').checked = true; one('#log-x')"):
+            before = self.browser.run(picture)
+            self.browser.run(f"const one = (query) => document.querySelector(query); {change}.dispatchEvent(new Event('change'))")
+            eventually(lambda: self.browser.run(picture) != before)
+        self.assertTrue(self.browser.driver.current_url.endswith("?by=seed"), "the page was loaded again")
+        self.browser.run("document.querySelector('#log-x').checked = false; document.querySelector('#log-x').onchange()")
         self.browser.run("document.querySelector('#curve-table').closest('details').open = true")
         self.expect_text("pre-s0", "#curve-table")
         self.browser.run("document.querySelector('#curves').dispatchEvent(new KeyboardEvent('keydown', {key: 'Home'}))")
