@@ -227,6 +227,12 @@ class BrowserTest(unittest.TestCase):
         self.server.ablate("up")
         self.expect_text("Experiments")  # loaded again by itself
 
+    def test_says_that_the_command_has_ended(self):
+        with Page() as page:
+            self.browser.driver.get(page.first)
+            self.expect_text("cpu-train")
+        self.expect_text("doesn\u2019t answer; trying again", "#away")
+
     def test_runs_nothing_that_people_write(self):
         # Names, tags and labels have no such characters: PagesTest has them in every text.
         experiment = self.submit("hostile", "--note", HOSTILE, question=HOSTILE)
