@@ -87,10 +87,12 @@ Action DefineModelExport(Command* command) {
   command->Option(&options->step, "--step", "N", "Write a run's checkpoint of step N [the last]");
   command->Flag(&options->json, "--json", "Print path, number of files and size as JSON");
   command->Footer(
-      "The model must be one that the files of GPT-2, Llama, Qwen2, Qwen3 or GPT-NeoX can hold; an "
-      "error names the field that keeps it out. transformers loads the files, but not those of a "
-      "GPT-2 with other norms. --force replaces only the folder of an earlier "
-      "export, by the member \"ablate\" of its config.json.\n\n"
+      "The files of GPT-2, Llama, Qwen2, Qwen3 or GPT-NeoX must be able to hold the model. An "
+      "error "
+      "names the field that keeps it out. transformers loads the files, unless a GPT-2 has other "
+      "norms. --force replaces only the folder of an earlier export, by the member \"ablate\" of "
+      "its "
+      "config.json.\n\n"
       "Examples:\n  ablate model export fine-tuned/s0 -o fine-tuned\n"
       "  ablate model export models/gpt2 -o gpt2-copy");
   return WithServer(options, ExportModel);

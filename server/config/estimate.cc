@@ -51,7 +51,7 @@ bool FusesAttention(const engine::RunConfig& config, double rows, double length)
 double NumbersASequence(const engine::RunConfig& config, bool fuses, double length) {
   const engine::ModelConfig& model = config.model;
   const double width = model.width;
-  const double queries = engine::QueryWidth(model);
+  const double queries = engine::Attends(model) ? engine::QueryWidth(model) : 0;
   // Normalised inputs, queries, keys, values, context, stream; the feed-forward before and after
   // its activation; a row of the attention's weights for each head, or its sum.
   const double row = fuses ? 1 : length;
@@ -75,14 +75,14 @@ double NumbersASequence(const engine::RunConfig& config, bool fuses, double leng
 double FlopsPerSequence(const engine::RunConfig& config, uint64_t parameters) {
   const engine::ModelConfig& model = config.model;
   const double width = model.width, context = model.context;
-  const double queries = engine::QueryWidth(model);
   const double head = model.vocabulary * width;
   double blocks = static_cast<double>(parameters) - head;
   if (!model.tied_head) blocks -= head;  // the embedding is looked up
   if (model.positions == engine::Positions::kLearned) blocks -= context * width;
   const bool attends = engine::Attends(model);
+  const double queries = attends ? engine::QueryWidth(model) : 0;
   if (model.loss == engine::LossPositions::kAll) {
-    const double attention = attends ? 12.0 * model.layers * queries * context * context : 0;
+    const double attention = 12.0 * model.layers * queries * context * context;
     return 6 * (blocks + head) * context + attention;
   }
   // If only the last position is scored, the last block computes only keys and values for the
@@ -91,8 +91,7 @@ double FlopsPerSequence(const engine::RunConfig& config, uint64_t parameters) {
   const bool absorbed =
       config.training.trainer == engine::TrainerKind::kNative && model.layers == 1;
   const double keys = attends && !absorbed ? 2 * width * engine::KvWidth(model) : 0;
-  const double attention =
-      attends ? 12.0 * queries * context * ((model.layers - 1) * context + 1) : 0;
+  const double attention = 12.0 * queries * context * ((model.layers - 1) * context + 1);
   return 6 * ((others + keys) * context + blocks / model.layers + head) + attention;
 }
 

@@ -202,10 +202,10 @@ class RunChecker {
     const std::string placement = v1::NormPlacement::Value_Name(model.norm().placement());
     const bool before = placement == "pre" || placement == "none";
     if (!before) {
-      Report({"model.parallel", "model.norm.placement"},
-             absl::StrCat("parallel sublayers read one norm before both, and placement is ",
-                          placement),
-             "placement pre or none, or parallel false");
+      Report(
+          {"model.parallel", "model.norm.placement"},
+          absl::StrCat("parallel sublayers have no norm after them, and placement is ", placement),
+          "placement pre or none, or parallel false");
     }
     if (!model.residual()) {
       Report({"model.parallel", "model.residual"},

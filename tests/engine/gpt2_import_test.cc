@@ -205,6 +205,7 @@ TEST(ReadGpt2Test, RefusesSettingsThatItCannotRead) {
       Setting("scale_attn_weights", false, "false; expected true."),
       Setting("scale_attn_by_inverse_layer_idx", true, "true; expected false."),
       Setting("add_cross_attention", true, "true; expected false."),
+      Setting("is_causal", false, "false; expected true."),
       {"dropout", [](StoredModel* model) { model->config["attn_pdrop"] = 0; },
        "config.json: embd_pdrop 0.1, attn_pdrop 0, resid_pdrop 0.1 differ; expected one "
        "probability. Give model.dropout."},

@@ -136,7 +136,8 @@ void ExpectOnPage(const ModelConfig& model, const Info& info) {
                     : extent == model.context  ? "T"
                     : extent == model.hidden   ? "h"
                     : extent == model.width    ? "d"
-                                               : "3d");
+                    : extent == 22             ? "H·e"
+                                               : "(H + 2K)·e");
   }
   ExpectRow("model.md",
             absl::StrCat("`", absl::StrReplaceAll(info.name, {{"block.0.", "block.{i}."}}), "`"),
@@ -148,6 +149,8 @@ TEST(LayoutTest, IsThatOfThePage) {
   model.vocabulary = 5;
   model.layers = 1;
   model.width = 6;
+  model.heads = 2;
+  model.attention.head_size = 11;
   model.context = 7;
   model.hidden = 8;
   model.norm.placement = NormPlacement::kSandwich;

@@ -16,7 +16,7 @@ namespace ablate::engine {
 namespace {
 
 using ::testing::Contains;
-using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 constexpr const char* kTypes[] = {"llama", "qwen2", "qwen3", "gpt_neox"};
 
@@ -271,7 +271,16 @@ TEST(RotaryFamiliesTest, RefusesSettingsThatItCannotRead) {
        "rope_parameters",
        {{"rope_type", "llama3"}, {"rope_theta", 500000.0}},
        "rope_parameters.rope_type is 'llama3'; expected 'default': no scaling of positions."},
-      {"llama", "rope_parameters", 3, "rope_parameters is 3; expected an object."},
+      {"llama", "rope_parameters", 3,
+       "rope_parameters is 3; expected an object of numbers and names."},
+      {"llama",
+       "rope_parameters",
+       {{"full_attention", {{"rope_type", "yarn"}}}},
+       "rope_parameters is an object; expected an object of numbers and names."},
+      {"llama", "is_causal", false, "is_causal is false; expected true."},
+      {"qwen2", "is_causal", false, "is_causal is false; expected true."},
+      {"qwen3", "is_causal", false, "is_causal is false; expected true."},
+      {"gpt_neox", "is_causal", false, "is_causal is false; expected true."},
       {"llama", "rope_theta", -1, "rope_theta is -1; expected a number from 1 to 1e12."},
       {"llama", "mlp_bias", true, "mlp_bias is true; expected false, as attention_bias."},
       {"llama", "num_key_value_heads", 5,
@@ -313,6 +322,33 @@ TEST(RotaryFamiliesTest, RefusesModelsThatItCannotCompute) {
   EXPECT_EQ(MessageOf(ReadModel(model).status()),
             "model.rotary.share: GPT-NeoX has no such model (0.25); expected a share that rotates "
             "an even number of a head's 4 features.");
+}
+
+TEST(RotaryFamiliesTest, RefusesTwoFormsOfScaledPositions) {
+  StoredModel model = Tiny("llama");
+  model.config["rope_parameters"] = {{"rope_theta", 1e6}};
+  model.config["rope_scaling"] = {{"rope_type", "default"}};
+  EXPECT_EQ(MessageOf(ReadModel(model).status()),
+            "config.json: rope_scaling is an object; expected none next to rope_parameters.");
+}
+
+TEST(RotaryFamiliesTest, TakesSharesThatRoundingMakesLarger) {
+  ModelConfig model = MustRead(Tiny("gpt_neox")).model;
+  model.width = 400;  // 100·0.14 is 14.000000000000002
+  model.rotary.share = 0.14;
+  EXPECT_THAT(MessageOf(WritePretrained(model, {}).status()), HasSubstr("parameters: there are 0"));
+  model.rotary.share = 0.58;  // 57.99999999999999, of which transformers takes 57
+  EXPECT_THAT(MessageOf(WritePretrained(model, {}).status()), HasSubstr("model.rotary.share"));
+}
+
+TEST(RotaryFamiliesTest, RefusesALlamaWhoseHeadsDoNotDivideTheWidth) {
+  ModelConfig model = MustRead(Tiny("llama")).model;
+  model.width = 18;
+  model.attention.head_size = 6;
+  EXPECT_EQ(MessageOf(WritePretrained(model, {}).status()),
+            "model.width: Llama has no such model (18); expected a multiple of 4 heads.");
+  model.attention.qkv_bias = true;  // transformers takes a Qwen2
+  EXPECT_THAT(MessageOf(WritePretrained(model, {}).status()), HasSubstr("parameters: there are 0"));
 }
 
 TEST(RotaryFamiliesTest, RefusesTensorsOfAnotherModel) {

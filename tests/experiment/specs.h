@@ -249,6 +249,7 @@ inline std::vector<v1::BaseSpec> FilledBases() {
   model->set_positions(v1::Positions::rotary);
   model->mutable_attention()->mutable_qk_norm()->set_kind(v1::QkNormKind::rms);
   model->set_update_gain(v1::UpdateGain::feature);
+  model->set_parallel(true);
   model->mutable_norm()->set_kind(v1::NormKind::dyt);
   v1::ExperimentSpec sigmoid = SmallSpec();
   sigmoid.mutable_base()->mutable_model()->mutable_attention()->set_kind(

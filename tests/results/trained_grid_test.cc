@@ -218,8 +218,8 @@ TEST(TrainedGridTest, SeveralChangesAreThoseThatASettingWrites) {
     })"));
   const report::Comparison comparison = *report::Compare(Loaded(stored).input);
   EXPECT_THAT(comparison.rows[1].changed,
-              ElementsAre("model.feed_forward.hidden", "model.norm.bias", "model.norm.kind",
-                          "model.width"));
+              ElementsAre("model.attention.head_size", "model.feed_forward.hidden",
+                          "model.norm.bias", "model.norm.kind", "model.width"));
   std::vector<std::string> texts;
   for (const report::Warning& warning : comparison.warnings) {
     if (warning.kind == report::WarningKind::kSeveralChanges) texts.push_back(warning.text);

@@ -174,7 +174,8 @@ TEST_F(RelatedTest, RefusesExtensionsThatLoseOrChangeCells) {
   EXPECT_THAT(Refusal(Extending(first, wider)),
               HasSubstr("4 cells of " + id +
                         " would be another training: pre-s0, pre-s1 and 2 more "
-                        "(model.feed_forward.hidden 128 instead of 32 and model.width 32 "));
+                        "(model.attention.head_size 16 instead of 4, "
+                        "model.feed_forward.hidden 128 instead of 32 and model.width 32 "));
   EXPECT_THAT(Refusal(Extending(first, SmallSpec(2, "small", 5))), HasSubstr("another training"))
       << "fewer steps";
   v1::CreateExperimentRequest hidden = Extending(first, SmallSpec(3));

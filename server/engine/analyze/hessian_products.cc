@@ -31,9 +31,10 @@ uint64_t GraphBytes(const SubjectModel& subject, const TokenBatch& batch) {
   // per block.
   constexpr int64_t kWidths = 40, kHiddens = 4, kGatedHiddens = 12, kScores = 3, kLogits = 5;
   const ModelConfig& model = subject.config.model;
+  const int64_t widest = Attends(model) ? std::max(model.width, QueryWidth(model)) : model.width;
   const int64_t hiddens = IsGated(model.activation) ? kGatedHiddens : kHiddens;
   const int64_t block =
-      kWidths * model.width + hiddens * model.hidden + kScores * model.heads * batch.length;
+      kWidths * widest + hiddens * model.hidden + kScores * model.heads * batch.length;
   const int64_t token = model.layers * block + kLogits * model.vocabulary;
   return subject.values.element_size() * static_cast<uint64_t>(batch.rows * batch.length * token);
 }

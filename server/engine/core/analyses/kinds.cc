@@ -416,7 +416,10 @@ AnalysisCost RemoveCost(const AnalysisOptions& options, const RunConfig& config,
   const double parts = static_cast<double>(config.model.layers) *
                        (remove.part == RemovedPart::kHead ? config.model.heads : 1);
   const bool mean = remove.replacement == Replacement::kMean;
-  const uint64_t means = mean ? static_cast<uint64_t>(config.model.layers) * WidthOf(config) : 0;
+  const uint64_t features = remove.part == RemovedPart::kHead
+                                ? static_cast<uint64_t>(QueryWidth(config.model))
+                                : WidthOf(config);
+  const uint64_t means = mean ? static_cast<uint64_t>(config.model.layers) * features : 0;
   return {parts + 2 + (mean ? 1 : 0), 8 * means + static_cast<uint64_t>(24 * (parts + 2)),
           static_cast<uint64_t>(16 * parts)};
 }

@@ -196,7 +196,9 @@ AnalysisCost PatchCost(const AnalysisOptions& options, const RunConfig& config, 
   const int64_t rows = PatchedRows(longest, positions, parameters);
   const int64_t batches = 2 + places * ((positions + rows) / rows);
   const int64_t element = config.precision == Precision::kFloat64 ? 8 : 4;
-  const int64_t activations = (config.model.layers + 1) * rows * longest * config.model.width;
+  const int64_t features =
+      patch.part == PatchedPart::kHead ? QueryWidth(config.model) : config.model.width;
+  const int64_t activations = (config.model.layers + 1) * rows * longest * features;
   const int64_t sums =
       16 * (rows + places * (positions + 1)) + 16 * static_cast<int64_t>(patch.clean.size());
   AnalysisCost cost;

@@ -74,9 +74,15 @@ class SentenceEncoder {
     const absl::string_view text = sentence.text;
     const tokenizer::Nfc* const nfc = codec_.encoding == nullptr ? nullptr : codec_.encoding->nfc();
     const bool changes = nfc != nullptr && nfc->Of(text) != text;
-    // Returns a place of the sentence in the normal text, which the tokens have.
+    // Returns a place of the sentence in the normal text, which the tokens have. Places ascend, so
+    // that each call goes on where the last one was certain.
+    size_t certain = 0, normal = 0;  // bytes of the sentence and of the normal text
     const auto in_tokens = [&](size_t byte) {
-      return changes ? nfc->Of(text.substr(0, byte)).size() : byte;
+      if (!changes) return byte;
+      std::string next;
+      certain += nfc->Append(text.substr(certain, byte - certain), /*is_last=*/false, &next);
+      normal += next.size();
+      return normal + nfc->Of(text.substr(certain, byte - certain)).size();
     };
     std::vector<TokenSpan> words;
     for (const TaggedWord& word : sentence.words) {

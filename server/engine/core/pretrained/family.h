@@ -4,6 +4,7 @@
 #define ABLATE_SERVER_ENGINE_CORE_PRETRAINED_FAMILY_H_
 
 #include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -28,6 +29,9 @@ inline constexpr char kRecordKey[] = "ablate";
 // The largest number of parameters, and the largest eps of a norm.
 inline constexpr int64_t kMaxPretrainedParameters = int64_t{1} << 31;
 inline constexpr double kMaxPretrainedEps = 1;
+
+// The largest dropout probability.
+inline constexpr double kLargestBelowOne = 1 - std::numeric_limits<double>::epsilon() / 2;
 
 // A size in config.json, from 1 to `max`. The limits of the sizes are those of spec.proto.
 struct ConfigSize {
@@ -84,7 +88,7 @@ absl::Span<Float> ElementsOf(const StoredTensor& stored, const ParameterInfo& pa
   return parameters.subspan(static_cast<size_t>(begin), static_cast<size_t>(size));
 }
 
-// What config.json says.
+// The contents of config.json.
 struct FamilyConfig {
   ModelConfig model;
   bool has_record = false;  // the file has the member "ablate"
@@ -98,6 +102,7 @@ struct Family {
   absl::string_view prefix;        // in front of tensors' names, apart from the head's
   absl::string_view variant_type;  // model_type of variants that only we read, or empty
   absl::Span<const ConfigSize> sizes;
+  bool hidden_is_derived = false;  // missing: four times the width
   absl::Span<const FixedFlag> flags;
   absl::string_view activation_key;
   absl::string_view default_activation;  // of `activations`
@@ -140,7 +145,8 @@ absl::Status NotOfFamily(const Family& family, absl::string_view field, absl::st
                          absl::string_view expected);
 
 // Reads config.json, an object of at most 1 MiB. Missing members have transformers' defaults,
-// except sizes, which must be there. Unknown members are ignored. Sets `family`.
+// except sizes, which must be there, and those that follow from others: heads of keys are as many
+// as of queries, and divide the width. Unknown members are ignored. Sets `family`.
 absl::StatusOr<FamilyConfig> ReadFamilyConfig(absl::string_view bytes,
                                               const ImportOverrides& overrides,
                                               const Family** family);

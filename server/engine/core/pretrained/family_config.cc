@@ -1,6 +1,5 @@
 // Reads and writes config.json of all families.
 #include <algorithm>
-#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -65,7 +64,7 @@ void ReadSizes(const Family& family, JsonMembers& members, FamilyConfig* config)
                                          text::Grouped(static_cast<uint64_t>(value)), "."));
     value = size.max;
   }
-  if (model.hidden == 0) model.hidden = 4 * model.width;
+  if (model.hidden == 0 && family.hidden_is_derived) model.hidden = 4 * model.width;
   for (const ConfigSize& size : family.sizes) {
     if (model.*size.member > 0) continue;
     members.Require(size.key, absl::StrCat("an integer from 1 to ", size.max));
@@ -96,7 +95,6 @@ void ReadActivation(const Family& family, JsonMembers& members, ModelConfig* mod
 absl::Status ReadDropout(absl::Span<const absl::string_view> keys, double fallback,
                          JsonMembers& members, const ImportOverrides& overrides,
                          FamilyConfig* config) {
-  constexpr double kLargestBelowOne = 1 - std::numeric_limits<double>::epsilon() / 2;
   std::vector<std::string> shown;
   bool differ = false;
   for (const absl::string_view key : keys) {

@@ -114,11 +114,12 @@ absl::Status CopySwapped(absl::string_view file, const TensorView& tensor, int64
   RETURN_IF_ERROR(CheckFloatType(file, tensor));
   const auto rows = static_cast<size_t>(a), columns = static_cast<size_t>(b);
   const size_t part = floats.size() / (rows * columns);
-  // As many rows at a time as fill a cache line of a transposed matrix.
-  constexpr size_t kRowsAtOnce = 16;
-  std::vector<float> buffer(kRowsAtOnce * columns * part);
-  for (size_t row = 0; row < rows; row += kRowsAtOnce) {
-    const size_t count = std::min(kRowsAtOnce, rows - row);
+  // As many rows at a time as fill a cache line of a transposed matrix, unless they are long.
+  constexpr size_t kMostRows = 16, kMostFloats = 1 << 18;
+  const size_t rows_at_once = std::clamp(kMostFloats / (columns * part), size_t{1}, kMostRows);
+  std::vector<float> buffer(std::min(rows_at_once, rows) * columns * part);
+  for (size_t row = 0; row < rows; row += rows_at_once) {
+    const size_t count = std::min(rows_at_once, rows - row);
     const absl::Span<float> piece = absl::MakeSpan(buffer).subspan(0, count * columns * part);
     ConvertRange(tensor, row * columns * part, piece);
     RETURN_IF_ERROR(CheckFinite(file, tensor, row * columns * part, piece));

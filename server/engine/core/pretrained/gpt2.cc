@@ -23,7 +23,8 @@ constexpr ConfigSize kGpt2Sizes[] = {
 
 constexpr FixedFlag kGpt2Flags[] = {{"scale_attn_weights", true},
                                     {"scale_attn_by_inverse_layer_idx", false},
-                                    {"add_cross_attention", false}};
+                                    {"add_cross_attention", false},
+                                    {"is_causal", true}};
 
 constexpr absl::string_view kGpt2Dropouts[] = {"embd_pdrop", "attn_pdrop", "resid_pdrop"};
 constexpr char kGpt2Eps[] = "layer_norm_epsilon";
@@ -189,6 +190,7 @@ constexpr Family kGpt2 = {
     .prefix = "transformer.",
     .variant_type = "ablate_gpt2",
     .sizes = kGpt2Sizes,
+    .hidden_is_derived = true,
     .flags = kGpt2Flags,
     .activation_key = "activation_function",
     .default_activation = "gelu_new",

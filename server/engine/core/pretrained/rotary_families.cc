@@ -32,9 +32,11 @@ constexpr NamedActivation kGated[] = {{"silu", Activation::kSwiglu},
                                       {"gelu", Activation::kGeglu},
                                       {"relu", Activation::kReglu}};
 
-constexpr FixedFlag kNoWindow[] = {{"use_sliding_window", false}};
-constexpr FixedFlag kNoBias[] = {{"use_sliding_window", false}, {"attention_bias", false}};
-constexpr FixedFlag kBias[] = {{"attention_bias", true}};
+constexpr FixedFlag kCausal[] = {{"is_causal", true}};
+constexpr FixedFlag kNoWindow[] = {{"is_causal", true}, {"use_sliding_window", false}};
+constexpr FixedFlag kNoBias[] = {
+    {"is_causal", true}, {"use_sliding_window", false}, {"attention_bias", false}};
+constexpr FixedFlag kBias[] = {{"is_causal", true}, {"attention_bias", true}};
 
 constexpr absl::string_view kAttentionDropout[] = {"attention_dropout"};
 constexpr absl::string_view kNeoxDropouts[] = {"attention_dropout", "hidden_dropout"};
@@ -88,14 +90,17 @@ double ScaleOfScores(const ModelConfig& model) {
 }
 
 absl::Status CheckRotary(const Family& family, const ModelConfig& model) {
-  const double rotated = HeadSize(model) * model.rotary.share;
-  if (rotated >= 2 && std::fmod(rotated, 2) == 0) return absl::OkStatus();
+  // transformers rounds down, and we to the nearest.
+  const int rotated = static_cast<int>(HeadSize(model) * model.rotary.share);
+  if (rotated >= 2 && rotated % 2 == 0 && rotated == RotatedFeatures(model)) {
+    return absl::OkStatus();
+  }
   return NotOfFamily(family, "model.rotary.share", text::ShortestDecimal(model.rotary.share),
                      absl::StrCat("a share that rotates an even number of a head's ",
                                   HeadSize(model), " features"));
 }
 
-absl::Status CheckLlama(const Family& family, const ModelConfig& model) {
+absl::Status CheckLlamaLike(const Family& family, const ModelConfig& model) {
   RETURN_IF_ERROR(CheckRotary(family, model));
   if (HeadSize(model) > kMaxHeadSize) {
     return NotOfFamily(family, "model.attention.head_size", absl::StrCat(HeadSize(model)),
@@ -109,6 +114,13 @@ absl::Status CheckLlama(const Family& family, const ModelConfig& model) {
   if (norm.kind == QkNormKind::kNone || norm.scale == ScaleOfScores(model)) return absl::OkStatus();
   return NotOfFamily(family, "model.attention.qk_norm.scale", text::ShortestDecimal(norm.scale),
                      text::ShortestDecimal(ScaleOfScores(model)));
+}
+
+// transformers wants heads that divide the width, even if they have a size of their own.
+absl::Status CheckLlama(const Family& family, const ModelConfig& model) {
+  if (model.width % model.heads == 0) return CheckLlamaLike(family, model);
+  return NotOfFamily(family, "model.width", absl::StrCat(model.width),
+                     absl::StrCat("a multiple of ", model.heads, " heads"));
 }
 
 absl::Status CheckNeox(const Family& family, const ModelConfig& model) {
@@ -126,10 +138,16 @@ absl::Status ReadRotary(JsonMembers& members, absl::string_view theta, absl::str
   constexpr double kLeast = 1e-6, kMostTheta = 1e12;
   members.Number(theta, 1, kMostTheta, kTheta, &rotary->theta);
   members.Number(share, kLeast, 1, kShare, &rotary->share);
+  if (members.Has("rope_parameters") && members.Has("rope_scaling")) {
+    members.Refuse("rope_scaling", "none next to rope_parameters");
+  }
   for (const absl::string_view key : {"rope_parameters", "rope_scaling"}) {
     const nlohmann::json* object = members.Find(key);
     if (object == nullptr) continue;
-    if (!object->is_object()) members.Refuse(key, "an object");
+    // Positions of several kinds are objects below it.
+    const bool flat = object->is_object() && std::none_of(object->begin(), object->end(),
+                                                          [](auto& m) { return m.is_object(); });
+    if (!flat) members.Refuse(key, "an object of numbers and names");
     RETURN_IF_ERROR(members.status());
     JsonMembers rope(kConfigName, *object, absl::StrCat(key, "."));
     for (const absl::string_view type : {"rope_type", "type"}) {
@@ -145,8 +163,8 @@ absl::Status ReadRotary(JsonMembers& members, absl::string_view theta, absl::str
 }
 
 // Reads the settings that only we have: those of training.
-absl::Status ReadTrainingRecord(JsonMembers& members, const ImportOverrides& overrides,
-                                FamilyConfig* config) {
+absl::Status ReadTrainingRecord(bool keeps_dropout, JsonMembers& members,
+                                const ImportOverrides& overrides, FamilyConfig* config) {
   const nlohmann::json* record = members.Find(kRecordKey);
   if (record == nullptr) return absl::OkStatus();
   if (!record->is_object()) members.Refuse(kRecordKey, "an object");
@@ -158,22 +176,24 @@ absl::Status ReadTrainingRecord(JsonMembers& members, const ImportOverrides& ove
   kept.Value("streams", &model.init.streams);
   kept.Value("outputs", &model.init.outputs);
   kept.Value("loss", &model.loss);
-  if (!overrides.dropout.has_value()) {
+  // A Llama or Qwen has no member for our dropout, which is of more than attention.
+  if (keeps_dropout && !overrides.dropout.has_value()) {
     kept.Require("dropout", "a number");
-    kept.Number("dropout", 0, 0.999999, "at least 0 and below 1", &model.dropout);
+    kept.Number("dropout", 0, kLargestBelowOne, "at least 0 and below 1", &model.dropout);
   }
   config->has_record = true;
   return kept.status();
 }
 
-absl::Status ReadCommon(absl::Span<const absl::string_view> dropouts, JsonMembers& members,
-                        const ImportOverrides& overrides, FamilyConfig* config) {
+absl::Status ReadCommon(absl::Span<const absl::string_view> dropouts, bool keeps_dropout,
+                        JsonMembers& members, const ImportOverrides& overrides,
+                        FamilyConfig* config) {
   if (overrides.norm_kind.has_value()) {
     return absl::InvalidArgumentError(
         "model.norm.kind is given, but only a GPT-2 leaves it open; expected none.");
   }
   RETURN_IF_ERROR(ReadDropout(dropouts, 0, members, overrides, config));
-  return ReadTrainingRecord(members, overrides, config);
+  return ReadTrainingRecord(keeps_dropout, members, overrides, config);
 }
 
 absl::Status ReadLlama(const Family&, JsonMembers& members, const ImportOverrides& overrides,
@@ -194,14 +214,14 @@ absl::Status ReadLlama(const Family&, JsonMembers& members, const ImportOverride
     if (!full) members.Refuse("layer_types", "full_attention of each block");
   }
   RETURN_IF_ERROR(ReadRotary(members, "rope_theta", "partial_rotary_factor", &model.rotary));
-  if (!members.Has(kRecordKey) && !overrides.dropout.has_value()) {
+  if (!overrides.dropout.has_value()) {
     double dropout = 0;
     members.Number("attention_dropout", 0, 1, "a number from 0 to 1", &dropout);
     // Ours is of embeddings and updates, too.
     if (dropout != 0) members.Refuse("attention_dropout", "0. Give model.dropout");
   }
   RETURN_IF_ERROR(members.status());
-  return ReadCommon(kAttentionDropout, members, overrides, config);
+  return ReadCommon(kAttentionDropout, /*keeps_dropout=*/true, members, overrides, config);
 }
 
 // A Llama may have biases of all linears of blocks.
@@ -225,7 +245,7 @@ absl::Status ReadNeox(const Family&, JsonMembers& members, const ImportOverrides
   members.Boolean("use_parallel_residual", &model.parallel);
   model.parallel_norms = model.parallel;
   RETURN_IF_ERROR(ReadRotary(members, "rotary_emb_base", "rotary_pct", &model.rotary));
-  return ReadCommon(kNeoxDropouts, members, overrides, config);
+  return ReadCommon(kNeoxDropouts, /*keeps_dropout=*/false, members, overrides, config);
 }
 
 void WriteCommon(const ModelConfig& model, nlohmann::ordered_json* config) {
@@ -348,7 +368,7 @@ constexpr Family LlamaLike(absl::string_view type, absl::string_view title,
   family.activations = kGated;
   family.base = LlamaBase;
   family.open = "attention.kv_heads attention.head_size rotary.theta";
-  family.check = CheckLlama;
+  family.check = CheckLlamaLike;
   family.read = ReadLlama;
   family.write = WriteLlama;
   family.tensors = LlamaTensors;
@@ -359,7 +379,8 @@ constexpr Family LlamaLike(absl::string_view type, absl::string_view title,
 
 constexpr Family MakeLlama() {
   Family family = LlamaLike("llama", "Llama", "LlamaForCausalLM");
-  family.flags = {};
+  family.flags = kCausal;
+  family.check = CheckLlama;
   family.open = "attention.kv_heads attention.head_size rotary.theta bias";
   family.read = ReadBiasedLlama;
   family.write = WriteBiasedLlama;
