@@ -13,10 +13,11 @@ namespace {
 std::string HeadsText(const v1::ModelSpec& model) {
   const v1::AttentionSpec& attention = model.attention();
   std::string text = absl::StrCat(model.heads());
-  if (attention.kv_heads() != model.heads()) {
+  // Older servers don't say them.
+  if (attention.has_kv_heads() && attention.kv_heads() != model.heads()) {
     absl::StrAppend(&text, ", ", attention.kv_heads(), " of keys");
   }
-  if (attention.head_size() * model.heads() != model.width()) {
+  if (attention.has_head_size() && attention.head_size() * model.heads() != model.width()) {
     absl::StrAppend(&text, ", of ", attention.head_size(), " features");
   }
   return text;

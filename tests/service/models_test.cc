@@ -172,7 +172,7 @@ TEST_F(ModelsTest, RefusesFilesByNameAndStoresNothing) {
     bytes.assign(bytes.size(), '\0');
   }
   StoredModel other = TinyGpt2();
-  other.config["model_type"] = "llama";
+  other.config["model_type"] = "bert";
   std::vector<NamedFile> damaged = FilesOf(TinyGpt2());
   damaged[1].bytes.resize(100);
   const struct {
