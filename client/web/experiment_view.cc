@@ -438,7 +438,12 @@ absl::StatusOr<Response> ExperimentView(Site& site, const Request& request) {
   if (!ended) out.Add(curves_section);
   if (active) {
     OpenSection("lanes-title", "Lanes", &out);
-    AddPart("lanes", LanesPart(EventOf(experiment)), &out);
+    // Only events say which lanes train.
+    AddPart(
+        "lanes",
+        Paragraph("The home page lists all lanes. With script, those of this experiment are here.",
+                  "muted"),
+        &out);
     out.Close();
     AddPart("sensitivity", comparison.ok() ? SensitivityPart(experiment, *comparison) : Html(),
             &out);
