@@ -132,6 +132,7 @@ std::string Address(absl::string_view path, const Fields& query) {
 
 struct HttpServer::Library {
   httplib::Server server;
+  socket_t socket = -1;  // that it listens on
 };
 
 HttpServer::HttpServer() : library_(std::make_unique<Library>()) {}
@@ -148,7 +149,8 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Listen(uint16_t port) {
   server.set_keep_alive_max_count(kRequestsPerConnection);
   server.set_tcp_nodelay(true);
   // Without SO_REUSEPORT, which the library sets by default: another program could share the port.
-  server.set_socket_options([](socket_t socket) {
+  server.set_socket_options([library = made->library_.get()](socket_t socket) {
+    library->socket = socket;
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   });
@@ -162,6 +164,8 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Listen(uint16_t port) {
     return absl::UnavailableError(absl::StrCat(
         "--port: ", port, " is in use on this machine; choose another, or leave it out"));
   }
+  // The library lets five connections wait; more would be tried again after a second, or never.
+  listen(made->library_->socket, SOMAXCONN);
   made->port_ = static_cast<uint16_t>(bound);
   return made;
 }
