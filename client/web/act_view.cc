@@ -9,9 +9,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "base/tool.h"
 #include "client/names.h"
 #include "client/web/page.h"
 #include "proto/reflect/text.h"
@@ -70,9 +70,7 @@ std::string CommandText(const std::vector<std::string>& arguments) {
     const bool plain = std::all_of(argument.begin(), argument.end(), [](char c) {
       return absl::ascii_isalnum(c) || absl::StrContains("-_=./,:+@", std::string(1, c));
     });
-    absl::StrAppend(
-        &text, " ",
-        plain ? argument : absl::StrCat("'", absl::StrReplaceAll(argument, {{"'", "'\\''"}}), "'"));
+    absl::StrAppend(&text, " ", plain ? argument : process::ShellWord(argument));
   }
   return text;
 }

@@ -14,8 +14,8 @@ namespace {
 constexpr time_t kIdleSeconds = 2;  // a connection that waits for a request holds a thread
 constexpr size_t kRequestsPerConnection = 1000;
 
-// The threads of connections. While all are in use no further connection is accepted, so that the
-// kernel refuses what its short queue can't hold.
+// The threads of connections. While all are in use no further connection is accepted, and others
+// wait in the kernel's queue.
 class Connections : public httplib::TaskQueue {
  public:
   Connections() : pool_(HttpServer::kMaxConnections) {}

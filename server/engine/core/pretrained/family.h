@@ -91,7 +91,7 @@ absl::Span<Float> ElementsOf(const StoredTensor& stored, const ParameterInfo& pa
 // The contents of config.json.
 struct FamilyConfig {
   ModelConfig model;
-  bool has_record = false;  // the file has the member "ablate"
+  bool has_record = false;  // of a GPT-2: the file keeps kind, bias and sites of the norms
   std::vector<std::string> notes;
 };
 

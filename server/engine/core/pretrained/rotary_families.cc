@@ -181,7 +181,6 @@ absl::Status ReadTrainingRecord(bool keeps_dropout, JsonMembers& members,
     kept.Require("dropout", "a number");
     kept.Number("dropout", 0, kLargestBelowOne, "at least 0 and below 1", &model.dropout);
   }
-  config->has_record = true;
   return kept.status();
 }
 
